@@ -1,0 +1,45 @@
+"""The door of the `distill-tui` command.
+
+It has a name that nothing else carries, so it can check that the plainly named packages behind it
+(`tui`, `launcher`, `recipes`) are the ones that were installed with it before any of them is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+__version__ = "0.1.0"
+
+PACKAGES = ("recipes", "launcher", "tui")
+
+
+def shadowed_packages(home: Path) -> list[tuple[str, str]]:
+    """Return (package, where Python would take it from) for each package not found beside this file."""
+    foreign = []
+    for name in PACKAGES:
+        loaded = sys.modules.get(name)
+        spec = loaded.__spec__ if loaded is not None else PathFinder.find_spec(name)
+        origin = spec.origin if spec is not None else None
+        if origin is None or Path(origin).resolve().parent.parent != home:
+            foreign.append((name, origin or "nowhere"))
+    return foreign
+
+
+def main() -> int:
+    """Check the packages, then hand over to the command line; returns the exit code."""
+    home = Path(__file__).resolve().parent
+    foreign = shadowed_packages(home)
+    if foreign:
+        for name, origin in foreign:
+            print(f"distill-tui: package '{name}' would be taken from {origin}, not from {home}", file=sys.stderr)
+        print("  Take that directory out of PYTHONPATH (or unset PYTHONPATH) and try again.", file=sys.stderr)
+        return 2
+    from tui.cli import main as run
+
+    return run()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

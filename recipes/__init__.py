@@ -1,0 +1,1 @@
+"""The recipe: its text, its meaning, its checks. Knows no cluster and no screen."""

@@ -1,0 +1,1 @@
+"""Recipes that ship with the program, as files beside this one."""
