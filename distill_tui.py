@@ -33,7 +33,7 @@ def main() -> int:
     foreign = shadowed_packages(home)
     if foreign:
         for name, origin in foreign:
-            print(f"distill-tui: package '{name}' would be taken from {origin}, not from {home}", file=sys.stderr)
+            print(f"distill-tui: package '{name}' would come from {origin}, not from {home}", file=sys.stderr)
         print("  Take that directory out of PYTHONPATH (or unset PYTHONPATH) and try again.", file=sys.stderr)
         return 2
     from tui.cli import main as run

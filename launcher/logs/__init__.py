@@ -1,0 +1,1 @@
+"""What the logs say: followed files -> lines -> events -> the state of a run."""

@@ -1,0 +1,215 @@
+"""Lines of NeMo-RL's distillation driver (nemo_rl/algorithms/distillation.py and what it calls).
+
+The printed strings have not changed from v0.4.0 on. A step's banner counts within the epoch, so the step of
+the whole run is taken from the file each finished step writes (`train_data_step<n>.jsonl`); its loss and
+times follow that line. Text between `│` is what a model wrote and never counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from launcher.logs.events import (
+    CheckpointSaving,
+    DriverTraceback,
+    Event,
+    MetricRecorded,
+    MilestoneReached,
+    PlanSeen,
+    Role,
+    Source,
+    StepBegan,
+)
+from launcher.logs.lines import RawLine, Segment, segments
+from launcher.logs.rules import Rule, RuleReader, Seen, rule
+
+TRACEBACK = "Traceback (most recent call last):"
+_EXCEPTION = re.compile(r"(?!raise\b)(?P<name>[A-Za-z_][\w.]*(?:\([\w.]+\))?)(?:: (?P<text>.*))?$")
+_EXCEPTION_NAME = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Died|Full)(?:\([\w.]+\))?$")
+_CHAINED = ("During handling of the above", "The above exception was", TRACEBACK)
+
+
+@dataclass(slots=True)
+class Progress:
+    """What later lines of a driver's log need to know of earlier ones."""
+
+    starting: str = ""
+    """Whose workers are being started: teacher, vllm_policy, student …"""
+    step: int = 0
+    """Steps of the whole run that are done."""
+    validating: int | None = None
+    """Step of the validation whose results are awaited."""
+
+
+_Meaning = Callable[[Progress, Seen], Iterator[Event]]
+
+
+def _milestone(identity: str) -> _Meaning:
+    def meaning(_: Progress, seen: Seen) -> Iterator[Event]:
+        yield MilestoneReached(identity, seen.source, seen.time)
+
+    return meaning
+
+
+def _metric(name: str) -> _Meaning:
+    def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
+        yield MetricRecorded(name, progress.step, float(seen.match["value"]), seen.source)
+
+    return meaning
+
+
+def _validation_metric(name: str) -> _Meaning:
+    def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
+        if progress.validating is not None:
+            yield MetricRecorded(name, progress.validating, float(seen.match["value"]), seen.source)
+
+    return meaning
+
+
+def _samples(_: Progress, seen: Seen) -> Iterator[Event]:
+    if seen.match["split"] == "Training":
+        yield MilestoneReached("data-loaded", seen.source, seen.time)
+        yield PlanSeen(seen.source, samples=int(seen.match["samples"]))
+
+
+def _starting(progress: Progress, seen: Seen) -> Iterator[Event]:
+    progress.starting = seen.match["group"]
+    return iter(())
+
+
+def _started(progress: Progress, seen: Seen) -> Iterator[Event]:
+    if progress.starting in ("teacher", "student"):
+        yield MilestoneReached(f"{progress.starting}-ready", seen.source, seen.time)
+
+
+def _resumed(progress: Progress, seen: Seen) -> Iterator[Event]:
+    progress.step = max(progress.step, int(seen.match["step"]))
+    return iter(())
+
+
+def _epoch(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield PlanSeen(seen.source, epochs=int(seen.match["of"]))
+
+
+def _step(progress: Progress, seen: Seen) -> Iterator[Event]:
+    yield PlanSeen(seen.source, steps_per_epoch=int(seen.match["of"]))
+    yield StepBegan(progress.step + 1, seen.source, seen.time)
+
+
+def _batch(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield PlanSeen(seen.source, batch=int(seen.match["batch"]))
+
+
+def _validating(progress: Progress, seen: Seen) -> Iterator[Event]:
+    progress.validating = int(seen.match["step"])
+    return iter(())
+
+
+def _validated(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield MilestoneReached("first-validation", seen.source, seen.time)
+
+
+def _saving(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield MilestoneReached("first-checkpoint", seen.source, seen.time)
+    yield CheckpointSaving(int(seen.match["step"]), seen.source, seen.time)
+
+
+def _step_done(progress: Progress, seen: Seen) -> Iterator[Event]:
+    progress.step = int(seen.match["step"])
+    yield MilestoneReached("first-step", seen.source, seen.time)
+
+
+_NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d+)?|nan|inf))"
+
+RULES: tuple[Rule[Progress], ...] = (
+    rule(
+        "Connected to existing Ray cluster",
+        r"(?:\w+:\S+: )?Connected to existing Ray cluster",
+        _milestone("ray-attached"),
+    ),
+    rule(
+        "dataloader loaded with",
+        r"\s*✓ (?P<split>Training|Validation) dataloader loaded with (?P<samples>\d+) samples$",
+        _samples,
+    ),
+    rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _starting),
+    rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _started),
+    rule(
+        "backend for generation with",
+        r"\s*✓ Using \S+ backend for generation with ",
+        _milestone("generation-ready"),
+    ),
+    rule(
+        "/policy/weights", r"Loading weights from .+/step_(?P<step>\d+)/policy/weights$", _resumed, own=False
+    ),
+    rule("SETUP COMPLETE", r"\s+SETUP COMPLETE$", _milestone("setup-complete")),
+    rule("= Epoch ", r"=+ Epoch \d+/(?P<of>\d+) =+$", _epoch),
+    rule("===== Step ", r"=+ Step \d+/(?P<of>\d+) =+$", _step),
+    rule("for batch of size", r"▶ Generating responses for batch of size (?P<batch>\d+)\.\.\.$", _batch),
+    rule("Starting validation at step", r"▶ Starting validation at step (?P<step>\d+)\.\.\.$", _validating),
+    rule("Validation Results:", r"\S+\s+Validation Results:$", _validated),
+    rule("• Accuracy: ", rf"\s*• Accuracy: {_NUMBER}$", _validation_metric("accuracy")),
+    rule(
+        "• Average response length: ",
+        rf"\s*• Average response length: {_NUMBER} tokens$",
+        _validation_metric("validation_length"),
+    ),
+    rule(
+        "• Total validation time: ",
+        rf"\s*• Total validation time: {_NUMBER}s$",
+        _validation_metric("validation_time_s"),
+    ),
+    rule("Saving checkpoint for step", r"Saving checkpoint for step (?P<step>\d+)\.\.\.$", _saving),
+    rule("/train_data_step", r"Logged data to .*/train_data_step(?P<step>\d+)\.jsonl$", _step_done),
+    rule("• Loss: ", rf"\s*• Loss: {_NUMBER}$", _metric("loss")),
+    rule(
+        "• Mean Generation Length: ",
+        rf"\s*• Mean Generation Length: {_NUMBER}$",
+        _metric("generation_length"),
+    ),
+    rule("• Training FLOPS: ", rf"\s*• Training FLOPS: {_NUMBER} TFLOPS", _metric("tflops")),
+    rule("• Total step time: ", rf"\s*• Total step time: {_NUMBER}s$", _metric("step_time_s")),
+    rule(
+        "stopping training early",
+        r"(?:Max number of steps|Timeout) has been reached, stopping training early$",
+        _milestone("completed"),
+    ),
+)
+
+
+class DriverReader(RuleReader[Progress]):
+    """Reads a driver's log; also notices an exception that reached the driver's top level."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log, Role.DRIVER, RULES, Progress())
+        self.literals = (*self.literals, TRACEBACK.encode())
+        self._exception: DriverTraceback | None = None
+        self._in_traceback = False
+
+    @property
+    def wants_all(self) -> bool:
+        """The lines of a traceback are needed up to its end."""
+        return self._in_traceback
+
+    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
+        """Yield what the line tells."""
+        source = replace(self._where, line=line.number, offset=line.offset)
+        for segment in segments(line.data) or (Segment(""),):
+            if segment.own and segment.text.startswith(TRACEBACK):
+                self._in_traceback = True
+            elif self._in_traceback:
+                yield from self._follow_traceback(segment, source)
+            if not segment.traced:
+                yield from self._apply(segment, source, time)
+
+    def _follow_traceback(self, segment: Segment, source: Source) -> Iterator[Event]:
+        text = segment.text
+        if not segment.own or not text or text[0].isspace() or text.startswith(_CHAINED):
+            return
+        match = _EXCEPTION.match(text)
+        if match and _EXCEPTION_NAME.search(match["name"]):
+            yield DriverTraceback(text, source)
+        elif not text.startswith(("Traceback", "ray::", "\u001b")):
+            self._in_traceback = False

@@ -1,0 +1,217 @@
+"""What can be learnt from a run, as typed events; `RunState.apply` is their only consumer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Which part of a run wrote a log."""
+
+    SLURM = "slurm"
+    """The batch script: Slurm's output file, or the launcher's own log."""
+    HEAD = "head"
+    DRIVER = "driver"
+    WORKER = "worker"
+    COMPANION = "companion"
+
+
+class JobState(StrEnum):
+    """State of a run as shown to people and scripts."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an event was read."""
+
+    log: str
+    """Name of the log: its path relative to what is being watched."""
+    role: Role
+    line: int
+    """Counted from 1, by newline alone; 0 where no line is meant."""
+    offset: int = 0
+    """Byte offset of the line's first byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneReached:
+    """An awaited event happened."""
+
+    id: str
+    source: Source
+    time: float | None = None
+    """Seconds since the epoch; None where neither the line, the clock nor the moment of reading tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRecorded:
+    """One value of a metric at a training step (validation metrics: the step they were taken at)."""
+
+    name: str
+    step: int
+    value: float
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSeen:
+    """What the driver says about how far it will go; unknown parts are None."""
+
+    source: Source
+    steps_per_epoch: int | None = None
+    epochs: int | None = None
+    batch: int | None = None
+    """Samples generated a step."""
+    samples: int | None = None
+    """Samples in the training set."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepBegan:
+    """A training step began; `step` counts over the whole run, not within the epoch."""
+
+    step: int
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSaving:
+    """The driver began to save a checkpoint."""
+
+    step: int
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsOnline:
+    """How many worker_units have joined the Ray cluster."""
+
+    online: int
+    wanted: int
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEnded:
+    """The driver's process ended; `code` as the launcher reported it."""
+
+    code: int
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherEnded:
+    """The launcher's own last line."""
+
+    code: int
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DriverTraceback:
+    """An exception that reached the driver's top level: the lines of its traceback end at `source`."""
+
+    message: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class FindingSeen:
+    """A recognised failure or warning; ranking causes against consequences is the reader's work."""
+
+    id: str
+    title: str
+    severity: str
+    """`fatal` or `warning`."""
+    text: str
+    """The line it was seen in, cleaned."""
+    source: Source
+    fix: str = ""
+    node: str | None = None
+    rank: int | None = None
+    causes: tuple[str, ...] = ()
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogChanged:
+    """A log was found, grew or shrank."""
+
+    log: str
+    role: Role
+    bytes: int
+    lines: int
+    """Complete lines read so far."""
+    problem: str = ""
+    """Why the log cannot be read now; empty when it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanged:
+    """What the cluster says about the run's job."""
+
+    state: JobState
+    reason: str = ""
+    time: float | None = None
+
+
+Event = (
+    MilestoneReached
+    | MetricRecorded
+    | PlanSeen
+    | StepBegan
+    | CheckpointSaving
+    | UnitsOnline
+    | DriverEnded
+    | LauncherEnded
+    | DriverTraceback
+    | FindingSeen
+    | LogChanged
+    | JobChanged
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneKind:
+    """A milestone that every run is expected to reach, in this order."""
+
+    id: str
+    title: str
+    waiting: str = field(default="")
+    """What is going on while this milestone is awaited."""
+
+
+MILESTONES: tuple[MilestoneKind, ...] = (
+    MilestoneKind("head-up", "Ray head up", "starting the Ray head"),
+    MilestoneKind("workers-connected", "All workers connected", "waiting for the workers"),
+    MilestoneKind("driver-started", "Driver started", "starting the driver"),
+    MilestoneKind("ray-attached", "Driver attached to Ray", "the driver is importing and attaching to Ray"),
+    MilestoneKind("data-loaded", "Data loaded", "loading the data"),
+    MilestoneKind("teacher-ready", "Teacher workers up", "starting the teacher"),
+    MilestoneKind("generation-ready", "Generation engine ready", "starting the generation engine"),
+    MilestoneKind("student-ready", "Student workers up", "starting the student"),
+    MilestoneKind("setup-complete", "Setup complete", "finishing the set-up"),
+    MilestoneKind("first-step", "First step done", "training, first step"),
+    MilestoneKind("first-validation", "First validation done", "training"),
+    MilestoneKind("first-checkpoint", "First checkpoint saving", "training"),
+    MilestoneKind("completed", "Completed", "training"),
+)
+MILESTONE_TITLES = {kind.id: kind.title for kind in MILESTONES}

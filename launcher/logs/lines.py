@@ -1,0 +1,146 @@
+"""From bytes to lines, and from a line to what it says.
+
+A line ends at a newline alone. Within a line, a carriage return starts a progress bar anew, and Ray glues a
+worker's line to a bar that the driver left unfinished; both are split into segments here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from launcher.text import clean
+
+LINE_LIMIT = 64 * 1024
+"""Bytes kept of one line; the rest of a longer line is counted, not kept."""
+
+# Ray colours the prefix also in files (ray/_private/worker.py, print_worker_logs).
+_SEGMENT_BREAK = re.compile(r"\r+|(?=\x1b\[3[36]m\()")
+_ACTOR_PREFIX = re.compile(
+    r"""
+    \((?:
+        (?P<system>raylet|autoscaler[^,)]*)
+      | (?:(?P<actor>[A-Za-z_][\w.]*)(?:\[rank=(?P<rank>\d+)\])?\s+)?pid=(?P<pid>\d+)
+    )(?:,\s*ip=(?P<ip>[\d.a-fA-F:]+))?\)\s?
+    """,
+    re.VERBOSE,
+)
+_REPEATED = re.compile(r"\s\[repeated (?P<n>\d+)x across cluster\](?: \(Ray deduplicates.*\))?\s*$")
+_XTRACE = re.compile(r"^\++ \S")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A cleaned piece of a line, and who printed it."""
+
+    text: str
+    actor: str | None = None
+    """Ray actor or task name; `raylet` and the like for Ray itself; None for the owner of the log."""
+    rank: int | None = None
+    pid: int | None = None
+    ip: str | None = None
+    repeated: int = 0
+    """How many more processes printed the same line, as Ray counted them."""
+
+    @property
+    def own(self) -> bool:
+        """Whether the process that owns the log printed it (no Ray prefix)."""
+        return self.actor is None and self.pid is None
+
+    @property
+    def traced(self) -> bool:
+        """Whether it is a shell's echo of its own source (`set -x`), which reports nothing."""
+        return _XTRACE.match(self.text) is not None
+
+
+def segments(raw: bytes) -> list[Segment]:
+    """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
+    text = raw.decode("utf-8", errors="replace")
+    return [parsed for part in _SEGMENT_BREAK.split(text) if part and (parsed := _parse(part)).text]
+
+
+def _parse(part: str) -> Segment:
+    text = clean(part)
+    actor: str | None = None
+    rank = pid = None
+    ip: str | None = None
+    while match := _ACTOR_PREFIX.match(text):
+        actor = match["system"] or match["actor"] or actor or "task"
+        rank = int(match["rank"]) if match["rank"] else rank
+        pid = int(match["pid"]) if match["pid"] else pid
+        ip = match["ip"] or ip
+        text = text[match.end() :]
+    repeated = 0
+    if actor is not None and (match := _REPEATED.search(text)):
+        repeated = int(match["n"])
+        text = text[: match.start()]
+    return Segment(text.rstrip(), actor, rank, pid, ip, repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """A line as it stands in the file."""
+
+    number: int
+    """Counted from 1."""
+    offset: int
+    data: bytes
+    """Without the newline; at most LINE_LIMIT bytes."""
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines with numbers and offsets, in memory bounded by LINE_LIMIT."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        """Complete lines seen so far."""
+        self._start = 0
+        self._held = bytearray()
+        self._length = 0
+
+    @property
+    def offset(self) -> int:
+        """Byte offset of the next byte expected."""
+        return self._start + self._length
+
+    def feed(self, data: bytes) -> Iterator[RawLine]:
+        """Yield the lines that `data` completes."""
+        position = 0
+        while (newline := data.find(b"\n", position)) >= 0:
+            if self._length:
+                self._keep(data[position:newline])
+                line, length = bytes(self._held), self._length + 1
+                self._held.clear()
+                self._length = 0
+            else:
+                line = data[position : min(newline, position + LINE_LIMIT)]
+                length = newline - position + 1
+            self.lines += 1
+            yield RawLine(self.lines, self._start, line)
+            self._start += length
+            position = newline + 1
+        if position < len(data):
+            self._keep(data[position:])
+
+    def skip(self, lines: int, length: int) -> None:
+        """Pass over `length` bytes that hold `lines` whole lines; only between lines."""
+        self.lines += lines
+        self._start += length
+
+    @property
+    def holding(self) -> bool:
+        """Whether an unfinished line is held."""
+        return self._length > 0
+
+    def pending(self) -> RawLine | None:
+        """Return the unfinished last line, if there is one."""
+        if not self._length:
+            return None
+        return RawLine(self.lines + 1, self._start, bytes(self._held))
+
+    def _keep(self, piece: bytes) -> None:
+        room = LINE_LIMIT - len(self._held)
+        if room > 0:
+            self._held += piece[:room]
+        self._length += len(piece)

@@ -1,0 +1,84 @@
+"""Rules: a literal to find a line by, a pattern to understand it, and what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from launcher.logs.events import Event, Role, Source
+from launcher.logs.lines import RawLine, Segment, segments
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A line that a rule matched."""
+
+    match: re.Match[str]
+    segment: Segment
+    source: Source
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[State]):
+    """Understands one kind of line. The pattern is matched at the start of a cleaned segment."""
+
+    literal: str
+    """Stands in every line of this kind; at least six characters, or the search finds too much."""
+    pattern: re.Pattern[str]
+    meaning: Callable[[State, Seen], Iterator[Event]]
+    own: bool = True
+    """Only lines of the process that owns the log count, not what Ray forwards from workers."""
+
+
+def rule(
+    literal: str, pattern: str, meaning: Callable[[State, Seen], Iterator[Event]], *, own: bool = True
+) -> Rule[State]:
+    """Make a rule from a pattern's text."""
+    return Rule(literal, re.compile(pattern), meaning, own)
+
+
+class RuleReader(Generic[State]):
+    """Reads a log by rules, first match wins; `state` is what later lines need to know of earlier ones."""
+
+    def __init__(self, log: str, role: Role, rules: tuple[Rule[State], ...], state: State) -> None:
+        self._where = Source(log, role, 0)
+        self._rules = rules
+        self.state = state
+        self.literals = tuple(dict.fromkeys(item.literal.encode() for item in rules))
+
+    @property
+    def wants_all(self) -> bool:
+        """No rule needs the lines between."""
+        return False
+
+    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
+        """Yield what the line tells."""
+        source = replace(self._where, line=line.number, offset=line.offset)
+        for segment in segments(line.data):
+            if not segment.traced:
+                yield from self._apply(segment, source, time)
+
+    def _apply(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
+        for item in self._rules:
+            if item.own and not segment.own:
+                continue
+            if item.literal in segment.text and (match := item.pattern.match(segment.text)):
+                yield from item.meaning(self.state, Seen(match, segment, source, time))
+                return
+
+
+def stamp(text: str | None) -> float | None:
+    """Return the time of an ISO 8601 stamp with a zone, as seconds since the epoch; None if it is not one."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo else None

@@ -1,0 +1,74 @@
+"""Which files are a run's logs, and who wrote each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from launcher.logs.events import Role
+from launcher.transports.base import Entry, Transport
+
+_ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
+    (re.compile(r"ray-driver.*\.log$"), Role.DRIVER),
+    (re.compile(r"ray-head.*\.log$"), Role.HEAD),
+    (re.compile(r"ray-workers?-.*\.log$"), Role.WORKER),
+    (re.compile(r"(?:launcher\.log|slurm-.*\.out)$"), Role.SLURM),
+    (re.compile(r"companion.*\.log$"), Role.COMPANION),
+)
+CLOCK_NAME = "log-clock.tsv"
+_LOG_DIRECTORY = re.compile(r"(?:.*-logs|logs)$")
+_DEPTH = 3
+"""A run directory holds `logs/<job>-logs/ray-driver.log`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log to follow."""
+
+    name: str
+    """As shown: relative to the directory being watched."""
+    path: str
+    role: Role
+
+
+def role_of(name: str) -> Role | None:
+    """Return the role that a file's name tells, or None."""
+    base = PurePosixPath(name).name
+    return next((role for pattern, role in _ROLES if pattern.match(base)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at a directory gave."""
+
+    logs: tuple[tuple[LogFile, Entry], ...]
+    clocks: tuple[tuple[str, Entry], ...]
+    """Directory name (relative, empty for the top) and the entry of its clock file."""
+
+
+def discover(transport: Transport, directory: str) -> Found:
+    """List the logs under `directory`: known names in it and in the log directories below it.
+
+    Where no name is known, every `.log` and `.out` file at the top counts as a driver's log.
+    """
+    logs: list[tuple[LogFile, Entry]] = []
+    clocks: list[tuple[str, Entry]] = []
+    unnamed: list[tuple[LogFile, Entry]] = []
+    waiting = [("", 0)]
+    while waiting:
+        relative, depth = waiting.pop(0)
+        top = PurePosixPath(directory, relative)
+        for entry in transport.listdir(str(top)):
+            name = str(PurePosixPath(relative, entry.name))
+            file = str(top / entry.name)
+            if entry.is_dir:
+                if depth + 1 < _DEPTH and _LOG_DIRECTORY.match(entry.name):
+                    waiting.append((name, depth + 1))
+            elif entry.name == CLOCK_NAME:
+                clocks.append((relative, entry))
+            elif (role := role_of(entry.name)) is not None:
+                logs.append((LogFile(name, file, role), entry))
+            elif depth == 0 and entry.name.endswith((".log", ".out")):
+                unnamed.append((LogFile(name, file, Role.DRIVER), entry))
+    return Found(tuple(logs or unnamed), tuple(clocks))

@@ -1,0 +1,115 @@
+"""The state of a run, and events, as JSON (the `watch` command's interface)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+from launcher.logs.events import MILESTONE_TITLES, MILESTONES, Event, FindingSeen, MilestoneReached, Source
+from launcher.logs.state import RunState
+
+SCHEMA = 1
+
+
+def state_json(run: str, state: RunState) -> dict[str, Any]:
+    """Return what `watch --once --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "run": run,
+        "state": state.state.value,
+        "reason": state.reason,
+        "milestones": [
+            milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
+        ],
+        "metrics": metrics_json(state),
+        "findings": [finding_json(item) for item in state.findings],
+        "logs": [
+            {
+                "name": log.log,
+                "role": log.role.value,
+                "bytes": log.bytes,
+                "lines": log.lines,
+                "problem": log.problem,
+            }
+            for _, log in sorted(state.logs.items())
+        ],
+    }
+
+
+def milestone_json(event: MilestoneReached) -> dict[str, Any]:
+    """Return a reached milestone."""
+    return {
+        "id": event.id,
+        "title": MILESTONE_TITLES[event.id],
+        "log": event.source.log,
+        "line": event.source.line,
+        "time": event.time,
+    }
+
+
+def metrics_json(state: RunState) -> dict[str, Any]:
+    """Return the metrics as parallel lists: those of steps beside `steps`, of validations beside theirs."""
+    loss_steps = sorted(state.metrics.get("loss", {}))
+    validated = sorted(state.metrics.get("accuracy", {}))
+    lists = {name: [_finite(points[step]) for step in sorted(points)] for name, points in state.metrics.items()}
+    return {
+        "step": state.step,
+        "max_steps": state.max_steps,
+        "loss": [],
+        "step_time_s": [],
+        **lists,
+        "steps": loss_steps,
+        "validation_steps": validated,
+        "checkpoints": sorted(state.checkpoints),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON can hold; a loss of nan or inf becomes null."""
+    return value if math.isfinite(value) else None
+
+
+def finding_json(item: FindingSeen) -> dict[str, Any]:
+    """Return a recognised failure."""
+    return {
+        "id": item.id,
+        "title": item.title,
+        "severity": item.severity,
+        "root": item.root,
+        "log": item.source.log,
+        "line": item.source.line,
+        "node": item.node,
+        "rank": item.rank,
+        "text": item.text,
+        "fix": item.fix,
+        "causes": list(item.causes),
+    }
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """Return one event as `watch --json` prints it, a line each."""
+    kind = {"MilestoneReached": "milestone", "MetricRecorded": "metric", "FindingSeen": "finding"}.get(
+        type(event).__name__, _snake(type(event).__name__)
+    )
+    body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        if isinstance(value, Source):
+            body |= {"log": value.log, "role": value.role.value, "line": value.line}
+        else:
+            body[item.name] = _plain(value)
+    if isinstance(event, MilestoneReached):
+        body["title"] = MILESTONE_TITLES[event.id]
+    return body
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    return _finite(value) if isinstance(value, float) else value
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

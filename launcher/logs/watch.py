@@ -1,0 +1,140 @@
+"""Watching a run: find its logs, follow them, ask the cluster, and keep the run's state."""
+
+from __future__ import annotations
+
+import os.path
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from launcher.errors import TransportError
+from launcher.logs.clock import LogClock
+from launcher.logs.events import Event, JobChanged, JobState
+from launcher.logs.follow import BUDGET, Follower
+from launcher.logs.sources import CLOCK_NAME, LogFile, discover
+from launcher.logs.state import RunState
+from launcher.transports.base import Entry, Transport
+
+JobProbe = Callable[[], JobChanged | None]
+RECENT_S = 120.0
+"""A log written within this time is taken as a sign that its run lives, where no cluster can be asked."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """The logs of one run, followed. `poll` does everything; call it from one thread at a time."""
+
+    transport: Transport
+    directories: tuple[str, ...] = ()
+    files: tuple[LogFile, ...] = ()
+    probe: JobProbe | None = None
+    """Asks the cluster; None where there is only what the logs say."""
+    state: RunState = field(default_factory=RunState)
+    problem: str = ""
+    """Why the logs cannot be read at this moment; empty when they can."""
+    now: Callable[[], float] = time.time
+    _followers: dict[str, Follower] = field(default_factory=dict)
+    _clocks: dict[str, LogClock] = field(default_factory=dict)
+    _live_from: dict[str, int] = field(default_factory=dict)
+    _polls: int = 0
+    _newest: float = 0.0
+
+    def poll(self, budget: int = BUDGET) -> list[Event]:
+        """Read what is new (up to `budget` bytes of each log), take it into the state, return the events."""
+        events: list[Event] = []
+        try:
+            present = self._look()
+            self.problem = ""
+        except TransportError as error:
+            self.problem = str(error)
+            return events
+        for log, entry in present:
+            for event in self._follow(log, entry, budget):
+                self.state.apply(event)
+                events.append(event)
+        for event in self._ask():
+            self.state.apply(event)
+            events.append(event)
+        self._polls += 1
+        return events
+
+    def catch_up(self, *, final: bool = False) -> list[Event]:
+        """Poll until all that is there is read; `final`: also unfinished last lines."""
+        events = self.poll()
+        while self.behind:
+            events += self.poll()
+        if final:
+            for follower in self._followers.values():
+                for event in follower.finish(self._clock_of(follower.log)):
+                    self.state.apply(event)
+                    events.append(event)
+        return events
+
+    @property
+    def behind(self) -> bool:
+        """Whether some log holds more than was read at the last poll."""
+        return any(self._sizes.get(name, 0) > follower.offset for name, follower in self._followers.items())
+
+    _sizes: dict[str, int] = field(default_factory=dict)
+
+    def _look(self) -> list[tuple[LogFile, Entry | None]]:
+        """Return every log known so far or found now, with what the directory says of it."""
+        present: dict[str, tuple[LogFile, Entry | None]] = {}
+        for name, follower in self._followers.items():
+            present[name] = (follower.log, None)
+        for log in self.files:
+            present[log.name] = (log, self.transport.stat(log.path))
+        for directory in self.directories:
+            found = discover(self.transport, directory)
+            for relative, entry in found.clocks:
+                self._read_clock(directory, relative, entry)
+            for log, entry in found.logs:
+                present[log.name] = (log, entry)
+        self._sizes = {name: entry.size for name, (_, entry) in present.items() if entry is not None}
+        self._newest = max((entry.mtime for _, entry in present.values() if entry is not None), default=0.0)
+        return list(present.values())
+
+    def _read_clock(self, directory: str, relative: str, entry: Entry) -> None:
+        clock = self._clocks.setdefault(relative, LogClock())
+        if entry.size > clock.offset:
+            path = os.path.join(directory, relative, CLOCK_NAME)
+            clock.feed(self.transport.read(path, clock.offset, entry.size - clock.offset))
+
+    def _follow(self, log: LogFile, entry: Entry | None, budget: int) -> Iterator[Event]:
+        follower = self._followers.get(log.name)
+        if follower is None:
+            if entry is None:
+                return
+            follower = self._followers[log.name] = Follower.of(self.transport, log)
+            self._live_from[log.name] = 0 if self._polls else entry.size
+        yield from follower.poll(entry, self._clock_of(log), budget)
+
+    def _clock_of(self, log: LogFile) -> Callable[[int], float | None]:
+        directory, _, base = log.name.rpartition("/")
+        noted = self._clocks.get(directory)
+        live_from = self._live_from.get(log.name, 0)
+        now = self.now()
+
+        def clock(offset: int) -> float | None:
+            known = noted.time_of(base, offset) if noted is not None else None
+            return known if known is not None or offset < live_from else now
+
+        return clock
+
+    def _ask(self) -> Iterator[Event]:
+        answer = self.probe() if self.probe is not None else self._guess()
+        if answer is not None and answer != self.state.job:
+            yield answer
+
+    def _guess(self) -> JobChanged | None:
+        """Judge from the logs' age alone."""
+        if not self._sizes:
+            return JobChanged(JobState.UNKNOWN, "no logs here yet")
+        if self.now() - self._newest <= RECENT_S:
+            return JobChanged(JobState.RUNNING, "its logs are being written")
+        return JobChanged(JobState.UNKNOWN, "nothing was written for some time, and no end is in the logs")
+
+
+def watch_files(transport: Transport, logs: Sequence[LogFile], probe: JobProbe | None = None) -> Watch:
+    """Watch single files."""
+    return Watch(transport, files=tuple(logs), probe=probe)

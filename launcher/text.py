@@ -1,0 +1,35 @@
+"""Cleaning of text that comes from outside (logs, job names, file names, remote stderr).
+
+Textual passes an escape byte in any widget's text on to the terminal: a log line could write the user's
+clipboard (OSC 52) or clear the screen. So text is cleaned once, where it enters the program.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SEQUENCES = re.compile(
+    r"""
+      (?:\x1b\]|\x9d)[^\x07\x1b\x9c\r\n]*(?:\x07|\x1b\\|\x9c)?        # OSC … BEL or ST
+    | (?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\r\n]*(?:\x1b\\|\x9c)?   # DCS SOS PM APC … ST
+    | (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?                                # CSI
+    | \x1b[ -/]*[0-~]?                                               # other escapes
+    """,
+    re.VERBOSE,
+)
+# C0 except tab, DEL, C1, bidirectional overrides and invisible separators: none of them is text.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+)
+
+
+def clean(text: str) -> str:
+    """Return `text` as one printable line: no escape sequence, no control character, tabs expanded."""
+    text = _SEQUENCES.sub("", text)
+    text = _CONTROLS.sub("", text)
+    return text.expandtabs(8)
+
+
+def clean_lines(text: str) -> str:
+    """Clean each line of `text`, keeping the line breaks."""
+    return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))

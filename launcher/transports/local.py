@@ -1,0 +1,245 @@
+"""The machine the program runs on.
+
+Each call runs in a thread with a deadline: a hanging file system must not hang the program.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import queue
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from launcher.errors import TransportError
+from launcher.text import clean, clean_lines
+from launcher.transports.base import Completed, Entry, ProcessId
+
+Result = TypeVar("Result")
+FILE_DEADLINE_S = 15.0
+
+
+class _Caller:
+    """Runs calls on one daemon thread. A call that hangs costs that thread; the next call gets a new one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: queue.SimpleQueue[Callable[[], None]] | None = None
+
+    def call(self, action: Callable[[], Result], what: str, deadline_s: float) -> Result:
+        outcome: queue.SimpleQueue[tuple[Result | None, OSError | None]] = queue.SimpleQueue()
+
+        def job() -> None:
+            try:
+                outcome.put((action(), None))
+            except OSError as error:
+                outcome.put((None, error))
+
+        with self._lock:
+            if self._jobs is None:
+                self._jobs = queue.SimpleQueue()
+                threading.Thread(target=_serve, args=(self._jobs,), name="files", daemon=True).start()
+            self._jobs.put(job)
+            try:
+                result, error = outcome.get(timeout=deadline_s)
+            except queue.Empty:
+                self._jobs = None
+                raise TransportError(
+                    f"{what}: no answer from the file system for {deadline_s:.0f} s",
+                    fix="Wait for the file system to come back; nothing was lost.",
+                ) from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+
+def _serve(jobs: queue.SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        jobs.get()()
+
+
+class LocalTransport:
+    """Commands and files of this machine."""
+
+    def __init__(self, deadline_s: float = FILE_DEADLINE_S) -> None:
+        self._deadline_s = deadline_s
+        self._caller = _Caller()
+
+    @property
+    def host(self) -> str:
+        """Name of this machine."""
+        return platform.node()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float = 30,
+    ) -> Completed:
+        """Run a command to its end. `env` replaces the whole environment."""
+        try:
+            done = subprocess.run(
+                list(argv),
+                env=env,
+                cwd=cwd,
+                timeout=timeout_s,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TransportError(f"'{argv[0]}' did not end within {timeout_s:.0f} s") from None
+        except OSError as error:
+            raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
+        return Completed(done.returncode, _text(done.stdout), _text(done.stderr))
+
+    def listdir(self, path: str) -> list[Entry]:
+        """Return a directory's entries with their sizes, sorted by name."""
+        return self._files(lambda: _scan(path), "cannot list", path)
+
+    def stat(self, path: str) -> Entry | None:
+        """Return what is at `path`, or None."""
+        try:
+            return self._caller.call(
+                lambda: _entry(Path(path).name, os.stat(path)), f"stat {path}", self._deadline_s
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "cannot look at", path) from error
+
+    def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
+        """Return up to `size` bytes from `offset`; all that is there for -1."""
+        return self._files(lambda: _read(path, offset, size), "cannot read", path)
+
+    def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Write a file whole or not at all; missing directories are made."""
+        self._files(lambda: _write(Path(path), data, mode), "cannot write", path)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and what is in it."""
+        self._files(lambda: shutil.rmtree(path), "cannot remove", path)
+
+    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, output: str) -> ProcessId:
+        """Start a process that outlives this program, in a session of its own; its output goes to a file."""
+        # An interrupt between start and return would leave a process that nobody knows of.
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+        try:
+            pid = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", 'cd -- "$0" && exec "$@"', cwd, *argv],
+                dict(env),
+                file_actions=(
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                ),
+                setsid=True,
+                setsigmask=(),
+                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT),
+            )
+            _reap_later(pid)
+            return ProcessId(self.host, _boot_id(), pid, _start_ticks(pid) or 0)
+        except OSError as error:
+            raise TransportError(f"'{argv[0]}' cannot be started: {error.strerror}") from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def alive(self, process: ProcessId) -> bool | None:
+        """Tell whether the process still runs; None where this machine cannot know."""
+        if process.host != self.host:
+            return None
+        return process.boot == _boot_id() and _start_ticks(process.pid) == process.started
+
+    def signal(self, process: ProcessId, number: int) -> bool:
+        """Send a signal to the process, if it still is the same one; False when it is gone."""
+        if not self.alive(process):
+            return False
+        try:
+            os.kill(process.pid, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError as error:
+            raise TransportError(f"process {process.pid} belongs to another user") from error
+        return True
+
+    def _files(self, action: Callable[[], Result], what: str, path: str) -> Result:
+        try:
+            return self._caller.call(action, f"{what} {path}", self._deadline_s)
+        except OSError as error:
+            raise _explained(error, what, path) from error
+
+
+def _explained(error: OSError, what: str, path: str) -> TransportError:
+    return TransportError(f"{what} {clean(path)}: {error.strerror or error}")
+
+
+def _text(data: bytes) -> str:
+    return clean_lines(data.decode("utf-8", errors="replace"))
+
+
+def _entry(name: str, status: os.stat_result) -> Entry:
+    return Entry(name, status.st_size, status.st_mtime, status.st_ino, stat.S_ISDIR(status.st_mode))
+
+
+def _scan(path: str) -> list[Entry]:
+    entries = []
+    with os.scandir(path) as found:
+        for item in found:
+            try:
+                entries.append(_entry(item.name, item.stat()))
+            except OSError:  # went away meanwhile, or a link to nothing
+                continue
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _read(path: str, offset: int, size: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        wanted = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
+        return os.pread(descriptor, wanted, offset)
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _reap_later(pid: int) -> None:
+    """Wait for the child in the background, so that it does not stay as a zombie."""
+    threading.Thread(target=os.waitpid, args=(pid, 0), name=f"reap-{pid}", daemon=True).start()
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Return a process's start time in clock ticks after boot; None for one that is gone or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
