@@ -53,7 +53,9 @@ def metrics_json(state: RunState) -> dict[str, Any]:
     """Return the metrics as parallel lists: those of steps beside `steps`, of validations beside theirs."""
     loss_steps = sorted(state.metrics.get("loss", {}))
     validated = sorted(state.metrics.get("accuracy", {}))
-    lists = {name: [_finite(points[step]) for step in sorted(points)] for name, points in state.metrics.items()}
+    lists = {
+        name: [_finite(points[step]) for step in sorted(points)] for name, points in state.metrics.items()
+    }
     return {
         "step": state.step,
         "max_steps": state.max_steps,

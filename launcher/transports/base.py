@@ -74,6 +74,10 @@ class Transport(Protocol):
         """Write a file whole or not at all; missing directories are made."""
         ...
 
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; fine when it is there."""
+        ...
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory and what is in it."""
         ...

@@ -125,6 +125,10 @@ class LocalTransport:
         """Write a file whole or not at all; missing directories are made."""
         self._files(lambda: _write(Path(path), data, mode), "cannot write", path)
 
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; fine when it is there."""
+        self._files(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory and what is in it."""
         self._files(lambda: shutil.rmtree(path), "cannot remove", path)

@@ -1,0 +1,262 @@
+"""A run and its directory: the only state there is.
+
+One folder a run, found again by listing a runs root; people can read it, move it and copy it:
+
+    run.json        what was asked for (RunSpec)
+    recipe.yaml     the recipe as submitted
+    effective.yaml  its values after inheritance, overrides and interpolation
+    plan.json       what was started, with which environment
+    jobs.json       the jobs, once started (Jobs)
+    ray_bare.sub …  the scripts that ran
+    logs/           what they wrote
+    summary.json    the state at its end, so that listing runs need not read logs again
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from launcher.errors import InputError, TransportError
+from launcher.text import clean
+from launcher.transports.base import ProcessId, Transport
+
+SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
+RUNS_VARIABLE = "DISTILL_TUI_RUNS"
+
+
+class _Stored(BaseModel):
+    """Kept in a file; unknown keys of a newer version are kept out of the way, not refused."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    schema_version: Literal[1] = Field(1, alias="schema")
+
+
+class RecipeRef(BaseModel):
+    """Which recipe a run was made from."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    """Path as given."""
+    overrides: tuple[str, ...] = ()
+
+
+class RunSpec(_Stored):
+    """What was asked for."""
+
+    id: str
+    name: str
+    kind: Literal["rehearsal", "training"]
+    created: datetime
+    user: str
+    host: str
+    recipe: RecipeRef
+    cluster: Literal["local"]
+    nodes: int
+    gpus_per_node: int
+    max_steps: int | None = None
+    logs: str = "logs"
+    """Directory of the logs: relative to the run's directory, or absolute."""
+
+
+class JobProcess(BaseModel):
+    """A process that is a job, on a machine without a scheduler."""
+
+    model_config = ConfigDict(frozen=True)
+
+    host: str
+    boot: str
+    pid: int
+    started: int
+
+    def identity(self) -> ProcessId:
+        """Return it as transports know processes."""
+        return ProcessId(self.host, self.boot, self.pid, self.started)
+
+
+class Job(BaseModel):
+    """One job of a run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    submitted: datetime
+    process: JobProcess | None = None
+    """None from the intent until the start is known."""
+    cancel_requested: datetime | None = None
+
+
+class Jobs(_Stored):
+    """The jobs of a run."""
+
+    jobs: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as found in its directory."""
+
+    directory: str
+    spec: RunSpec
+    jobs: tuple[Job, ...]
+
+    @property
+    def logs(self) -> str:
+        """Directory of the logs."""
+        return str(Path(self.directory, self.spec.logs))
+
+    @property
+    def job(self) -> Job | None:
+        """The latest job."""
+        return self.jobs[-1] if self.jobs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A directory in the runs root that cannot be read as a run."""
+
+    directory: str
+    problem: str
+
+
+def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where runs are kept: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
+    if given := environment.get(RUNS_VARIABLE):
+        return Path(given).expanduser()
+    state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    return Path(state) / "distill-tui" / "runs"
+
+
+def new_id(name: str, now: datetime) -> str:
+    """Return an identifier that sorts by time, is fit for a file name, and does not collide."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24] or "run"
+    return f"{now:%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """The runs under one root."""
+
+    transport: Transport
+    root: str
+
+    def list(self) -> list[Run | Damaged]:
+        """Return all runs, newest first; a directory that is no run at all is passed over."""
+        if self.transport.stat(self.root) is None:
+            return []
+        found: list[Run | Damaged] = []
+        for entry in reversed(self.transport.listdir(self.root)):
+            directory = str(Path(self.root, entry.name))
+            if entry.is_dir and self.transport.stat(str(Path(directory, SPEC))) is not None:
+                try:
+                    found.append(load(self.transport, directory))
+                except InputError as error:
+                    found.append(Damaged(directory, error.what))
+        return found
+
+    def find(self, reference: str) -> Run:
+        """Return the run with an id, an unambiguous part of one, or a path to its directory."""
+        if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
+            return load(self.transport, reference)
+        runs = [item for item in self.list() if isinstance(item, Run)]
+        matching = [item for item in runs if item.spec.id == reference] or [
+            item for item in runs if reference in item.spec.id
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        if not matching:
+            raise InputError(
+                f"no run '{clean(reference)}'", where=self.root, fix="`distill-tui runs` lists them."
+            )
+        names = ", ".join(item.spec.id for item in matching[:3])
+        raise InputError(f"'{clean(reference)}' could be {names}", fix="Give more of the name.")
+
+    def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
+        """Make a run's directory with its files, whole or not at all.
+
+        Raises:
+            TransportError: the root cannot be written.
+        """
+        directory = str(Path(self.root, spec.id))
+        try:
+            for name, data in files.items():
+                mode = 0o755 if name.endswith((".sub", ".py")) else 0o644
+                self.transport.write_atomic(str(Path(directory, name)), data, mode)
+            self.transport.make_directory(str(Path(directory, spec.logs)))
+            self.transport.write_atomic(str(Path(directory, SPEC)), _dump(spec))
+        except BaseException:
+            if self.transport.stat(directory) is not None:
+                self.transport.remove_tree(directory)
+            raise
+        return Run(directory, spec, ())
+
+
+def load(transport: Transport, directory: str) -> Run:
+    """Read a run's directory.
+
+    Raises:
+        InputError: it is not a run, or its files are damaged.
+    """
+    if transport.stat(str(Path(directory, SPEC))) is None:
+        raise InputError("this is not a run's directory (no run.json)", where=directory)
+    spec = _parse(transport, Path(directory, SPEC), RunSpec)
+    jobs = Path(directory, JOBS)
+    stored = _parse(transport, jobs, Jobs) if transport.stat(str(jobs)) is not None else Jobs(schema=1)
+    return Run(directory, spec, stored.jobs)
+
+
+def record_job(transport: Transport, run: Run, job: Job) -> Run:
+    """Write a job into its run, in place of an earlier record of the same job; returns the run with it."""
+    jobs = (*(item for item in run.jobs if item.id != job.id), job)
+    transport.write_atomic(str(Path(run.directory, JOBS)), _dump(Jobs(schema=1, jobs=jobs)))
+    return Run(run.directory, run.spec, jobs)
+
+
+def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
+    """Keep a finished run's state beside it; a directory that only others may write is left as it is."""
+    data = (json.dumps(summary, ensure_ascii=False, indent=1) + "\n").encode()
+    try:
+        transport.write_atomic(str(Path(run.directory, SUMMARY)), data)
+    except TransportError:
+        return
+
+
+def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
+    """Return the kept state of a finished run, or None."""
+    path = str(Path(run.directory, SUMMARY))
+    if transport.stat(path) is None:
+        return None
+    try:
+        value = json.loads(transport.read(path))
+    except (TransportError, ValueError):
+        return None
+    return value if isinstance(value, dict) and value.get("schema") == 1 else None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _parse(transport: Transport, path: Path, model: type[Model]) -> Model:
+    try:
+        return model.model_validate_json(transport.read(str(path)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{path.name} is damaged: {where} {first['msg']}".replace("  ", " "), where=path
+        ) from error
+
+
+def _dump(model: BaseModel) -> bytes:
+    return (model.model_dump_json(by_alias=True, indent=1) + "\n").encode()
