@@ -171,6 +171,8 @@ class JobChanged:
     state: JobState
     reason: str = ""
     time: float | None = None
+    over: bool = False
+    """The job is over, but only the logs can tell how it ended."""
 
 
 Event = (

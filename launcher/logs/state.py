@@ -159,9 +159,9 @@ class RunState:
     @property
     def _verdict(self) -> tuple[JobState, str]:
         job = self.job
-        if job is not None and job.state is JobState.CANCELLED:
-            return job.state, job.reason
         ended = self.driver_ended or self.launcher_ended
+        if job is not None and job.state is JobState.CANCELLED and not (ended and ended.code == 0):
+            return job.state, job.reason
         if ended is not None:
             return self._ended_with(ended.code)
         if job is not None and job.state.ended:
@@ -170,6 +170,8 @@ class RunState:
             return JobState.COMPLETED, ""
         if self.traceback is not None:
             return JobState.FAILED, self._failure_reason(self.traceback.message)
+        if job is not None and job.over:
+            return JobState.FAILED, self._failure_reason(job.reason)
         return self._live_state()
 
     def _ended_with(self, code: int) -> tuple[JobState, str]:

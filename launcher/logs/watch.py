@@ -122,11 +122,11 @@ class Watch:
         return clock
 
     def _ask(self) -> Iterator[Event]:
-        answer = self.probe() if self.probe is not None else self._guess()
-        if answer is not None and answer != self.state.job:
+        answer = (self.probe() if self.probe is not None else None) or self._guess()
+        if answer != self.state.job:
             yield answer
 
-    def _guess(self) -> JobChanged | None:
+    def _guess(self) -> JobChanged:
         """Judge from the logs' age alone."""
         if not self._sizes:
             return JobChanged(JobState.UNKNOWN, "no logs here yet")

@@ -93,3 +93,7 @@ class Transport(Protocol):
     def signal(self, process: ProcessId, number: int) -> bool:
         """Send a signal to the process, if it still is the same one; False when it is gone."""
         ...
+
+    def find_process(self, assignment: str) -> ProcessId | None:
+        """Return the oldest process of this user whose environment began with `NAME=value` in it."""
+        ...

@@ -176,6 +176,23 @@ class LocalTransport:
             raise TransportError(f"process {process.pid} belongs to another user") from error
         return True
 
+    def find_process(self, assignment: str) -> ProcessId | None:
+        """Return the oldest process of this user whose environment began with `NAME=value` in it."""
+        wanted = assignment.encode() + b"\0"
+        found = []
+        for directory in Path("/proc").glob("[0-9]*"):
+            try:
+                holds = wanted in (directory / "environ").read_bytes()
+            except OSError:  # another user's, or gone
+                continue
+            pid = int(directory.name)
+            if holds and (started := _start_ticks(pid)) is not None:
+                found.append((started, pid))
+        if not found:
+            return None
+        started, pid = min(found)
+        return ProcessId(self.host, _boot_id(), pid, started)
+
     def _files(self, action: Callable[[], Result], what: str, path: str) -> Result:
         try:
             return self._caller.call(action, f"{what} {path}", self._deadline_s)

@@ -1,0 +1,46 @@
+"""The launch plan: everything a submission would do, as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# What a job gets from the environment the program was started in. Everything else in it (VIRTUAL_ENV, UV_*,
+# PYTHONPATH, RAY_*, CUDA_VISIBLE_DEVICES, SLURM_*, tokens …) stays out unless a plan names it.
+PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """What is started, where, and with which environment."""
+
+    job_id: str
+    argv: tuple[str, ...]
+    cwd: str
+    environment: Mapping[str, str]
+    """The job's whole environment."""
+    files: tuple[str, ...]
+    """Files written into the run's directory, relative to it."""
+    output: str
+    """Where the job's own output goes."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as `submit --dry-run --json` prints it."""
+        return {
+            "argv": list(self.argv),
+            "cwd": self.cwd,
+            "env": dict(self.environment),
+            "files": list(self.files),
+            "output": self.output,
+        }
+
+    def as_bytes(self) -> bytes:
+        """Return the plan as it is kept in the run's directory."""
+        return (json.dumps({"schema": 1, **self.as_json()}, indent=1) + "\n").encode()
+
+
+def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an environment that a job may have."""
+    return {name: environment[name] for name in PASSED_ON if name in environment}
