@@ -36,9 +36,12 @@ def main() -> int:
             print(f"distill-tui: package '{name}' would come from {origin}, not from {home}", file=sys.stderr)
         print("  Take that directory out of PYTHONPATH (or unset PYTHONPATH) and try again.", file=sys.stderr)
         return 2
-    from tui.cli import main as run
+    try:
+        from tui.cli import main as run
 
-    return run()
+        return run(__version__)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

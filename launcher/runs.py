@@ -15,7 +15,6 @@ One folder a run, found again by listing a runs root; people can read it, move i
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -31,7 +30,6 @@ from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
 
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
-RUNS_VARIABLE = "DISTILL_TUI_RUNS"
 
 
 class _Stored(BaseModel):
@@ -130,14 +128,6 @@ class Damaged:
     problem: str
 
 
-def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where runs are kept: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
-    if given := environment.get(RUNS_VARIABLE):
-        return Path(given).expanduser()
-    state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    return Path(state) / "distill-tui" / "runs"
-
-
 def new_id(name: str, now: datetime) -> str:
     """Return an identifier that sorts by time, is fit for a file name, and does not collide."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24] or "run"
@@ -189,6 +179,13 @@ class RunStore:
             TransportError: the root cannot be written.
         """
         directory = str(Path(self.root, spec.id))
+        try:
+            self.transport.make_directory(directory)
+        except TransportError as error:
+            raise TransportError(
+                f"runs cannot be kept in {self.root}: {error.what.rpartition(': ')[2]}",
+                fix="Name another place with DISTILL_TUI_RUNS.",
+            ) from error
         try:
             for name, data in files.items():
                 mode = 0o755 if name.endswith((".sub", ".py")) else 0o644

@@ -55,7 +55,7 @@ def _milestone(identity: str) -> _Meaning:
 
 def _metric(name: str) -> _Meaning:
     def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
-        yield MetricRecorded(name, progress.step, float(seen.match["value"]), seen.source)
+        yield MetricRecorded(name, progress.step, float(seen.match["value"]), seen.source, seen.time)
 
     return meaning
 
@@ -63,7 +63,9 @@ def _metric(name: str) -> _Meaning:
 def _validation_metric(name: str) -> _Meaning:
     def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
         if progress.validating is not None:
-            yield MetricRecorded(name, progress.validating, float(seen.match["value"]), seen.source)
+            yield MetricRecorded(
+                name, progress.validating, float(seen.match["value"]), seen.source, seen.time
+            )
 
     return meaning
 

@@ -65,6 +65,7 @@ class MetricRecorded:
     step: int
     value: float
     source: Source
+    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class UnitsOnline:
     online: int
     wanted: int
     source: Source
+    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class FindingSeen:
     rank: int | None = None
     causes: tuple[str, ...] = ()
     root: bool = False
+    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from launcher.errors import TransportError
 from launcher.logs.driver_log import DriverReader
-from launcher.logs.events import Event, LogChanged, Role
+from launcher.logs.events import Event, LogChanged, MilestoneReached, Role, Source
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Clock, Reader, Scanner
 from launcher.logs.sources import LogFile
@@ -66,6 +66,8 @@ class Follower:
 
     def _read(self, size: int, clock: Clock, budget: int) -> Iterator[Event]:
         end = min(size, self.offset + budget)
+        if self.log.role is Role.DRIVER and self.offset == 0 < end:
+            yield MilestoneReached("driver-started", Source(self.log.name, self.log.role, 1), clock(0))
         while self.offset < end:
             data = self.transport.read(self.log.path, self.offset, min(CHUNK, end - self.offset))
             if not data:  # truncated since it was listed; the next poll sees it

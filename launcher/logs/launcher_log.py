@@ -29,7 +29,7 @@ def _reached(identity: str) -> _Meaning:
 
 
 def _units(_: None, seen: Seen) -> Iterator[Event]:
-    yield UnitsOnline(int(seen.match["online"] or 0), int(seen.match["wanted"]), seen.source)
+    yield UnitsOnline(int(seen.match["online"] or 0), int(seen.match["wanted"]), seen.source, seen.time)
 
 
 def _driver_ended(_: None, seen: Seen) -> Iterator[Event]:
@@ -44,7 +44,7 @@ def _launcher_ended(_: None, seen: Seen) -> Iterator[Event]:
 
 def _error(_: None, seen: Seen) -> Iterator[Event]:
     text = seen.match["text"]
-    yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source)
+    yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=seen.time)
 
 
 RULES: tuple[Rule[None], ...] = (

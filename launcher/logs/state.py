@@ -65,7 +65,7 @@ class RunState:
                 self.current = event
                 self._progressed(event.source)
             case LogChanged():
-                self._log_changed(event)
+                self.logs[event.log] = event
             case FindingSeen():
                 if event not in self.findings:
                     self.findings.append(event)
@@ -102,11 +102,6 @@ class RunState:
             and source.line > self.traceback.source.line
         ):
             self.traceback = None
-
-    def _log_changed(self, event: LogChanged) -> None:
-        self.logs[event.log] = event
-        if event.role is Role.DRIVER and event.bytes:
-            self._reach(MilestoneReached("driver-started", Source(event.log, event.role, 1)))
 
     def _plan_seen(self, event: PlanSeen) -> None:
         self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch

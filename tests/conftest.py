@@ -1,0 +1,34 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent.parent
+settings.register_profile(
+    "fast",
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the directory of test data that does not come with the project; skip without it."""
+    path = Path(os.environ.get("DISTILL_TUI_TEST_DATA", ROOT.parent / "shared"))
+    if not path.is_dir():
+        pytest.skip(f"no test data in {path} (DISTILL_TUI_TEST_DATA)")
+    return path
+
+
+@pytest.fixture
+def cases() -> Path:
+    """Return the project's own small cases."""
+    return Path(__file__).parent / "cases"

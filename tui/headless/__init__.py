@@ -1,0 +1,1 @@
+"""The commands that need no screen. Each module registers its commands with `add_parsers`."""

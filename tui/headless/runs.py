@@ -1,0 +1,87 @@
+"""`runs` and `cancel`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from tui.headless.output import print_json, say
+
+if TYPE_CHECKING:
+    from launcher.runs import RunStore
+
+
+def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
+    """Register the commands."""
+    listing = commands.add_parser("runs", help="list the runs and their states", description=_runs.__doc__)
+    listing.add_argument("--json", action="store_true", help="as one JSON object")
+    listing.set_defaults(handler=_runs)
+    cancel = commands.add_parser("cancel", help="stop a run", description=_cancel.__doc__)
+    cancel.add_argument("run", metavar="RUN", help="a run's name or an unambiguous part of it")
+    cancel.set_defaults(handler=_cancel)
+
+
+def store() -> RunStore:
+    """Return the store of the user's runs."""
+    from launcher.places import runs_root
+    from launcher.runs import RunStore
+    from launcher.transports.local import LocalTransport
+
+    return RunStore(LocalTransport(), str(runs_root()))
+
+
+def _runs(options: argparse.Namespace) -> int:
+    """List all runs, newest first, with their states."""
+    from launcher.runs import Run
+    from launcher.watching import summary_of
+
+    known = store()
+    rows: list[dict[str, Any]] = []
+    damaged: list[dict[str, str]] = []
+    for item in known.list():
+        if not isinstance(item, Run):
+            damaged.append({"dir": item.directory, "problem": item.problem})
+            continue
+        summary = summary_of(known.transport, item)
+        rows.append(
+            {
+                "run": item.spec.id,
+                "name": item.spec.name,
+                "kind": item.spec.kind,
+                "cluster": item.spec.cluster,
+                "created": item.spec.created.isoformat(),
+                "dir": item.directory,
+                "state": summary["state"],
+                "reason": summary["reason"],
+                "step": summary["metrics"]["step"],
+                "max_steps": summary["metrics"]["max_steps"],
+                "jobs": [{"id": job.id, "role": "training"} for job in item.jobs],
+            }
+        )
+    if options.json:
+        print_json({"schema": 1, "root": known.root, "runs": rows, "damaged": damaged})
+        return 0
+    for row in rows:
+        steps = f"{row['step']}/{row['max_steps'] or '?'}"
+        print(f"{row['run']:44} {row['state']:10} step {steps:10} {row['reason']}".rstrip())
+    for broken in damaged:
+        print(f"{broken['dir']}: {broken['problem']}")
+    if not rows and not damaged:
+        say(f"no runs in {known.root}; `distill-tui demo` makes one")
+    return 0
+
+
+def _cancel(options: argparse.Namespace) -> int:
+    """Stop a run and wait until nothing of it is left. Checkpoints stay."""
+    from launcher.watching import cluster_of, summary_of
+
+    known = store()
+    run = known.find(options.run)
+    state = summary_of(known.transport, run)["state"]
+    if run.job is None or state in ("completed", "failed", "cancelled"):
+        say(f"{run.spec.id} has ended already ({state})")
+        return 0
+    say(f"stopping {run.spec.id} …")
+    cluster_of(run, known.transport).cancel(run, run.job)
+    say("stopped")
+    return 0

@@ -1,0 +1,51 @@
+"""Printing events as they happen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from launcher.logs.events import Event
+from launcher.logs.state import RunState
+from launcher.logs.summary import event_json
+from launcher.logs.watch import Watch
+from tui.headless.output import print_json, say
+from tui.headless.plain import EventPrinter
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Prints the events of a watch, as lines of text or of JSON."""
+
+    as_json: bool
+    poll_s: float = 1.0
+    _printer: EventPrinter = field(default_factory=EventPrinter)
+    _problem: str = ""
+
+    def follow(self, watch: Watch, until: Callable[[RunState], bool]) -> None:
+        """Poll and print until the state is as wanted and everything that is there was read."""
+        while True:
+            self.emit(watch.poll(), watch.state)
+            if watch.problem and watch.problem != self._problem:
+                say(watch.problem)
+            self._problem = watch.problem
+            if until(watch.state) and not watch.behind:
+                return
+            if not watch.behind:
+                time.sleep(self.poll_s)
+
+    def emit(self, events: Iterable[Event], state: RunState) -> None:
+        """Print events."""
+        for event in events:
+            if self.as_json:
+                print_json(event_json(event), line=True)
+                continue
+            for line in self._printer.lines(event, state):
+                print(line, flush=True)
+
+    def close(self, name: str, state: RunState) -> None:
+        """Print how the run ended."""
+        if not self.as_json:
+            for line in self._printer.verdict(name, state):
+                print(line, flush=True)

@@ -1,0 +1,138 @@
+"""`watch`: what a run is doing, once or as it happens."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recipes.errors import Exit
+from tui.headless.output import print_json
+
+if TYPE_CHECKING:
+    from launcher.logs.events import Role
+    from launcher.logs.watch import Watch
+
+ROLES = ("slurm", "head", "driver", "worker", "companion")
+
+
+def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
+    """Register the command."""
+    command = commands.add_parser("watch", help="watch a run, or any logs", description=_watch.__doc__)
+    command.add_argument(
+        "target", metavar="RUN|DIR|FILE", nargs="*", help="a run, a directory of logs, or log files"
+    )
+    command.add_argument("--once", action="store_true", help="read what is there, print the state, and end")
+    command.add_argument("--plain", action="store_true", help="print events line by line")
+    command.add_argument(
+        "--json", action="store_true", help="as JSON: one object with --once, else one a line"
+    )
+    command.add_argument(
+        "--log", metavar="ROLE=FILE", action="append", default=[], help="a log and who wrote it"
+    )
+    command.add_argument("--role", choices=ROLES, help="who wrote the FILEs")
+    command.set_defaults(handler=_watch)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is being watched, and by which name."""
+
+    name: str
+    watch: Watch
+
+
+def _watch(options: argparse.Namespace) -> int:
+    """Watch a run of this program, a directory of logs that anything wrote, or single log files."""
+    if not (options.once or options.plain or options.json):
+        return _open_monitor(options)
+    target = _target(options)
+    if options.once:
+        return _once(target, as_json=options.json)
+    return _follow(target, as_json=options.json)
+
+
+def _open_monitor(options: argparse.Namespace) -> int:
+    from tui.headless.tty import require_terminal
+
+    require_terminal()
+    from launcher.places import runs_root
+    from tui.app import run_app
+
+    target = _target(options)
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, open_watch=(target.name, target.watch))
+
+
+def _target(options: argparse.Namespace) -> Target:
+    from launcher.errors import InputError
+    from launcher.logs.events import Role
+    from launcher.transports.local import LocalTransport
+    from launcher.watching import watch_directory, watch_logs
+
+    transport = LocalTransport()
+    role = Role(options.role) if options.role else None
+    logs = [_role_and_file(item) for item in options.log]
+    if not logs and len(options.target) == 1:
+        path = Path(options.target[0])
+        if path.is_dir() and not (path / "run.json").exists():
+            return Target(str(path), watch_directory(transport, str(path)))
+        if not path.is_file():
+            return _run_target(options.target[0])
+    for item in options.target:
+        if not Path(item).is_file():
+            raise InputError(f"no such file: {item}", fix="Give one run, one directory, or files that exist.")
+        logs.append((role, item))
+    if not logs:
+        raise InputError(
+            "nothing to watch", fix="Give a run, a directory or files; `distill-tui runs` lists runs."
+        )
+    return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
+
+
+def _run_target(reference: str) -> Target:
+    from launcher.watching import watch_run
+    from tui.headless.runs import store
+
+    known = store()
+    run = known.find(reference)
+    return Target(run.spec.id, watch_run(known.transport, run))
+
+
+def _role_and_file(text: str) -> tuple[Role | None, str]:
+    from launcher.errors import InputError
+    from launcher.logs.events import Role
+
+    role, _, path = text.partition("=")
+    if role not in ROLES or not path:
+        raise InputError(f"--log wants ROLE=FILE, not '{text}'", fix=f"ROLE is one of {', '.join(ROLES)}.")
+    if not Path(path).is_file():
+        raise InputError(f"no such file: {path}")
+    return Role(role), path
+
+
+def _once(target: Target, *, as_json: bool) -> int:
+    from launcher.errors import TransportError
+    from launcher.logs.summary import state_json
+
+    target.watch.catch_up(final=True)
+    if target.watch.problem:
+        raise TransportError(target.watch.problem)
+    state = state_json(target.name, target.watch.state)
+    if as_json:
+        print_json(state)
+        return 0
+    from tui.headless.plain import state_lines
+
+    for line in state_lines(state):
+        print(line)
+    return 0
+
+
+def _follow(target: Target, *, as_json: bool) -> int:
+    from tui.headless.stream import EventStream
+
+    stream = EventStream(as_json)
+    stream.follow(target.watch, lambda state: state.state.ended)
+    stream.close(target.name, target.watch.state)
+    return Exit.OK if target.watch.state.state.value == "completed" else Exit.FAILED
