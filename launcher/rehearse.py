@@ -186,7 +186,7 @@ def _spec(
 
 
 def _scripts() -> dict[str, bytes]:
-    """Return the scripts that a run keeps a copy of: what ran can be read later, whatever is installed then."""
+    """Return the scripts of which a run keeps a copy, so that what ran can be read later."""
     home = Path(__file__).parent / "scripts"
     paths = [home / "ray_bare.sub", home / "rehearsal.py", *sorted((home / "rehearsal_lib").glob("*.py"))]
     return {str(path.relative_to(home)): path.read_bytes() for path in paths}

@@ -1,15 +1,13 @@
-"""From a run, a directory or files to a watch."""
+"""Watching a run by its directory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from launcher.clusters.base import Cluster
 from launcher.clusters.local import LocalCluster
-from launcher.logs.events import JobChanged, Role
-from launcher.logs.sources import LogFile, role_of
+from launcher.logs.events import JobChanged
 from launcher.logs.state import RunState
 from launcher.logs.summary import state_json
 from launcher.logs.watch import Watch
@@ -33,24 +31,6 @@ def watch_run(transport: Transport, run: Run) -> Watch:
 
     state = RunState(plan_max_steps=run.spec.max_steps)
     return Watch(transport, (run.directory,), probe=probe, state=state)
-
-
-def watch_directory(transport: Transport, directory: str) -> Watch:
-    """Watch a directory of logs that may have been written by anything."""
-    return Watch(transport, (directory,))
-
-
-def watch_logs(transport: Transport, logs: Sequence[tuple[Role | None, str]]) -> Watch:
-    """Watch single files; a role that is not given is told by the file's name, else it is a driver's."""
-    files = [
-        LogFile(Path(path).name if _unique(path, logs) else path, path, role or role_of(path) or Role.DRIVER)
-        for role, path in logs
-    ]
-    return Watch(transport, files=tuple(files))
-
-
-def _unique(path: str, logs: Sequence[tuple[Role | None, str]]) -> bool:
-    return sum(Path(other).name == Path(path).name for _, other in logs) == 1
 
 
 def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:

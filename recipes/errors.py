@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -19,8 +21,7 @@ class Exit(IntEnum):
     """A file system, a scheduler or a connection failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A place in a file; line and column count from 1, 0 means unknown."""
 
     file: str

@@ -20,6 +20,7 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
         "run": run,
         "state": state.state.value,
         "reason": state.reason,
+        "ended": ended_at(state),
         "milestones": [
             milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
         ],
@@ -36,6 +37,21 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
             for _, log in sorted(state.logs.items())
         ],
     }
+
+
+def ended_at(state: RunState) -> float | None:
+    """Return when a run ended, in seconds since the epoch; None while it lives or where nothing tells.
+
+    The launcher's own last line knows best; where it was killed, the last thing it did is the nearest.
+    """
+    if not state.state.ended:
+        return None
+    for told in (state.launcher_ended, state.driver_ended, state.job):
+        if told is not None and told.time is not None:
+            return told.time
+    return max(
+        (reached.time for reached in state.milestones.values() if reached.time is not None), default=None
+    )
 
 
 def milestone_json(event: MilestoneReached) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import os.path
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from launcher.errors import TransportError
 from launcher.logs.clock import LogClock
-from launcher.logs.events import Event, JobChanged, JobState
+from launcher.logs.events import Event, JobChanged, JobState, Role
 from launcher.logs.follow import BUDGET, Follower
-from launcher.logs.sources import CLOCK_NAME, LogFile, discover
+from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
 from launcher.logs.state import RunState
 from launcher.transports.base import Entry, Transport
 
@@ -69,6 +70,11 @@ class Watch:
                     self.state.apply(event)
                     events.append(event)
         return events
+
+    @property
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """The logs found so far, also those that are gone again."""
+        return tuple(follower.log for follower in self._followers.values())
 
     @property
     def behind(self) -> bool:
@@ -135,6 +141,19 @@ class Watch:
         return JobChanged(JobState.UNKNOWN, "nothing was written for some time, and no end is in the logs")
 
 
-def watch_files(transport: Transport, logs: Sequence[LogFile], probe: JobProbe | None = None) -> Watch:
-    """Watch single files."""
-    return Watch(transport, files=tuple(logs), probe=probe)
+def watch_directory(transport: Transport, directory: str) -> Watch:
+    """Watch a directory of logs that may have been written by anything."""
+    return Watch(transport, (directory,))
+
+
+def watch_logs(transport: Transport, logs: Sequence[tuple[Role | None, str]]) -> Watch:
+    """Watch single files; a role that is not given is told by the file's name, else it is a driver's."""
+    files = [
+        LogFile(Path(path).name if _unique(path, logs) else path, path, role or role_of(path) or Role.DRIVER)
+        for role, path in logs
+    ]
+    return Watch(transport, files=tuple(files))
+
+
+def _unique(path: str, logs: Sequence[tuple[Role | None, str]]) -> bool:
+    return sum(Path(other).name == Path(path).name for _, other in logs) == 1

@@ -15,10 +15,9 @@ from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReac
 from launcher.logs.follow import Follower
 from launcher.logs.sources import LogFile
 from launcher.logs.summary import state_json
-from launcher.logs.watch import Watch
+from launcher.logs.watch import Watch, watch_logs
 from launcher.transports.base import Entry
 from launcher.transports.local import LocalTransport
-from launcher.watching import watch_logs
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tests.launcher.test_lines import cut
 

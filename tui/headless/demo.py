@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import time
-from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
 from tui.headless.output import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from launcher.logs.state import RunState
     from launcher.runs import Run, RunStore
+    from tui.headless.interrupts import Interrupts
 
 
 def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
@@ -27,9 +25,7 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
         help="run a small distillation with stand-in models on this machine",
         description=_demo.__doc__,
     )
-    command.add_argument(
-        "recipe", metavar="RECIPE", nargs="?", type=Path, help="a recipe (default: the demo's own)"
-    )
+    command.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe (default: the demo's own)")
     command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", help="overrides, as Hydra takes them")
     command.add_argument("--plain", action="store_true", help="print events line by line")
     command.add_argument("--json", action="store_true", help="print events as JSON, one a line")
@@ -57,10 +53,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _recipe_and_overrides(options: argparse.Namespace) -> tuple[Path | None, tuple[str, ...]]:
     """Tell a recipe from overrides: `a=b` and `~a` are overrides, unless a file has that name."""
-    recipe: Path | None = options.recipe
+    from pathlib import Path
+
     overrides = tuple(options.overrides)
-    if recipe is not None and not recipe.exists() and ("=" in str(recipe) or str(recipe).startswith("~")):
-        return None, (str(recipe), *overrides)
+    if options.recipe is None:
+        return None, overrides
+    recipe = Path(options.recipe)
+    if not recipe.exists() and ("=" in options.recipe or options.recipe.startswith("~")):
+        return None, (options.recipe, *overrides)
     return recipe, overrides
 
 
@@ -89,29 +89,11 @@ def _start(store: RunStore, recipe: Path | None, overrides: tuple[str, ...]) -> 
     return start(store.transport, store, os.environ, recipe=recipe or DEMO_RECIPE, overrides=overrides)
 
 
-@dataclass(slots=True)
-class _Interrupts:
-    """Notes signals instead of raising, so that none is lost between a start and knowing of it."""
-
-    got: int = 0
-
-    def __enter__(self) -> _Interrupts:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        self.got = self.got or number
-
-
 def _follow(recipe: Path | None, overrides: tuple[str, ...], *, as_json: bool) -> int:
+    from tui.headless.interrupts import Interrupts
     from tui.headless.runs import store
 
-    with _Interrupts() as interrupts:
+    with Interrupts() as interrupts:
         known = store()
         run = _start(known, recipe, overrides)
         say(f"run {run.spec.id} in {run.directory}")
@@ -128,7 +110,7 @@ def _follow(recipe: Path | None, overrides: tuple[str, ...], *, as_json: bool) -
     return code
 
 
-def _print_until_end(known: RunStore, run: Run, interrupts: _Interrupts, *, as_json: bool) -> int:
+def _print_until_end(known: RunStore, run: Run, interrupts: Interrupts, *, as_json: bool) -> int:
     from launcher.watching import watch_run
     from tui.headless.stream import EventStream
 
@@ -149,6 +131,8 @@ def _launcher_gone(state: RunState) -> bool:
 
 
 def _wait_until_gone(known: RunStore, run: Run) -> None:
+    import time
+
     from launcher.watching import cluster_of
 
     deadline = time.monotonic() + 30

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 
 
 def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
     """Print one JSON object: indented, or on a line of its own and at once (for streams)."""
+    import json
+
     text = json.dumps(value, ensure_ascii=False, indent=None if line else 1, allow_nan=False)
     print(text, flush=line)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recipes.errors import Exit
 from tui.headless.output import print_json
@@ -35,8 +33,7 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
     command.set_defaults(handler=_watch)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What is being watched, and by which name."""
 
     name: str
@@ -65,10 +62,12 @@ def _open_monitor(options: argparse.Namespace) -> int:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    from pathlib import Path
+
     from launcher.errors import InputError
     from launcher.logs.events import Role
+    from launcher.logs.watch import watch_directory, watch_logs
     from launcher.transports.local import LocalTransport
-    from launcher.watching import watch_directory, watch_logs
 
     transport = LocalTransport()
     role = Role(options.role) if options.role else None
@@ -100,6 +99,8 @@ def _run_target(reference: str) -> Target:
 
 
 def _role_and_file(text: str) -> tuple[Role | None, str]:
+    from pathlib import Path
+
     from launcher.errors import InputError
     from launcher.logs.events import Role
 
