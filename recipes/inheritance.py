@@ -1,20 +1,40 @@
-"""A recipe's `defaults:` chain and overrides, resolved to effective values with their origins."""
+"""A recipe's `defaults:` chain and overrides, resolved to effective values with their origins.
+
+The result equals what NeMo-RL's loader gives (`load_config`, Hydra overrides, then
+`OmegaConf.to_container(resolve=True)`). It is computed by `recipes.merge` and
+`recipes.interpolation`; where those do not vouch for it, by OmegaConf itself.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recipes.errors import Exit, Place, RecipeError
+from recipes.chain import RecipeReader
+from recipes.errors import Place, RecipeError
+from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
+from recipes.keys import Path as Key
+from recipes.keys import format_key, parse_key
+from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
+from recipes.reference import ResolveError, resolve_by_omegaconf
+from recipes.values import Leaf, Map, Value, child, find, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from recipes.chain import Chain
+    from recipes.yaml.compose import Composed
+    from recipes.yaml.nodes import Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value comes from; `how` is own, parent, merge, override or interpolation."""
+    """Where a value comes from.
+
+    `how` is own, parent, merge (`<<` or an alias), override or interpolation; `line` counts from 1, for
+    an override it is the override's number.
+    """
 
     file: str
     line: int
@@ -23,137 +43,163 @@ class Origin:
 
 @dataclass(frozen=True)
 class EffectiveRecipe:
-    """What NeMo-RL sees: values after inheritance, overrides and interpolation."""
+    """What NeMo-RL sees: values after inheritance, overrides and interpolation.
+
+    `merged` holds the same before interpolation, `files` the chain in the order of merging.
+    """
 
     path: Path
     values: dict[str, Any]
-    origins: dict[str, Origin] = field(repr=False)
+    merged: Map
+    files: tuple[str, ...]
+    evaluator: Evaluator
 
-    def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401
+    def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return the value at a dotted key (list items by number), or the default."""
         value: Any = self.values
-        for part in key.split("."):
-            if isinstance(value, dict) and part in value:
-                value = value[part]
-            elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-                value = value[int(part)]
-            else:
+        for step in parse_key(key):
+            found = _data_child(value, step)
+            if found is None:
                 return default
+            value = found[0]
         return value
+
+    def has(self, key: str) -> bool:
+        """Tell whether there is a value, null included, at a dotted key."""
+        missing = object()
+        return self.get(key, missing) is not missing
+
+    def keys(self) -> Iterator[str]:
+        """Every leaf as a dotted key: scalars and empty collections."""
+        return (format_key(path) for path, _ in leaves(self.merged))
 
     def origin(self, key: str) -> Origin | None:
         """Return where the value at a dotted key was written, None if there is no such key."""
-        return self.origins.get(key)
+        located = self.locate(parse_key(key))
+        return None if located is None else self.origin_of(located[0])
+
+    def locate(self, path: Key) -> tuple[Value, Key] | None:
+        """Return what is written for a key, and at which key: a section by interpolation ends the way."""
+        value: Value = self.merged
+        where: Key = ()
+        for step in path:
+            settled = self._settle(value, where)
+            found = child(settled[0], step)
+            if found is None:
+                return None
+            if settled[1] != where and isinstance(value, Leaf):
+                # The section stands here through an interpolation: that is the value's origin.
+                return value, where
+            step, value = found
+            where = (*where, step)
+        return value, where
+
+    def origin_of(self, value: Value) -> Origin:
+        """Say where a value is written and by which mechanism it got its place."""
+        mark = value.mark
+        if isinstance(value, Leaf) and is_interpolation(value.value):
+            how = "interpolation"
+        elif mark.override:
+            how = "override"
+        elif mark.merged:
+            how = "merge"
+        else:
+            how = "own" if mark.file == str(self.path) else "parent"
+        return Origin(mark.file, mark.line, how)
+
+    def _settle(self, value: Value, where: Key) -> tuple[Value, Key]:
+        try:
+            return self.evaluator.settle(value, where)
+        except UnsupportedError:
+            return value, where
+
+
+def _data_child(value: object, step: object) -> tuple[Any] | None:
+    if isinstance(value, dict):
+        if step in value:
+            return (value[step],)
+        return next(
+            ((item,) for key, item in value.items() if not isinstance(key, str) and str(key) == step), None
+        )
+    if isinstance(value, list) and isinstance(step, str) and step.isdigit() and int(step) < len(value):
+        return (value[int(step)],)
+    return None
 
 
 def resolve(path: Path, overrides: Sequence[str] = ()) -> EffectiveRecipe:
     """Resolve a recipe file and Hydra overrides; raises `RecipeError` with the place of the fault."""
-    from omegaconf import DictConfig, OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
+    return Resolver().resolve(path, overrides)
 
-    origins: dict[str, Origin] = {}
+
+class Resolver:
+    """Resolves recipes again and again, keeping parsed and merged parents while their bytes stay the same."""
+
+    def __init__(self, reader: RecipeReader | None = None) -> None:
+        self.reader = reader or RecipeReader()
+
+    def resolve(
+        self,
+        path: Path,
+        overrides: Sequence[str] = (),
+        *,
+        tree: Tree | None = None,
+        composed: Composed | None = None,
+    ) -> EffectiveRecipe:
+        """Resolve a recipe; `tree` is its parsed text where that is not the file's."""
+        chain = self.reader.chain(path, tree, composed)
+        parsed = parse_overrides(overrides)
+        if chain.exact:
+            try:
+                return self._by_ourselves(chain, parsed)
+            except UnsupportedError:
+                pass  # OmegaConf decides below, and words the failure if it is one
+        return self._by_omegaconf(chain, parsed)
+
+    def _by_ourselves(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
+        merged = apply_overrides(self.reader.merged(chain), overrides)
+        evaluator = Evaluator(merged)
+        values = evaluator.plain(merged, ())
+        return _effective(chain, merged, evaluator, values)
+
+    def _by_omegaconf(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
+        merged = apply_overrides(self.reader.merged(chain, strict=False), overrides, strict=False)
+        try:
+            values = resolve_by_omegaconf(chain, [override.text for override in overrides])
+        except ResolveError as error:
+            raise _explained(error, chain, merged) from error
+        evaluator = Evaluator(merged)
+        for path, value in leaves(merged):
+            _note_reads(evaluator, path, value)
+        return _effective(chain, merged, evaluator, values)
+
+
+def _note_reads(evaluator: Evaluator, path: Key, value: Value) -> None:
+    """Note what an interpolation reads where only OmegaConf can evaluate it."""
+    if not isinstance(value, Leaf) or not is_interpolation(value.value):
+        return
     try:
-        config = _load(path, (), origins)
-        _register_resolvers()
-        OmegaConf.set_struct(config, value=True)
-        config = _override(config, overrides, origins)
-        values = OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        what = str(error).strip().splitlines()[0]
-        raise RecipeError(f"The recipe does not resolve: {what}", where=path) from error
-    assert isinstance(config, DictConfig)
+        evaluator.settle(value, path)
+    except UnsupportedError:
+        evaluator.forget_busy()
+        return
+
+
+def _effective(chain: Chain, merged: Map, evaluator: Evaluator, values: object) -> EffectiveRecipe:
     assert isinstance(values, dict)
-    return EffectiveRecipe(path=path, values={str(k): v for k, v in values.items()}, origins=origins)
+    return EffectiveRecipe(chain.source.path, values, merged, tuple(chain.files()), evaluator)
 
 
-def _read(path: Path, chain: tuple[Path, ...]) -> str:
+def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
+    """Turn OmegaConf's refusal into an error that names the place."""
+    if error.override:
+        fix = "Write KEY=VALUE to change, +KEY=VALUE to add, ++KEY=VALUE for either, ~KEY to delete."
+        return RecipeError(f"The override cannot be applied: {error.what}", where=error.key, fix=fix)
+    place = Place(str(chain.source.path))
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        if not chain:
-            raise RecipeError(f"There is no recipe file {path}", where=path, fix="Check the path.") from error
-        what = f"Parent recipe {path} does not exist"
-        raise RecipeError(
-            what, where=" -> ".join(map(str, (*chain, path))), fix="Correct `defaults:`."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        failed = RecipeError(f"Cannot read the recipe: {error}", where=path)
-        failed.exit_code = Exit.OUTSIDE if isinstance(error, OSError) else Exit.USAGE
-        raise failed from error
-
-
-def _load(path: Path, chain: tuple[Path, ...], origins: dict[str, Origin]) -> Any:  # noqa: ANN401
-    import yaml
-    from omegaconf import OmegaConf
-    from omegaconf._utils import get_yaml_loader
-
-    if path.resolve() in {file.resolve() for file in chain}:
-        cycle = " -> ".join(map(str, (*chain, path)))
-        raise RecipeError("The recipe inherits from itself", where=cycle, fix="Remove one `defaults:` line.")
-    text = _read(path, chain)
-    try:
-        data = yaml.load(text, Loader=get_yaml_loader()) or {}  # noqa: S506 - OmegaConf's safe loader
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Place(str(path), mark.line + 1, mark.column + 1) if mark else Place(str(path))
-        raise RecipeError(f"Not valid YAML: {error.problem or error.context}", where=place) from error
-    if not isinstance(data, dict):
-        raise RecipeError("A recipe must be a mapping of keys to values", where=path)
-    parents = data.pop("defaults", None) or []
-    merged: Any = OmegaConf.create({})
-    for parent in [parents] if isinstance(parents, str) else parents:
-        merged = OmegaConf.merge(merged, _load(path.parent / str(parent), (*chain, path), origins))
-    if node is not None:
-        _mark(node, "", str(path), "parent" if chain else "own", origins)
-    return OmegaConf.merge(merged, OmegaConf.create(data))
-
-
-def _mark(node: Any, key: str, file: str, how: str, origins: dict[str, Origin]) -> None:  # noqa: ANN401
-    if key:
-        origins[key] = Origin(file, node.start_mark.line + 1, how)
-    prefix = f"{key}." if key else ""
-    if node.id == "mapping":
-        pairs = sorted(node.value, key=lambda pair: bool(pair[0].value != "<<"))
-        for name, child in pairs:
-            if name.value == "<<":
-                _mark(child, key, file, "merge", origins)
-            elif prefix or name.value != "defaults":
-                _mark(child, f"{prefix}{name.value}", file, how, origins)
-    elif node.id == "sequence":
-        for index, child in enumerate(node.value):
-            _mark(child, f"{prefix}{index}", file, how, origins)
-    elif isinstance(node.value, str) and "${" in node.value:
-        origins[key] = Origin(file, node.start_mark.line + 1, "interpolation")
-
-
-def _override(config: Any, overrides: Sequence[str], origins: dict[str, Origin]) -> Any:  # noqa: ANN401
-    from hydra._internal.config_loader_impl import ConfigLoaderImpl
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    try:
-        parsed = OverridesParser.create().parse_overrides(overrides=list(overrides))
-        ConfigLoaderImpl._apply_overrides_to_config(parsed, config)
-    except HydraException as error:
-        what = f"Bad override: {str(error).strip().splitlines()[0]}"
-        raise RecipeError(
-            what, where=" ".join(overrides), fix="Write KEY=VALUE, +KEY=VALUE or ~KEY."
-        ) from error
-    for number, override in enumerate(parsed, 1):
-        origins[str(override.key_or_group)] = Origin("override", number, "override")
-    return config
-
-
-def _register_resolvers() -> None:
-    from omegaconf import OmegaConf
-
-    functions: dict[str, Callable[..., Any]] = {
-        "add": lambda a, b: a + b,
-        "mul": lambda a, b: a * b,
-        "div": lambda a, b: a / b,
-        "max": max,
-    }
-    for name, function in functions.items():
-        if not OmegaConf.has_resolver(name):
-            OmegaConf.register_new_resolver(name, function)
+        value = find(merged, parse_key(error.key.replace("[", ".").replace("]", ""))) if error.key else None
+    except RecipeError:
+        value = None
+    key = f" (at {error.key})" if error.key else ""
+    if value is not None and value.mark.file != OVERRIDE_FILE:
+        place = Place(value.mark.file, value.mark.line)
+    return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=place)

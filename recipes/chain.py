@@ -1,0 +1,224 @@
+"""A recipe and its parents: the files that `defaults:` names, read once as long as they do not change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit, Place, RecipeError
+from recipes.interpolation import Evaluator, UnsupportedError
+from recipes.merge import EMPTY, merge_recipes
+from recipes.values import Leaf, Map, Seq, Value, plain
+from recipes.yaml.compose import Composed, compose
+from recipes.yaml.parse import parse
+
+if TYPE_CHECKING:
+    from recipes.keys import Step
+    from recipes.yaml.nodes import Tree
+
+DEFAULTS = "defaults"
+MAX_BYTES = 8 * 1024 * 1024
+"""A larger file is no recipe (the largest stock recipe has 60 kB); parsing it would take minutes."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed file: its values without `defaults`, and what `defaults` names."""
+
+    path: Path
+    tree: Tree
+    values: Map
+    parents: tuple[str, ...]
+    exact: bool
+    """False where only OmegaConf's own loader can be trusted with the text."""
+
+    @property
+    def text(self) -> str:
+        """The text as it was parsed."""
+        return self.tree.text
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A recipe with its parents, each with theirs."""
+
+    source: Source
+    parents: tuple[Chain, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether every file can be judged without OmegaConf."""
+        return self.source.exact and all(parent.exact for parent in self.parents)
+
+    def files(self) -> list[str]:
+        """List the files in the order in which they are merged; the recipe itself is last."""
+        return [name for parent in self.parents for name in parent.files()] + [self.source.tree.name]
+
+
+def decode(data: bytes, name: str) -> str:
+    """Decode a recipe's bytes; raises `RecipeError` with line and column if they are not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        head = data[: error.start]
+        place = Place(name, head.count(b"\n") + 1, len(head) - head.rfind(b"\n"))
+        what = f"Not UTF-8 text: byte 0x{data[error.start]:02x}"
+        raise RecipeError(what, where=place, fix="Save the file as UTF-8, or give a text file.") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a recipe's bytes; raises `RecipeError`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise RecipeError(f"There is no recipe file {path}", where=path, fix="Check the path.") from error
+    except (IsADirectoryError, NotADirectoryError, ValueError) as error:
+        raise RecipeError(f"{path} is not a file", where=path, fix="Give a YAML file.") from error
+    except OSError as error:
+        failed = RecipeError(f"Cannot read the recipe: {error.strerror or error}", where=path)
+        failed.exit_code = Exit.OUTSIDE
+        raise failed from error
+    if len(data) > MAX_BYTES:
+        raise RecipeError(f"Larger than {MAX_BYTES // 2**20} MiB: not a recipe", where=path)
+    return data
+
+
+def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Source:
+    """Judge a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
+    composed = composed or compose(tree)
+    if composed.problems:
+        _refuse_unless_readable(tree, composed)
+    value = composed.value
+    if value is None or (isinstance(value, Leaf) and value.value is None):
+        value = EMPTY
+    if not isinstance(value, Map):
+        what = "A recipe must be a mapping of keys to values"
+        raise RecipeError(what, where=tree.place(value.mark.start), fix="Write `key: value` lines.")
+    exact = not composed.problems and not composed.chained
+    items: dict[Step, Value] = dict(value.items)
+    named = items.pop(DEFAULTS, None)
+    parents = () if named is None else _parents(tree, value, named)
+    return Source(path, tree, Map(items, value.mark), parents, exact)
+
+
+def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
+    from recipes.yaml.reader import read
+
+    try:
+        read(tree.text, tree.name)
+    except RecipeError as error:
+        problem = composed.problems[0]
+        what = problem.what[:1].upper() + problem.what[1:]
+        raise RecipeError(what, where=tree.place(problem.start), fix=problem.fix) from error
+
+
+def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
+    """Read `defaults:` as NeMo-RL does: a path or a list of paths, interpolations resolved."""
+    place = tree.place(named.mark.start)
+    evaluator = Evaluator(root)
+    try:
+        settled, where = evaluator.settle(named, (DEFAULTS,))
+        listed = evaluator.plain(settled, where)
+    except UnsupportedError as error:
+        raise RecipeError(f"`defaults:` cannot be resolved: {error}", where=place) from error
+    names = listed if isinstance(listed, list) and isinstance(settled, Seq) else [listed]
+    for name in names:
+        if not isinstance(name, str) or not name:
+            fix = "Write `defaults: parent.yaml` or a list of such paths."
+            raise RecipeError(f"`defaults:` names no file but {plain(named)!r}", where=place, fix=fix)
+    return tuple(str(name) for name in names)
+
+
+@dataclass
+class RecipeReader:
+    """Reads recipes and keeps what it parsed and merged for as long as the bytes stay the same.
+
+    One reader serves one editor or one command; it is not for several threads at a time.
+    """
+
+    _sources: dict[Path, tuple[bytes, Source]] = field(default_factory=dict)
+    _merged: dict[Path, tuple[tuple[Map, ...], bool, Map]] = field(default_factory=dict)
+
+    def chain(self, path: Path, tree: Tree | None = None, composed: Composed | None = None) -> Chain:
+        """Read a recipe and all its parents; `tree` is the recipe's text where it is not that of the file.
+
+        Raises `RecipeError` for a file that is missing, cannot be read or parsed, or inherits from itself.
+        """
+        source = self.source(path) if tree is None else source_of(path, tree, composed)
+        return self._with_parents(source, ())
+
+    def source(self, path: Path) -> Source:
+        """Read one file."""
+        data = read_bytes(path)
+        known = self._sources.get(path)
+        if known is not None and known[0] == data:
+            return known[1]
+        source = source_of(path, parse(decode(data, str(path)), str(path)))
+        self._sources[path] = (data, source)
+        return source
+
+    def _with_parents(self, source: Source, above: tuple[Source, ...]) -> Chain:
+        real = _real(source.path)
+        links = " -> ".join([*(str(link.path) for link in above), str(source.path)])
+        if any(_real(link.path) == real for link in above):
+            fix = "Remove one `defaults:` line of this chain."
+            raise RecipeError("The recipe inherits from itself", where=links, fix=fix)
+        parents = []
+        for name in source.parents:
+            path = source.path.parent / name  # an absolute name stands for itself
+            try:
+                parent = self.source(path)
+            except RecipeError as error:
+                raise _in_chain(error, path, source, f"{links} -> {path}") from error
+            parents.append(self._with_parents(parent, (*above, source)))
+        return Chain(source, tuple(parents))
+
+    def merged(self, chain: Chain, *, strict: bool = True) -> Map:
+        """Merge a recipe with its parents; raises `UnsupportedError` if `strict`."""
+        source = chain.source
+        parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
+        if not source.parents:
+            return source.values
+        base = self._base(source, parents, strict=strict)
+        return merge_recipes(base, source.values, strict=strict)
+
+    def _base(self, source: Source, parents: tuple[Map, ...], *, strict: bool) -> Map:
+        known = self._merged.get(source.path)
+        if known is not None and known[1] == strict and list(map(id, known[0])) == list(map(id, parents)):
+            return known[2]
+        base = EMPTY
+        for parent in parents:
+            base = merge_recipes(base, parent, strict=strict)
+        self._merged[source.path] = (parents, strict, base)
+        return base
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # a loop of symlinks
+        return path.absolute()
+
+
+def _in_chain(error: RecipeError, path: Path, child: Source, links: str) -> RecipeError:
+    """Say of a parent that cannot be read who asked for it."""
+    if path.exists():
+        return error
+    node = child.values.mark
+    place = _defaults_place(child)
+    what = f"The parent recipe {path} does not exist ({links})"
+    fix = f"Correct `defaults:`; paths count from the directory of {child.path.name}."
+    return RecipeError(what, where=place or Place(str(child.path), node.line), fix=fix)
+
+
+def _defaults_place(source: Source) -> Place | None:
+    from recipes.yaml.nodes import MappingNode, ScalarNode
+
+    root = source.tree.root
+    if isinstance(root, MappingNode):
+        for entry in root.children:
+            if isinstance(entry.key, ScalarNode) and entry.key.value == DEFAULTS:
+                return source.tree.place(entry.value.start)
+    return None

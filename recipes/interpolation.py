@@ -1,0 +1,293 @@
+"""OmegaConf's interpolations: what `${...}` stands for, and which keys it reads.
+
+This covers the forms that recipes use: `${a.b}`, `${..a}`, `${a[0]}`, text around them, and the
+resolvers `add mul div max` (NeMo-RL's) and `oc.env` with plain arguments. Everything else raises
+`UnsupportedError`, and so does every fault: OmegaConf itself then has the word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from recipes.values import Leaf, Map, Plain, Seq, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recipes.keys import Path
+    from recipes.yaml.scalars import Scalar
+
+MISSING = "???"
+"""OmegaConf's word for a value that must be given later; it survives resolving as this string."""
+
+
+class UnsupportedError(Exception):
+    """Something that only OmegaConf itself can judge."""
+
+
+class UnresolvedError(UnsupportedError):
+    """An interpolation that OmegaConf cannot resolve either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`${..a.b}`: climb `dots` (0 = from the root, 1 = from the own mapping, ...), then go down."""
+
+    dots: int
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`${mul:${a}, 2}`."""
+
+    name: str
+    arguments: tuple[Reference | Call | Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A plain argument of a resolver, or text between interpolations."""
+
+    value: Scalar
+
+
+Part = Reference | Call | Constant
+
+_TEXT = re.compile(r"(?:[^$\\]|\$(?!\{))+")
+_STEP = r"[A-Za-z_$][\w$-]*|[0-9]+"
+_REFERENCE = re.compile(
+    rf"\$\{{\s*(\.*)((?:{_STEP}|\[(?:{_STEP})\])(?:\.(?:{_STEP})|\[(?:{_STEP})\])*)\s*\}}"
+)
+_CALL = re.compile(r"\$\{\s*((?:[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*)\s*:\s*")
+_INT = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)")
+_FLOAT = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)?\.[0-9]+|(?:0|[1-9][0-9]*)\.)(?:[eE][+-]?[0-9]+)?|[+-]?[1-9][0-9]*[eE][+-]?[0-9]+"
+)
+_WORD = re.compile(r"[A-Za-z_/][\w/.-]*")
+_ARGUMENT = re.compile(r"[\w/.+-]+")
+_NO_WORDS = ("null", "true", "false", "inf", "nan")
+
+
+def is_interpolation(value: object) -> bool:
+    """Tell whether OmegaConf takes a value for an interpolation (an escaped one counts too)."""
+    return isinstance(value, str) and "${" in value
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> tuple[Part, ...]:
+    """Split a text into constants, references and calls; raises `UnsupportedError`."""
+    parts: list[Part] = []
+    position = 0
+    while position < len(text):
+        match = _TEXT.match(text, position)
+        if match is not None:
+            parts.append(Constant(match.group()))
+            position = match.end()
+            continue
+        part, position = _interpolation(text, position)
+        parts.append(part)
+    return tuple(parts)
+
+
+def _interpolation(text: str, position: int) -> tuple[Part, int]:
+    match = _REFERENCE.match(text, position)
+    if match is not None:
+        steps = re.findall(_STEP, match.group(2))
+        return Reference(len(match.group(1)), tuple(steps)), match.end()
+    match = _CALL.match(text, position)
+    if match is None:
+        raise UnsupportedError(text)
+    arguments: list[Part] = []
+    position = match.end()
+    while True:
+        if text.startswith("${", position):
+            argument, position = _interpolation(text, position)
+        else:
+            argument, position = _constant(text, position)
+        arguments.append(argument)
+        while text[position : position + 1] in (" ", "\t"):
+            position += 1
+        close = text[position : position + 1]
+        position += 1
+        if close == "}":
+            return Call(match.group(1), tuple(arguments)), position
+        if close != ",":
+            raise UnsupportedError(text)
+        while text[position : position + 1] in (" ", "\t"):
+            position += 1
+
+
+def _constant(text: str, position: int) -> tuple[Constant, int]:
+    match = _ARGUMENT.match(text, position)
+    if match is None:
+        raise UnsupportedError(text)
+    word = match.group()
+    if _INT.fullmatch(word):
+        return Constant(int(word)), match.end()
+    if _FLOAT.fullmatch(word):
+        return Constant(float(word)), match.end()
+    if word.lower() in ("true", "false"):
+        return Constant(word.lower() == "true"), match.end()
+    if word.lower() in _NO_WORDS or not _WORD.fullmatch(word):
+        raise UnsupportedError(text)
+    return Constant(word), match.end()
+
+
+def references(text: str) -> list[Reference]:
+    """List every reference in a text, also those inside calls; raises `UnsupportedError`."""
+    found: list[Reference] = []
+    pending: list[Part] = list(parse(text))
+    while pending:
+        part = pending.pop(0)
+        if isinstance(part, Reference):
+            found.append(part)
+        elif isinstance(part, Call):
+            pending[:0] = part.arguments
+    return found
+
+
+def _environment(name: object, default: object = UnsupportedError) -> str | None:
+    if not isinstance(name, str):
+        raise UnsupportedError(str(name))
+    value = os.environ.get(name)
+    if value is not None:
+        return value
+    if default is UnsupportedError:
+        raise UnresolvedError(f"the environment variable {name} is not set")
+    return None if default is None else str(default)
+
+
+RESOLVERS: dict[str, Callable[..., object]] = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "max": lambda a, b: max(a, b),
+}
+"""What NeMo-RL registers with OmegaConf (nemo_rl/utils/config.py)."""
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Evaluates the interpolations below one root. `reads` notes which paths each path has read."""
+
+    root: Value
+    reads: dict[Path, set[Path]] = field(default_factory=dict)
+    _known: dict[Path, tuple[Value, Path]] = field(default_factory=dict)
+    _busy: list[Path] = field(default_factory=list)
+
+    def plain(self, value: Value, path: Path) -> Plain:
+        """Return the data of a value, its interpolations resolved."""
+        value, path = self.settle(value, path)
+        if isinstance(value, Leaf):
+            return value.value
+        if path in self._busy:
+            raise UnsupportedError("a mapping contains itself")
+        self._busy.append(path)
+        data: Plain
+        if isinstance(value, Seq):
+            data = [self.plain(item, (*path, index)) for index, item in enumerate(value.items)]
+        else:
+            data = {key: self.plain(item, (*path, key)) for key, item in value.items.items()}
+        self._busy.pop()
+        return data
+
+    def settle(self, value: Value, path: Path) -> tuple[Value, Path]:
+        """Return what a value stands for, and where that is; itself if it is no interpolation."""
+        if not isinstance(value, Leaf) or not is_interpolation(value.value):
+            return value, path
+        known = self._known.get(path)
+        if known is None:
+            if path in self._busy:
+                raise UnresolvedError("an interpolation leads back to itself")
+            self._busy.append(path)
+            known = self._evaluate(value, path)
+            self._busy.pop()
+            self._known[path] = known
+        return known
+
+    def forget_busy(self) -> None:
+        """Get ready for another value after an `UnsupportedError`."""
+        self._busy.clear()
+
+    def _evaluate(self, leaf: Leaf, path: Path) -> tuple[Value, Path]:
+        assert isinstance(leaf.value, str)
+        parts = parse(leaf.value)
+        if len(parts) == 1 and isinstance(parts[0], Reference):
+            return self._follow(parts[0], path)
+        if len(parts) == 1:
+            result = self._argument(parts[0], path)
+        else:
+            result = "".join(self._text(self._argument(part, path)) for part in parts)
+        return Leaf(result, leaf.mark), path
+
+    @staticmethod
+    def _text(value: Scalar) -> str:
+        return value if isinstance(value, str) else str(value)
+
+    def _argument(self, part: Part, path: Path) -> Scalar:
+        if isinstance(part, Constant):
+            return part.value
+        if isinstance(part, Reference):
+            value, _ = self._follow(part, path)
+            if not isinstance(value, Leaf):
+                raise UnsupportedError("a mapping or list inside a text or a call")
+            return value.value
+        return self._call(part.name, [self._argument(argument, path) for argument in part.arguments])
+
+    @staticmethod
+    def _call(name: str, arguments: Sequence[Scalar]) -> Scalar:
+        function = _environment if name == "oc.env" else RESOLVERS.get(name)
+        if function is None:
+            raise UnsupportedError(f"the resolver {name}")
+        try:
+            result = function(*arguments)
+        except (TypeError, ArithmeticError, ValueError) as error:
+            raise UnresolvedError(str(error)) from error
+        if not isinstance(result, str | int | float | bool | None):
+            raise UnsupportedError(f"{name} gives a {type(result).__name__}")
+        return result
+
+    def _follow(self, reference: Reference, path: Path) -> tuple[Value, Path]:
+        """Return the value a reference leads to, through other interpolations, and where it is."""
+        base: Path = path[: len(path) - reference.dots] if reference.dots else ()
+        if reference.dots > len(path):
+            raise UnresolvedError("a reference climbs above the root")
+        value = self._at(base)
+        where = base
+        read = self.reads.setdefault(path, set())
+        for number, step in enumerate(reference.steps):
+            value, where = self.settle(value, where)
+            if isinstance(value, Map) and step in value.items:
+                value, where = value.items[step], (*where, step)
+            elif isinstance(value, Seq) and step.isdigit() and int(step) < len(value.items):
+                value, where = value.items[int(step)], (*where, int(step))
+            else:
+                raise UnresolvedError("a reference leads nowhere")
+            if isinstance(value, Leaf):
+                if value.value == MISSING:
+                    raise UnresolvedError("a reference leads to a missing value")
+                read.add(where)
+            elif number == len(reference.steps) - 1:
+                read.add(where)
+        value, where = self.settle(value, where)
+        if not isinstance(value, Leaf):
+            read.add(where)
+            if path[: len(where)] == where:
+                raise UnresolvedError("a reference leads to a mapping around it")
+        return value, where
+
+    def _at(self, path: Path) -> Value:
+        value = self.root
+        for step in path:
+            if isinstance(value, Map):
+                value = value.items[step]
+            else:
+                assert isinstance(value, Seq)
+                assert isinstance(step, int)
+                value = value.items[step]
+        return value

@@ -1,0 +1,77 @@
+"""Keys of a recipe as people write them: `policy.scheduler.0.kwargs`, `a."b.c"`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit, RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Step = str | int | float | bool | None
+"""One step of a path: a key of a mapping as it is typed, or the number of a list item."""
+
+Path = tuple[Step, ...]
+"""A path into a recipe. A string step also finds the key or item that is spelled like it."""
+
+_PLAIN = re.compile(r"[^.\"\s]+")
+_STEP = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."][^.]*)')
+
+
+class KeyMissingError(RecipeError):
+    """A recipe has no such key."""
+
+    exit_code = Exit.FAILED
+
+
+def parse_key(text: str) -> Path:
+    """Split a dotted key into its steps; "" and "." are the whole recipe. Raises `RecipeError`."""
+    if text in ("", "."):
+        return ()
+    steps: list[Step] = []
+    position = 0
+    while True:
+        match = _STEP.match(text, position)
+        if match is None or (match.end() < len(text) and text[match.end()] != "."):
+            fix = 'Write a.b.c, list items by number (a.0.b), keys with a dot in quotes (a."b.c").'
+            raise RecipeError(f"'{text}' is not a key", fix=fix)
+        quoted, plain = match.groups()
+        steps.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        if match.end() == len(text):
+            return tuple(steps)
+        position = match.end() + 1
+
+
+def format_key(path: Iterable[Step]) -> str:
+    """Join steps to a dotted key that `parse_key` reads back."""
+    return ".".join(format_step(step) for step in path)
+
+
+def format_step(step: Step) -> str:
+    """One step as it stands in a dotted key: quoted if it is empty or holds a dot, quote or space."""
+    text = step if isinstance(step, str) else step_text(step)
+    if _PLAIN.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def step_text(step: object) -> str:
+    """How a key that is no string is spelled in a dotted key and in JSON."""
+    if step is None:
+        return "null"
+    if isinstance(step, bool):
+        return "true" if step else "false"
+    return str(step)
+
+
+def find_step(mapping: Mapping[Step, object], step: Step) -> Step | None:
+    """Return the key of a mapping that a step means, None if there is none (a key None is never meant)."""
+    if step in mapping and any(key is step or type(key) is type(step) for key in mapping if key == step):
+        return step
+    if isinstance(step, str):
+        for key in mapping:
+            if key is not None and not isinstance(key, str) and step_text(key) == step:
+                return key
+    return None

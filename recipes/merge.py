@@ -1,0 +1,100 @@
+"""How OmegaConf and NeMo-RL merge: mappings by key, everything else replaced whole.
+
+Follows `OmegaConf.merge` of untyped configs, and `merge_with_override` in NeMo-RL's
+nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then says why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recipes.interpolation import MISSING, Evaluator, UnresolvedError, UnsupportedError, is_interpolation
+from recipes.values import Leaf, Map, Mark, Seq, Value, on_top
+
+if TYPE_CHECKING:
+    from recipes.keys import Step
+
+OVERRIDE_KEY = "_override_"
+EMPTY = Map({}, Mark("", 0, 0))
+
+
+def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:
+    """Merge a recipe over its parents; a section with `_override_: true` replaces theirs.
+
+    Without `strict` nothing is refused: good for origins where OmegaConf itself gives the values.
+    """
+    base_items: dict[Step, Value] = dict(base.items)
+    over_items: dict[Step, Value] = dict(over.items)
+    evaluator = Evaluator(over)
+    for key, value in over.items.items():
+        if isinstance(value, Leaf) and value.value == MISSING:
+            continue
+        # NeMo-RL reads each section here, before the parents are there to answer its references.
+        target, where = evaluator.settle(value, (key,)) if strict else (value, (key,))
+        if not isinstance(target, Map) or OVERRIDE_KEY not in target.items:
+            continue
+        if where != (key,):
+            raise UnsupportedError("a section marked _override_ is reached through an interpolation")
+        flag: Value = target.items[OVERRIDE_KEY]
+        if strict:
+            flag, _ = evaluator.settle(flag, (key, OVERRIDE_KEY))
+        if isinstance(flag, Leaf) and flag.value == MISSING:
+            raise UnsupportedError("_override_ is missing")
+        if not isinstance(flag, Leaf) or flag.value:
+            kept = {name: item for name, item in target.items.items() if name != OVERRIDE_KEY}
+            under = base_items.pop(key, None)
+            if strict and isinstance(under, Leaf) and is_interpolation(under.value):
+                raise UnsupportedError("a section marked _override_ replaces an interpolation")
+            over_items[key] = on_top(Map(kept, target.mark), under)
+    return merge(Map(base_items, base.mark), Map(over_items, over.mark), strict=strict)
+
+
+def merge(base: Map, over: Map, *, strict: bool = True) -> Map:
+    """Merge two mappings as OmegaConf does; neither is changed."""
+    return _Merger(base, over, strict=strict).result
+
+
+class _Merger:
+    """Merges into copies, made only where something changes. References see what is merged so far."""
+
+    def __init__(self, base: Map, over: Map, *, strict: bool) -> None:
+        self.strict = strict
+        items: dict[Step, Value] = dict(base.items)
+        self.result = Map(items, over.mark)
+        self._into(items, over, ())
+
+    def _into(self, items: dict[Step, Value], over: Map, path: tuple[Step, ...]) -> None:
+        for key, value in over.items.items():
+            if key not in items:
+                items[key] = value
+                continue
+            old = self._expanded(items[key], (*path, key))
+            items[key] = old
+            missing = isinstance(value, Leaf) and value.value == MISSING
+            if missing:
+                continue
+            if isinstance(old, Map) and isinstance(value, Map):
+                inner: dict[Step, Value] = dict(old.items)
+                items[key] = Map(inner, value.mark, old.under)
+                self._into(inner, value, (*path, key))
+            elif (
+                not self.strict
+                or isinstance(old, Leaf)
+                or isinstance(value, Leaf)
+                or (isinstance(old, Seq) and isinstance(value, Seq))
+            ):
+                items[key] = on_top(value, old)
+            else:
+                raise UnsupportedError("a mapping meets a list")
+
+    def _expanded(self, old: Value, path: tuple[Step, ...]) -> Value:
+        """Return the section that an interpolation stands for: OmegaConf merges into a copy of it."""
+        if not isinstance(old, Leaf) or not is_interpolation(old.value):
+            return old
+        try:
+            target, _ = Evaluator(self.result).settle(old, path)
+        except UnsupportedError as error:
+            if self.strict and not isinstance(error, UnresolvedError):
+                raise
+            return old
+        return old if isinstance(target, Leaf) else target

@@ -1,0 +1,131 @@
+"""Why a value is what it is, and what else changes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recipes.interpolation import UnsupportedError, is_interpolation
+from recipes.keys import Path, format_key, parse_key
+from recipes.values import Leaf, Plain, Value, find, leaves, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recipes.inheritance import EffectiveRecipe, Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step to a value: a key, where it is written, and what stands there."""
+
+    key: str
+    origin: Origin
+    written: Plain
+
+
+def chain_of(recipe: EffectiveRecipe, key: str) -> list[Link]:
+    """List what leads to a value: where it is written, what that refers to, and so on."""
+    located = recipe.locate(parse_key(key))
+    if located is None:
+        return []
+    links: list[Link] = []
+    pending = [located]
+    seen: set[Path] = set()
+    while pending:
+        value, path = pending.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        links.append(Link(format_key(path), recipe.origin_of(value), plain(value)))
+        for read in sorted(recipe.evaluator.reads.get(path, ()), key=str):
+            target = find(recipe.merged, read)
+            if target is not None:
+                pending.append((target, read))
+    return links
+
+
+def replaced_by(recipe: EffectiveRecipe, key: str) -> list[Link]:
+    """List the values that the one at a key replaced, the nearest first."""
+    located = recipe.locate(parse_key(key))
+    links: list[Link] = []
+    value = located[0].under if located is not None else None
+    while value is not None:
+        links.append(Link(key, recipe.origin_of(value), plain(value)))
+        value = value.under
+    return links
+
+
+def followers_of(recipe: EffectiveRecipe, key: str) -> list[str]:
+    """List the other keys that change when a key is set in the recipe's own file.
+
+    Those are the keys whose interpolation reads it, at any remove, and, if it is written in this file and
+    not inherited, the keys that get it from there by a merge (`<<`) or an alias.
+    """
+    start = recipe.locate(parse_key(key))
+    if start is None:
+        return []
+    index = _Index(recipe)
+    found: dict[Path, None] = {}
+    pending = [start[1]]
+    while pending:
+        path = pending.pop()
+        for follower in index.direct(path):
+            if follower not in found and follower[: len(start[1])] != start[1]:
+                found[follower] = None
+                pending.append(follower)
+    order = {path: number for number, (path, _) in enumerate(leaves(recipe.merged))}
+    return [
+        format_key(path) for path in sorted(found, key=lambda path: (order.get(path, len(order)), str(path)))
+    ]
+
+
+class _Index:
+    """Who reads what, and which keys stand in one place of the text."""
+
+    def __init__(self, recipe: EffectiveRecipe) -> None:
+        self.recipe = recipe
+        self.own = str(recipe.path)
+        self.twins: dict[tuple[str, int], list[Path]] = {}
+        for path, value in leaves(recipe.merged):
+            if value.mark.merged:
+                self.twins.setdefault((value.mark.file, value.mark.start), []).append(path)
+
+    def direct(self, path: Path) -> Iterator[Path]:
+        """Yield the keys that change at once when the one at a path does."""
+        for reader, reads in self.recipe.evaluator.reads.items():
+            for read in reads:
+                if path[: len(read)] == read:  # the key itself, or a section around it
+                    yield from self._arrivals(reader, path[len(read) :])
+                elif read[: len(path)] == path:  # a key inside the section that changes
+                    yield reader
+        value = find(self.recipe.merged, path)
+        if value is not None:
+            for _, leaf in leaves(value, path):
+                if leaf.mark.file == self.own and not leaf.mark.merged:
+                    yield from self.twins.get((leaf.mark.file, leaf.mark.start), ())
+
+    def _arrivals(self, reader: Path, rest: Path) -> Iterator[Path]:
+        """Yield where the rest of a path is found again behind an interpolation."""
+        value = find(self.recipe.merged, reader)
+        if not rest or not isinstance(value, Leaf) or not is_interpolation(value.value):
+            yield reader
+            return
+        try:
+            target, _ = self.recipe.evaluator.settle(value, reader)
+        except UnsupportedError:
+            target = value
+        yield reader if isinstance(target, Leaf) else (*reader, *rest)
+
+
+def same_place(values: Value, path: Path, file: str) -> list[Path]:
+    """List the other keys of one file that a merge or an alias gives the very text at a path."""
+    value = find(values, path)
+    if value is None:
+        return []
+    written = {leaf.mark.start for _, leaf in leaves(value) if leaf.mark.file == file}
+    return [
+        other
+        for other, leaf in leaves(values)
+        if other[: len(path)] != path and leaf.mark.file == file and leaf.mark.start in written
+    ]

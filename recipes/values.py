@@ -1,0 +1,132 @@
+"""Values that know where they were written: what a file says, and what inheritance makes of it.
+
+Values are immutable; merging shares whatever it does not change, so a parent's values are made once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from recipes.keys import Path, Step, find_step
+from recipes.yaml.scalars import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Plain = Scalar | dict[Step, "Plain"] | list["Plain"]
+"""A value as plain Python data."""
+
+
+class Mark(NamedTuple):
+    """Where a value is written. `merged`: it stands there for another key and came by `<<` or an alias."""
+
+    file: str
+    line: int
+    start: int
+    merged: bool = False
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scalar. `under` is the value it replaced, if it replaced one."""
+
+    value: Scalar
+    mark: Mark
+    under: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """A list."""
+
+    items: tuple[Value, ...]
+    mark: Mark
+    under: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A mapping; `items` is never changed once made."""
+
+    items: Mapping[Step, Value]
+    mark: Mark
+    under: Value | None = None
+
+
+Value = Leaf | Seq | Map
+
+
+def plain(value: Value) -> Plain:
+    """Return a value as plain Python data, interpolations as they are written."""
+    if isinstance(value, Leaf):
+        return value.value
+    if isinstance(value, Seq):
+        return [plain(item) for item in value.items]
+    return {key: plain(item) for key, item in value.items.items()}
+
+
+def as_merged(value: Value) -> Value:
+    """Return a value as it arrives through `<<` or an alias."""
+    mark = value.mark._replace(merged=True)
+    if isinstance(value, Leaf):
+        return Leaf(value.value, mark, value.under)
+    if isinstance(value, Seq):
+        return Seq(tuple(as_merged(item) for item in value.items), mark, value.under)
+    return Map({key: as_merged(item) for key, item in value.items.items()}, mark, value.under)
+
+
+def on_top(value: Value, under: Value | None) -> Value:
+    """Return a value that replaces another one, remembering it."""
+    return value if under is None else replace(value, under=under)
+
+
+def child(value: Value, step: Step) -> tuple[Step, Value] | None:
+    """Return the child that a step means, with the step as it is typed there; None if there is none."""
+    if isinstance(value, Map):
+        key = find_step(value.items, step)
+        return None if key is None else (key, value.items[key])
+    if isinstance(value, Seq):
+        index = item_index(step, len(value.items))
+        return None if index is None else (index, value.items[index])
+    return None
+
+
+def item_index(step: Step, length: int) -> int | None:
+    """Return the list index that a step means, None if it is none or out of range."""
+    if isinstance(step, str) and step.isascii() and step.isdigit():
+        step = int(step)
+    if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < length:
+        return None
+    return step
+
+
+def find(value: Value, path: Path) -> Value | None:
+    """Return the value at a path, None if there is none. Interpolations are not followed."""
+    for step in path:
+        found = child(value, step)
+        if found is None:
+            return None
+        value = found[1]
+    return value
+
+
+def leaves(value: Value, path: Path = ()) -> Iterator[tuple[Path, Value]]:
+    """Every scalar and every empty collection with its path."""
+    if isinstance(value, Map) and value.items:
+        for key, item in value.items.items():
+            yield from leaves(item, (*path, key))
+    elif isinstance(value, Seq) and value.items:
+        for index, item in enumerate(value.items):
+            yield from leaves(item, (*path, index))
+    else:
+        yield path, value
+
+
+def count(value: Value) -> int:
+    """How many values there are, this one included."""
+    if isinstance(value, Leaf):
+        return 1
+    items = value.items if isinstance(value, Seq) else value.items.values()
+    return 1 + sum(count(item) for item in items)

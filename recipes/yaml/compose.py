@@ -1,0 +1,162 @@
+"""Nodes to values: aliases and merge keys followed in the order in which PyYAML follows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recipes.values import Leaf, Map, Mark, Seq, Value, as_merged, count
+from recipes.yaml.nodes import (
+    AliasNode,
+    Entry,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    Tree,
+    is_merge_key,
+)
+from recipes.yaml.scalars import Unreadable
+
+if TYPE_CHECKING:
+    from recipes.keys import Step
+
+MAX_VALUES = 200_000
+"""More values than this, aliases counted where they are used, are refused (a recipe has below 2,000)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why OmegaConf refuses the text, or may read it differently; `start` is where it stands."""
+
+    what: str
+    start: int
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The values of a text and what is wrong with it. `value` is None for an empty text."""
+
+    value: Value | None
+    problems: tuple[Problem, ...]
+    chained: bool
+    """A merged mapping itself merges another: PyYAML 6.0.4 reads that differently from other versions."""
+
+
+def compose(tree: Tree) -> Composed:
+    """Return the values of the first document."""
+    composer = _Composer(tree)
+    value = composer.value(tree.root) if tree.root is not None else None
+    if len(tree.roots) > 1:
+        composer.problem(
+            "the file holds several documents ('---')", tree.roots[1].start, "Keep one document."
+        )
+    return Composed(value, tuple(composer.problems), composer.chained)
+
+
+@dataclass(slots=True)
+class _Composer:
+    tree: Tree
+    anchors: dict[str, Value] = field(default_factory=dict)
+    merging: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+    chained: bool = False
+    values: int = 0
+
+    def problem(self, what: str, start: int, fix: str = "") -> None:
+        self.problems.append(Problem(what, start, fix))
+
+    def mark(self, node: Node, at: int) -> Mark:
+        return Mark(self.tree.name, self.tree.lines.number(at), node.start)
+
+    def value(self, node: Node, at: int | None = None) -> Value:
+        """Compose a node. A collection counts as written at `at`, the line of its key or '-'."""
+        self.values += 1
+        if isinstance(node, AliasNode):
+            return self.alias(node)
+        if isinstance(node, ScalarNode):
+            read = node.read()
+            if isinstance(read, Unreadable):
+                self.problem(f"OmegaConf cannot read the value {read.text}", node.start)
+                read = node.value
+            made: Value = Leaf(read, self.mark(node, node.start))
+        else:
+            if node.tag is not None and node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+                self.problem(f"OmegaConf does not know the tag {node.tag}", node.start)
+            at = node.start if at is None else at
+            made = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
+        if node.anchor:
+            self.anchors[node.anchor] = made
+            if isinstance(node, MappingNode) and any(is_merge_key(entry.key) for entry in node.children):
+                self.merging.add(node.anchor)
+            else:
+                self.merging.discard(node.anchor)
+        return made
+
+    def alias(self, node: AliasNode) -> Value:
+        target = self.anchors.get(node.name)
+        if target is None:
+            fix = f"Define it with &{node.name} above this line."
+            self.problem(f"the alias *{node.name} names no anchor above it", node.start, fix)
+            return Leaf(None, self.mark(node, node.start))
+        self.values += count(target)
+        if self.values > MAX_VALUES:
+            self.problem(f"the aliases expand to more than {MAX_VALUES} values", node.start)
+            return Leaf(None, self.mark(node, node.start))
+        return as_merged(target)
+
+    def sequence(self, node: SequenceNode, at: int) -> Seq:
+        items = tuple(self.value(item.value, item.start) for item in node.children)
+        return Seq(items, self.mark(node, at))
+
+    def mapping(self, node: MappingNode, at: int) -> Map:
+        merged: dict[Step, Value] = {}
+        own: list[tuple[Step, Value]] = []
+        seen: set[str] = set()
+        for entry in node.children:
+            if is_merge_key(entry.key):
+                self.merge(entry, merged)
+                continue
+            key = self.key(entry.key, seen)
+            made = self.value(entry.value, entry.start)
+            if key is not None:
+                own.append((key, made))
+        merged.update(own)
+        return Map(merged, self.mark(node, at))
+
+    def key(self, node: Node, seen: set[str]) -> Step:
+        """Return the typed key; a key that is none of OmegaConf's is reported and left out."""
+        if not isinstance(node, ScalarNode):
+            self.problem("OmegaConf takes only scalars as keys", node.start)
+            return None
+        read = node.read()
+        if isinstance(read, Unreadable) and read.text == "=" and not node.tag:
+            read = "="
+        if read is None or isinstance(read, Unreadable):
+            self.problem(f"OmegaConf cannot take {node.value or 'nothing'!r} as a key", node.start)
+            return None
+        if isinstance(read, str):
+            if read in seen:
+                self.problem(f"the key '{read}' is there twice", node.start, "Remove one of the two.")
+            seen.add(read)
+        return read
+
+    def merge(self, entry: Entry, merged: dict[Step, Value]) -> None:
+        node = entry.value
+        sources = [item.value for item in node.children] if isinstance(node, SequenceNode) else [node]
+        if isinstance(node, AliasNode) and isinstance(self.anchors.get(node.name), Seq):
+            value = self.value(node)
+            self.problem("a merge takes a mapping or a list of mappings, written out", node.start)
+            return
+        for source in reversed(sources):
+            value = self.value(source)
+            if isinstance(source, AliasNode) and source.name in self.merging:
+                self.chained = True
+            if isinstance(source, MappingNode) and any(is_merge_key(inner.key) for inner in source.children):
+                self.chained = True
+            if not isinstance(value, Map):
+                self.problem("a merge (<<) takes only mappings", source.start)
+                continue
+            for key, made in value.items.items():
+                merged[key] = as_merged(made) if not made.mark.merged else made

@@ -1,0 +1,176 @@
+"""A YAML text as nodes that know where they are written. Offsets count code points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recipes.errors import Place
+from recipes.yaml.lines import Lines
+from recipes.yaml.scalars import read_omegaconf, read_tagged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recipes.yaml.scalars import Scalar, Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarNode:
+    """A scalar. `body` is where it begins after anchor and tag, `stop` where the parser went on."""
+
+    start: int
+    body: int
+    end: int
+    stop: int
+    anchor: str | None
+    tag: str | None
+    value: str
+    style: str | None
+    empty: bool
+    """Nothing is written: the null of `key:`."""
+
+    @property
+    def block(self) -> bool:
+        """Tell whether it is a literal or folded block."""
+        return self.style in ("|", ">")
+
+    def read(self) -> Scalar | Unreadable:
+        """Return the typed value as OmegaConf reads it."""
+        if self.tag:
+            return read_tagged(self.tag, self.value)
+        if self.style is not None:
+            return self.value
+        return None if self.empty else read_omegaconf(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class AliasNode:
+    """An alias such as `*BASE`."""
+
+    start: int
+    body: int
+    end: int
+    stop: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A pair of a mapping; `colon` is the offset after its ':'."""
+
+    key: Node
+    value: Node
+    colon: int
+
+    @property
+    def start(self) -> int:
+        """Where the entry begins."""
+        return self.key.start
+
+    @property
+    def end(self) -> int:
+        """Where its content ends: no comment, no blank line."""
+        return max(self.value.end, self.colon)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a sequence; `dash` is the offset of its '-' (in a flow sequence, of itself)."""
+
+    value: Node
+    dash: int
+    flow: bool
+
+    @property
+    def start(self) -> int:
+        """Where the item begins."""
+        return self.value.start if self.flow else self.dash
+
+    @property
+    def end(self) -> int:
+        """Where its content ends: no comment, no blank line."""
+        return self.value.end if self.flow else max(self.value.end, self.dash + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MappingNode:
+    """A mapping; `pair` marks the single pair `a: 1` of a flow sequence `[a: 1]`, which has no braces."""
+
+    start: int
+    body: int
+    end: int
+    stop: int
+    anchor: str | None
+    tag: str | None
+    flow: bool
+    pair: bool
+    children: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceNode:
+    """A sequence."""
+
+    start: int
+    body: int
+    end: int
+    stop: int
+    anchor: str | None
+    tag: str | None
+    flow: bool
+    children: tuple[Item, ...]
+
+
+Collection = MappingNode | SequenceNode
+Node = ScalarNode | AliasNode | MappingNode | SequenceNode
+
+
+def is_merge_key(node: Node) -> bool:
+    """Tell whether a key is the merge key `<<`."""
+    return isinstance(node, ScalarNode) and node.value == "<<" and node.style is None and not node.tag
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Return a node and everything written inside it, in the order of the text."""
+    yield node
+    if isinstance(node, MappingNode):
+        for entry in node.children:
+            yield from walk(entry.key)
+            yield from walk(entry.value)
+    elif isinstance(node, SequenceNode):
+        for item in node.children:
+            yield from walk(item.value)
+
+
+def last_leaf(node: Node) -> Node:
+    """Return the last node written inside block collections; a flow collection counts as one."""
+    while isinstance(node, MappingNode | SequenceNode) and node.children and not node.flow:
+        node = node.children[-1].value
+    return node
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A parsed text. `name` is what errors call it, `roots` are its documents (a recipe has one)."""
+
+    name: str
+    text: str
+    lines: Lines
+    roots: tuple[Node, ...]
+
+    @property
+    def root(self) -> Node | None:
+        """The first document, None if the text holds none."""
+        return self.roots[0] if self.roots else None
+
+    def place(self, offset: int) -> Place:
+        """Return an offset as a place for a message."""
+        return Place(self.name, *self.lines.place(offset))
+
+    @cached_property
+    def anchors(self) -> dict[str, Node]:
+        """The node that each anchor names last."""
+        nodes = (node for root in self.roots for node in walk(root))
+        return {node.anchor: node for node in nodes if not isinstance(node, AliasNode) and node.anchor}
