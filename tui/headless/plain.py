@@ -30,6 +30,7 @@ class EventPrinter:
     """Turns events into lines; a step's metrics become one line when its last one has come."""
 
     _printed: set[str] = field(default_factory=set)
+    _units: int = -1
 
     def lines(self, event: Event, state: RunState) -> list[str]:
         """Return the lines that an event is worth; many are worth none."""
@@ -44,11 +45,12 @@ class EventPrinter:
                 return [f"{clock(event.time)}  · validation at step {event.step}: accuracy {event.value:.4f}"]
             case CheckpointSaving():
                 return [f"{clock(event.time)}  · saving a checkpoint at step {event.step}"]
-            case UnitsOnline():
+            case UnitsOnline() if event.online != self._units:
+                self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
             case FindingSeen():
                 return [f"{clock(event.time)}  ✗ {event.title} ({event.source.log}:{event.source.line})"]
-            case JobChanged() if event.reason:
+            case JobChanged() if event.reason and not event.over:
                 return [f"{clock(event.time)}  · {event.state.value}: {event.reason}"]
         return []
 
