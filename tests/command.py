@@ -23,9 +23,7 @@ class Command:
         """Return this process's environment with the runs root set, and changes."""
         return {**os.environ, "DISTILL_TUI_RUNS": str(self.runs), **(changes or {})}
 
-    def __call__(
-        self, *arguments: str, timeout_s: float = 60, **changes: str
-    ) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         return subprocess.run(
             [self.program, *arguments],
@@ -34,7 +32,7 @@ class Command:
             capture_output=True,
             text=True,
             check=False,
-            timeout=timeout_s,
+            timeout=110,
         )
 
     def start(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:

@@ -91,7 +91,7 @@ def test_text_of_a_log_cannot_reach_the_terminal(command: Command, logs: Path) -
     [
         (("watch", "--once"), 2, "nothing to watch"),
         (("watch", "--once", "no-such-run"), 2, "no run 'no-such-run'"),
-        (("watch", "--once", "/no/such/dir"), 2, "not a run's directory"),
+        (("watch", "--once", "/no/such/dir"), 2, "no such file or directory"),
         (("watch", "--once", "--log", "driver"), 2, "--log wants ROLE=FILE"),
         (("watch", "--once", "--log", "driver=/none"), 2, "no such file: /none"),
         (("cancel", "nothing"), 2, "no run 'nothing'"),

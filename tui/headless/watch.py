@@ -76,6 +76,8 @@ def _target(options: argparse.Namespace) -> Target:
         path = Path(options.target[0])
         if path.is_dir() and not (path / "run.json").exists():
             return Target(str(path), watch_directory(transport, str(path)))
+        if not path.exists() and "/" in options.target[0]:
+            raise InputError(f"no such file or directory: {options.target[0]}")
         if not path.is_file():
             return _run_target(options.target[0])
     for item in options.target:
