@@ -21,6 +21,8 @@ from launcher.runs import Job, JobProcess, Run, record_job
 from launcher.transports.base import ProcessId, Transport
 
 JOB_ID_VARIABLE = "RAY_BARE_JOB_ID"
+ASK_AGAIN_S = 2.0
+"""A shell can lose a signal that comes while it parses (bash 5.2); one that is stopping ignores more."""
 STOP_WITHIN_S = 40.0
 """`ray_bare.sub` gives the driver its grace, then sweeps what is left; it never needs this long."""
 
@@ -65,9 +67,14 @@ class LocalCluster:
                 self.transport, run, job.model_copy(update={"cancel_requested": datetime.now(UTC)})
             )
             self.transport.signal(process, signal.SIGTERM)
-        deadline = time.monotonic() + STOP_WITHIN_S
+        begun = time.monotonic()
+        asked = 1
         while self.transport.alive(process):
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - begun
+            if waited > asked * ASK_AGAIN_S:
+                self.transport.signal(process, signal.SIGTERM)
+                asked += 1
+            if waited > STOP_WITHIN_S:
                 raise LaunchError(
                     f"the run did not stop within {STOP_WITHIN_S:.0f} s (process {process.pid})",
                     where=Path(run.directory),
