@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,7 +168,7 @@ class RecipeReader:
             raise RecipeError("The recipe inherits from itself", where=links, fix=fix)
         parents = []
         for name in source.parents:
-            path = source.path.parent / name  # an absolute name stands for itself
+            path = _tidy(source.path.parent / name)  # an absolute name stands for itself
             try:
                 parent = self.source(path)
             except RecipeError as error:
@@ -193,6 +194,17 @@ class RecipeReader:
             base = merge_recipes(base, parent, strict=strict)
         self._merged[source.path] = (parents, strict, base)
         return base
+
+
+def _tidy(path: Path) -> Path:
+    """Return a path without `..`, unless symlinks give those another meaning."""
+    if ".." not in path.parts:
+        return path
+    tidy = Path(os.path.normpath(path))
+    try:
+        return tidy if tidy.samefile(path) else path
+    except OSError:
+        return path
 
 
 def _real(path: Path) -> Path:

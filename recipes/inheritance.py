@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from recipes.chain import RecipeReader
 from recipes.errors import Place, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
-from recipes.keys import Path as Key
-from recipes.keys import format_key, parse_key
+from recipes.keys import KeyPath, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
 from recipes.values import Leaf, Map, Value, child, find, leaves
@@ -78,10 +77,10 @@ class EffectiveRecipe:
         located = self.locate(parse_key(key))
         return None if located is None else self.origin_of(located[0])
 
-    def locate(self, path: Key) -> tuple[Value, Key] | None:
+    def locate(self, path: KeyPath) -> tuple[Value, KeyPath] | None:
         """Return what is written for a key, and at which key: a section by interpolation ends the way."""
         value: Value = self.merged
-        where: Key = ()
+        where: KeyPath = ()
         for step in path:
             settled = self._settle(value, where)
             found = child(settled[0], step)
@@ -107,7 +106,7 @@ class EffectiveRecipe:
             how = "own" if mark.file == str(self.path) else "parent"
         return Origin(mark.file, mark.line, how)
 
-    def _settle(self, value: Value, where: Key) -> tuple[Value, Key]:
+    def _settle(self, value: Value, where: KeyPath) -> tuple[Value, KeyPath]:
         try:
             return self.evaluator.settle(value, where)
         except UnsupportedError:
@@ -173,7 +172,7 @@ class Resolver:
         return _effective(chain, merged, evaluator, values)
 
 
-def _note_reads(evaluator: Evaluator, path: Key, value: Value) -> None:
+def _note_reads(evaluator: Evaluator, path: KeyPath, value: Value) -> None:
     """Note what an interpolation reads where only OmegaConf can evaluate it."""
     if not isinstance(value, Leaf) or not is_interpolation(value.value):
         return

@@ -18,7 +18,7 @@ from recipes.values import Leaf, Map, Plain, Seq, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recipes.keys import Path
+    from recipes.keys import KeyPath
     from recipes.yaml.scalars import Scalar
 
 MISSING = "???"
@@ -176,11 +176,11 @@ class Evaluator:
     """Evaluates the interpolations below one root. `reads` notes which paths each path has read."""
 
     root: Value
-    reads: dict[Path, set[Path]] = field(default_factory=dict)
-    _known: dict[Path, tuple[Value, Path]] = field(default_factory=dict)
-    _busy: list[Path] = field(default_factory=list)
+    reads: dict[KeyPath, set[KeyPath]] = field(default_factory=dict)
+    _known: dict[KeyPath, tuple[Value, KeyPath]] = field(default_factory=dict)
+    _busy: list[KeyPath] = field(default_factory=list)
 
-    def plain(self, value: Value, path: Path) -> Plain:
+    def plain(self, value: Value, path: KeyPath) -> Plain:
         """Return the data of a value, its interpolations resolved."""
         value, path = self.settle(value, path)
         if isinstance(value, Leaf):
@@ -196,7 +196,7 @@ class Evaluator:
         self._busy.pop()
         return data
 
-    def settle(self, value: Value, path: Path) -> tuple[Value, Path]:
+    def settle(self, value: Value, path: KeyPath) -> tuple[Value, KeyPath]:
         """Return what a value stands for, and where that is; itself if it is no interpolation."""
         if not isinstance(value, Leaf) or not is_interpolation(value.value):
             return value, path
@@ -214,7 +214,7 @@ class Evaluator:
         """Get ready for another value after an `UnsupportedError`."""
         self._busy.clear()
 
-    def _evaluate(self, leaf: Leaf, path: Path) -> tuple[Value, Path]:
+    def _evaluate(self, leaf: Leaf, path: KeyPath) -> tuple[Value, KeyPath]:
         assert isinstance(leaf.value, str)
         parts = parse(leaf.value)
         if len(parts) == 1 and isinstance(parts[0], Reference):
@@ -229,7 +229,7 @@ class Evaluator:
     def _text(value: Scalar) -> str:
         return value if isinstance(value, str) else str(value)
 
-    def _argument(self, part: Part, path: Path) -> Scalar:
+    def _argument(self, part: Part, path: KeyPath) -> Scalar:
         if isinstance(part, Constant):
             return part.value
         if isinstance(part, Reference):
@@ -252,9 +252,9 @@ class Evaluator:
             raise UnsupportedError(f"{name} gives a {type(result).__name__}")
         return result
 
-    def _follow(self, reference: Reference, path: Path) -> tuple[Value, Path]:
+    def _follow(self, reference: Reference, path: KeyPath) -> tuple[Value, KeyPath]:
         """Return the value a reference leads to, through other interpolations, and where it is."""
-        base: Path = path[: len(path) - reference.dots] if reference.dots else ()
+        base: KeyPath = path[: len(path) - reference.dots] if reference.dots else ()
         if reference.dots > len(path):
             raise UnresolvedError("a reference climbs above the root")
         value = self._at(base)
@@ -281,7 +281,7 @@ class Evaluator:
                 raise UnresolvedError("a reference leads to a mapping around it")
         return value, where
 
-    def _at(self, path: Path) -> Value:
+    def _at(self, path: KeyPath) -> Value:
         value = self.root
         for step in path:
             if isinstance(value, Map):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Step = str | int | float | bool | None
 """One step of a path: a key of a mapping as it is typed, or the number of a list item."""
 
-Path = tuple[Step, ...]
+KeyPath = tuple[Step, ...]
 """A path into a recipe. A string step also finds the key or item that is spelled like it."""
 
 _PLAIN = re.compile(r"[^.\"\s]+")
@@ -26,7 +26,7 @@ class KeyMissingError(RecipeError):
     exit_code = Exit.FAILED
 
 
-def parse_key(text: str) -> Path:
+def parse_key(text: str) -> KeyPath:
     """Split a dotted key into its steps; "" and "." are the whole recipe. Raises `RecipeError`."""
     if text in ("", "."):
         return ()

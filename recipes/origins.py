@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recipes.interpolation import UnsupportedError, is_interpolation
-from recipes.keys import Path, format_key, parse_key
+from recipes.keys import KeyPath, format_key, parse_key
 from recipes.values import Leaf, Plain, Value, find, leaves, plain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def chain_of(recipe: EffectiveRecipe, key: str) -> list[Link]:
         return []
     links: list[Link] = []
     pending = [located]
-    seen: set[Path] = set()
+    seen: set[KeyPath] = set()
     while pending:
         value, path = pending.pop(0)
         if path in seen:
@@ -66,7 +66,7 @@ def followers_of(recipe: EffectiveRecipe, key: str) -> list[str]:
     if start is None:
         return []
     index = _Index(recipe)
-    found: dict[Path, None] = {}
+    found: dict[KeyPath, None] = {}
     pending = [start[1]]
     while pending:
         path = pending.pop()
@@ -86,12 +86,12 @@ class _Index:
     def __init__(self, recipe: EffectiveRecipe) -> None:
         self.recipe = recipe
         self.own = str(recipe.path)
-        self.twins: dict[tuple[str, int], list[Path]] = {}
+        self.twins: dict[tuple[str, int], list[KeyPath]] = {}
         for path, value in leaves(recipe.merged):
             if value.mark.merged:
                 self.twins.setdefault((value.mark.file, value.mark.start), []).append(path)
 
-    def direct(self, path: Path) -> Iterator[Path]:
+    def direct(self, path: KeyPath) -> Iterator[KeyPath]:
         """Yield the keys that change at once when the one at a path does."""
         for reader, reads in self.recipe.evaluator.reads.items():
             for read in reads:
@@ -105,7 +105,7 @@ class _Index:
                 if leaf.mark.file == self.own and not leaf.mark.merged:
                     yield from self.twins.get((leaf.mark.file, leaf.mark.start), ())
 
-    def _arrivals(self, reader: Path, rest: Path) -> Iterator[Path]:
+    def _arrivals(self, reader: KeyPath, rest: KeyPath) -> Iterator[KeyPath]:
         """Yield where the rest of a path is found again behind an interpolation."""
         value = find(self.recipe.merged, reader)
         if not rest or not isinstance(value, Leaf) or not is_interpolation(value.value):
@@ -118,7 +118,7 @@ class _Index:
         yield reader if isinstance(target, Leaf) else (*reader, *rest)
 
 
-def same_place(values: Value, path: Path, file: str) -> list[Path]:
+def same_place(values: Value, path: KeyPath, file: str) -> list[KeyPath]:
     """List the other keys of one file that a merge or an alias gives the very text at a path."""
     value = find(values, path)
     if value is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from recipes.keys import Path, Step, find_step
+from recipes.keys import KeyPath, Step, find_step
 from recipes.yaml.scalars import Scalar
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def item_index(step: Step, length: int) -> int | None:
     return step
 
 
-def find(value: Value, path: Path) -> Value | None:
+def find(value: Value, path: KeyPath) -> Value | None:
     """Return the value at a path, None if there is none. Interpolations are not followed."""
     for step in path:
         found = child(value, step)
@@ -112,7 +112,7 @@ def find(value: Value, path: Path) -> Value | None:
     return value
 
 
-def leaves(value: Value, path: Path = ()) -> Iterator[tuple[Path, Value]]:
+def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
     """Every scalar and every empty collection with its path."""
     if isinstance(value, Map) and value.items:
         for key, item in value.items.items():

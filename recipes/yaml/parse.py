@@ -57,7 +57,9 @@ def parse(text: str, name: str = "the text") -> Tree:
         roots = tuple(_Builder(text, lines, name).documents())
     except ReaderError as error:
         place = _place(name, lines, int(error.position))
-        what = f"Not YAML: the character {error.character!r} is not allowed"
+        character = error.character
+        number = character if isinstance(character, int) else ord(str(character)[:1] or "\0")
+        what = f"Not YAML: the character U+{number:04X} is not allowed"
         raise RecipeError(
             what, where=place, fix="Remove it, or write it as an escape in double quotes."
         ) from error

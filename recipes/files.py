@@ -1,0 +1,174 @@
+"""Writing a recipe so that at any moment the old or the new file is there whole."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from recipes.errors import Exit, ExplainedError, RecipeError
+
+TEMPORARY_SUFFIX = ".distill-tui.tmp"
+
+
+class SaveError(RecipeError):
+    """The file system did not take the file; what was there before is still there."""
+
+    exit_code = Exit.OUTSIDE
+
+
+class ChangedOnDiskError(RecipeError):
+    """Someone else changed the file since it was opened; `diff` shows what they changed."""
+
+    exit_code = Exit.FAILED
+
+    def __init__(self, path: Path, diff: str) -> None:
+        fix = "Open it again and repeat the edit, or save under another name."
+        super().__init__(f"{path} was changed by someone else since it was opened", where=path, fix=fix)
+        self.diff = diff
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What was written, and `other_names`: hard links that still hold the old text."""
+
+    path: Path
+    other_names: int
+
+
+def save(path: Path, data: bytes, opened: bytes | None) -> Saved:
+    """Replace a file's content atomically; `opened` is what it held when it was opened (None: no file).
+
+    The bytes go to a temporary file beside it, are flushed to disk, get the old file's mode and (where
+    permitted) owner, and take its name in one rename. A symlink stays and its target is replaced. A hard
+    link does not follow: its other names keep the old text, because writing through it could not be
+    atomic. Raises `ChangedOnDiskError` or `SaveError`; then nothing has changed.
+    """
+    target = _target(path)
+    try:
+        before = target.stat()
+    except FileNotFoundError:
+        before = None
+    except OSError as error:
+        raise _explained(error, target) from error
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        raise SaveError(f"{target} is not a regular file", where=path, fix="Save under another name.")
+    if before is not None and not os.access(target, os.W_OK):
+        raise SaveError(
+            f"{target} is read-only", where=path, fix=f"chmod u+w {target}, or save under another name."
+        )
+    temporary = _write_temporary(target, data, before)
+    try:
+        _refuse_if_changed(path, target, opened)
+        temporary.replace(target)
+    except OSError as error:
+        raise _explained(error, target) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_directory(target.parent)
+    return Saved(target, before.st_nlink - 1 if before is not None else 0)
+
+
+def _target(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise SaveError(
+            f"{path} is a loop of symlinks", where=path, fix="Save under another name."
+        ) from error
+
+
+def _write_temporary(target: Path, data: bytes, before: os.stat_result | None) -> Path:
+    """Write the bytes to a new file in the target's directory and flush them to disk."""
+    try:
+        handle, name = tempfile.mkstemp(TEMPORARY_SUFFIX, f".{target.name[:100]}.", target.parent)
+    except OSError as error:
+        raise _explained(error, target) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            _take_over(file.fileno(), before)
+            os.fsync(file.fileno())
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise _explained(error, target) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _take_over(handle: int, before: os.stat_result | None) -> None:
+    """Give the new file the old one's owner and mode; without an old one, the mode of any new file."""
+    if before is None:
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)
+        return
+    now = os.fstat(handle)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        # Only root may give files away; the group often works when the owner does not.
+        for owner in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+            with contextlib.suppress(PermissionError):
+                os.fchown(handle, *owner)
+                break
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _refuse_if_changed(path: Path, target: Path, opened: bytes | None) -> None:
+    try:
+        now: bytes | None = target.read_bytes()
+    except FileNotFoundError:
+        now = None
+    if now != opened:
+        raise ChangedOnDiskError(
+            path, unified_diff(opened or b"", now or b"", f"{path} (as opened)", f"{path} (now)")
+        )
+
+
+def _flush_directory(directory: Path) -> None:
+    """Make the rename survive a crash; not every file system lets a directory be flushed."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+_FIXES = {
+    errno.ENOSPC: ("the disk is full", "Free some space, then save again."),
+    errno.EDQUOT: ("the quota is used up", "Free some space or files (quota), then save again."),
+    errno.EFBIG: ("the file size limit is reached", "Raise it (ulimit -f), then save again."),
+    errno.EROFS: ("the file system is read-only", "Save somewhere else."),
+    errno.EACCES: (
+        "no permission to write in this directory",
+        "Save somewhere else, or chmod the directory.",
+    ),
+    errno.EPERM: ("no permission to write in this directory", "Save somewhere else."),
+    errno.ENOENT: ("the directory does not exist", "Make the directory first."),
+}
+
+
+def _explained(error: OSError, target: Path) -> ExplainedError:
+    what, fix = _FIXES.get(error.errno or 0, (str(error.strerror or error), "Save somewhere else."))
+    return SaveError(f"Cannot save: {what}; the old file is unchanged", where=target, fix=fix)
+
+
+def unified_diff(before: bytes | str, after: bytes | str, name_before: str, name_after: str) -> str:
+    """Return a unified diff, with the usual remark where the last line has no line break."""
+    old, new = (
+        text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in (before, after)
+    )
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), name_before, name_after
+    )
+    marked = (line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+    return "".join(marked)

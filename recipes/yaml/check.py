@@ -1,0 +1,152 @@
+"""Splices, and the check that an edited text reads back as meant.
+
+Every edit says what the typed tree must be afterwards, anchors, aliases and tags included. The new
+text is parsed and compared; a text that does not read back so is never taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit, RecipeError
+from recipes.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, Tree, is_merge_key, walk
+from recipes.yaml.parse import parse
+from recipes.yaml.scalars import same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recipes.yaml.nodes import Collection, Node
+    from recipes.yaml.write import Writable
+
+
+class EditRefusedError(RecipeError):
+    """An edit cannot be made; nothing was changed."""
+
+    exit_code = Exit.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Replace the text from `start` to `end` by `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+Shape = object
+"""A typed tree as nested tuples."""
+
+Trail = tuple[tuple["Collection", int], ...]
+"""The way from the root to a node: each collection and the index of the child taken."""
+
+_MERGE = ("<<",)
+
+
+def splice(text: str, splices: Sequence[Splice]) -> str:
+    """Apply splices that do not overlap."""
+    for part in sorted(splices, key=lambda part: (part.start, part.end), reverse=True):
+        text = text[: part.start] + part.new + text[part.end :]
+    return text
+
+
+def shape(node: Node) -> Shape:
+    """Return what a node says, aliases not followed."""
+    if isinstance(node, AliasNode):
+        return ("alias", node.name)
+    if isinstance(node, ScalarNode):
+        value = node.read()
+        return value if node.anchor is None else ("anchor", node.anchor, value)
+    return ("map" if isinstance(node, MappingNode) else "seq", node.anchor, node.tag, children_shape(node))
+
+
+def children_shape(node: Collection) -> list[Shape]:
+    """Return what the children of a collection say."""
+    if isinstance(node, SequenceNode):
+        return [shape(item.value) for item in node.children]
+    return [(key_shape(entry.key), shape(entry.value)) for entry in node.children]
+
+
+def key_shape(node: Node) -> Shape:
+    """Return what a key says."""
+    if is_merge_key(node):
+        return _MERGE
+    return shape(node) if isinstance(node, ScalarNode) else ("key", shape(node))
+
+
+def shape_of(value: Writable) -> Shape:
+    """Return what plain data will say once written."""
+    if isinstance(value, Mapping):
+        return ("map", None, None, [(key, shape_of(item)) for key, item in value.items()])
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ("seq", None, None, [shape_of(item) for item in value])
+    return value
+
+
+def expected(tree: Tree, trail: Trail, change: Callable[[Shape], Shape]) -> list[Shape]:
+    """Return the shapes of all documents with the node at the end of a trail changed."""
+    shapes = [shape(root) for root in tree.roots]
+    if not shapes:
+        return [change(("map", None, None, []))]
+    shapes[0] = _changed(shapes[0], trail, change)
+    return shapes
+
+
+def _changed(old: Shape, trail: Trail, change: Callable[[Shape], Shape]) -> Shape:
+    if not trail:
+        return change(old)
+    (collection, index), rest = trail[0], trail[1:]
+    assert isinstance(old, tuple)
+    children = list(old[3])
+    if isinstance(collection, MappingNode):
+        key, value = children[index]
+        children[index] = (key, _changed(value, rest, change))
+    else:
+        children[index] = _changed(children[index], rest, change)
+    return (*old[:3], children)
+
+
+def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Shape], Shape]:
+    """Make a change of a collection's shape from a change of its children."""
+
+    def changed(old: Shape) -> Shape:
+        assert isinstance(old, tuple)
+        return (*old[:3], change(list(old[3])))
+
+    return changed
+
+
+def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
+    """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
+    text = splice(tree.text, splices)
+    try:
+        trial = parse(text, tree.name)
+    except RecipeError as error:
+        raise EditRefusedError(
+            f"The edit would leave text that is no YAML: {error.what}", where=error.where
+        ) from error
+    if not same([shape(root) for root in trial.roots], meant):
+        where = tree.place(splices[0].start) if splices else tree.name
+        raise EditRefusedError("The edit would not read back as meant", where=where)
+    lost = undefined_aliases(trial) - undefined_aliases(tree)
+    if lost:
+        name = sorted(lost)[0]
+        fix = f"Change the places that use *{name} first."
+        raise EditRefusedError(f"The edit would take away the anchor &{name} that is used elsewhere", fix=fix)
+    return trial
+
+
+def undefined_aliases(tree: Tree) -> set[str]:
+    """Return the aliases that name no anchor above them."""
+    missing: set[str] = set()
+    for root in tree.roots:
+        seen: set[str] = set()
+        for node in walk(root):
+            if isinstance(node, AliasNode):
+                missing |= set() if node.name in seen else {node.name}
+            elif node.anchor:
+                seen.add(node.anchor)
+    return missing

@@ -1,0 +1,123 @@
+"""From a path to the node that is written there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit, RecipeError
+from recipes.keys import Step, format_key, step_text
+from recipes.values import item_index
+from recipes.yaml.nodes import (
+    AliasNode,
+    Entry,
+    Item,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    Tree,
+    is_merge_key,
+)
+from recipes.yaml.scalars import Unreadable, same
+
+if TYPE_CHECKING:
+    from recipes.keys import KeyPath
+    from recipes.yaml.check import Trail
+    from recipes.yaml.nodes import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A written node and the way to it."""
+
+    node: Node
+    trail: Trail
+
+    @property
+    def parent(self) -> Collection:
+        """The collection that holds the node; the root has none."""
+        return self.trail[-1][0]
+
+    @property
+    def index(self) -> int:
+        """Which child of its parent the node is."""
+        return self.trail[-1][1]
+
+    @property
+    def child(self) -> Entry | Item:
+        """The entry or item that the node is the value of."""
+        return self.parent.children[self.index]
+
+
+class NotWrittenError(RecipeError):
+    """Nothing is written at a path.
+
+    `known` is how many steps of the path are written, `node` what is written there (None in an empty text).
+    """
+
+    exit_code = Exit.FAILED
+
+    def __init__(self, tree: Tree, path: KeyPath, known: int, trail: Trail, node: Node | None) -> None:
+        what = f"'{format_key(path)}' is not written in {tree.name}"
+        super().__init__(what, where=tree.place(node.start) if node is not None else tree.name)
+        self.known = known
+        self.node = node
+        self.trail = trail
+
+
+def find_spot(tree: Tree, path: KeyPath) -> Spot:
+    """Find the node written at a path, aliases and merges not followed. Raises `NotWrittenError`."""
+    node = tree.root
+    trail: Trail = ()
+    for number, step in enumerate(path):
+        index = child_index(node, step) if node is not None else None
+        if index is None:
+            raise NotWrittenError(tree, path, number, trail, node)
+        assert isinstance(node, MappingNode | SequenceNode)
+        trail = (*trail, (node, index))
+        node = node.children[index].value
+    if node is None:
+        raise NotWrittenError(tree, path, 0, (), None)
+    return Spot(node, trail)
+
+
+def child_index(node: Node, step: Step) -> int | None:
+    """Return which child a step means, None if none. A key that is there twice is its last one."""
+    if isinstance(node, SequenceNode):
+        return item_index(step, len(node.children))
+    if not isinstance(node, MappingNode):
+        return None
+    keys = [key_of(entry.key) for entry in node.children]
+    exact = [index for index, key in enumerate(keys) if key is not None and same(key, step)]
+    if exact:
+        return exact[-1]
+    spelled = [
+        index
+        for index, key in enumerate(keys)
+        if key is not None and not isinstance(key, str) and isinstance(step, str) and step_text(key) == step
+    ]
+    return spelled[-1] if spelled else None
+
+
+def key_of(node: Node) -> Step:
+    """Return the typed key, None for a merge key and for what no path can name."""
+    if not isinstance(node, ScalarNode) or is_merge_key(node):
+        return None
+    read = node.read()
+    if isinstance(read, Unreadable):
+        return node.value if read.text == "=" else None
+    return read
+
+
+def merges(node: Node | None) -> list[str]:
+    """Return the anchors that a mapping merges."""
+    if not isinstance(node, MappingNode):
+        return []
+    names = []
+    for entry in node.children:
+        if is_merge_key(entry.key):
+            sources = entry.value.children if isinstance(entry.value, SequenceNode) else ()
+            nodes = [item.value for item in sources] or [entry.value]
+            names += [source.name for source in nodes if isinstance(source, AliasNode)]
+    return names
