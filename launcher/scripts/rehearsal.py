@@ -3,8 +3,8 @@
     python rehearsal.py --config RECIPE [KEY=VALUE ...]
 
 RECIPE is an effective NeMo-RL recipe: one YAML file, nothing left to resolve. Needs numpy, PyYAML and a
-running Ray cluster with `worker_units`. Beside this file only the folder `rehearsal_lib` is used, so the two can be
-copied anywhere. Exit code 0: finished; 1: the recipe, the cluster or the run failed; 2: wrong usage.
+running Ray cluster with `worker_units`. Only the folder `rehearsal_lib` is used beside it: copy the two
+anywhere. Exit code 0: finished; 1: the recipe, the cluster or the run failed; 2: wrong usage.
 """
 
 from __future__ import annotations
