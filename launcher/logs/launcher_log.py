@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from launcher.logs.events import (
     DriverEnded,
@@ -15,39 +16,50 @@ from launcher.logs.events import (
 )
 from launcher.logs.rules import Rule, RuleReader, Seen, rule, stamp
 
+
+@dataclass(slots=True)
+class Stamps:
+    """The last time that a line of this log told."""
+
+    last: float | None = None
+
+    def of(self, seen: Seen) -> float | None:
+        """Return a line's own time, else that of the last line that told one, else when it was written."""
+        self.last = stamp(seen.match.groupdict().get("time")) or self.last
+        return self.last or seen.time
+
+
+_Meaning = Callable[[Stamps, Seen], Iterator[Event]]
 # NeMo-RL, ray.sub: `[NRL_PHASE][time][+seconds] message`; ray_bare.sub prints the same form.
-_Meaning = Callable[[None, Seen], Iterator[Event]]
 _PHASE = r"\[NRL_PHASE\]\[(?P<time>[^\]]+)\]\[\+-?\d+s\] "
 
 
 def _reached(identity: str) -> _Meaning:
-    def meaning(_: None, seen: Seen) -> Iterator[Event]:
-        time = stamp(seen.match.groupdict().get("time")) or seen.time
-        yield MilestoneReached(identity, seen.source, time)
+    def meaning(stamps: Stamps, seen: Seen) -> Iterator[Event]:
+        yield MilestoneReached(identity, seen.source, stamps.of(seen))
 
     return meaning
 
 
-def _units(_: None, seen: Seen) -> Iterator[Event]:
-    yield UnitsOnline(int(seen.match["online"] or 0), int(seen.match["wanted"]), seen.source, seen.time)
+def _units(stamps: Stamps, seen: Seen) -> Iterator[Event]:
+    online, wanted = int(seen.match["online"] or 0), int(seen.match["wanted"])
+    yield UnitsOnline(online, wanted, seen.source, stamps.of(seen))
 
 
-def _driver_ended(_: None, seen: Seen) -> Iterator[Event]:
-    time = stamp(seen.match["time"]) or seen.time
-    yield DriverEnded(int(seen.match["code"]), seen.source, time)
+def _driver_ended(stamps: Stamps, seen: Seen) -> Iterator[Event]:
+    yield DriverEnded(int(seen.match["code"]), seen.source, stamps.of(seen))
 
 
-def _launcher_ended(_: None, seen: Seen) -> Iterator[Event]:
-    time = stamp(seen.match["time"]) or seen.time
-    yield LauncherEnded(int(seen.match["code"]), seen.source, time)
+def _launcher_ended(stamps: Stamps, seen: Seen) -> Iterator[Event]:
+    yield LauncherEnded(int(seen.match["code"]), seen.source, stamps.of(seen))
 
 
-def _error(_: None, seen: Seen) -> Iterator[Event]:
+def _error(stamps: Stamps, seen: Seen) -> Iterator[Event]:
     text = seen.match["text"]
-    yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=seen.time)
+    yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=stamps.of(seen))
 
 
-RULES: tuple[Rule[None], ...] = (
+RULES: tuple[Rule[Stamps], ...] = (
     rule("Ray head GCS up", _PHASE + r"Ray head GCS up", _reached("head-up")),
     rule("Ray GCS listening", _PHASE + r"head: Ray GCS listening", _reached("head-up")),
     rule("All workers connected!", r"All workers connected!$", _reached("workers-connected")),
@@ -56,22 +68,22 @@ RULES: tuple[Rule[None], ...] = (
     ),
     rule(
         "Number of actors online:",
-        r"\[INFO\](?:\[[^\]]*\])? Number of actors online: (?P<online>\d*)/(?P<wanted>\d+)$",
+        r"\[INFO\](?:\[(?P<time>[^\]]*)\])? Number of actors online: (?P<online>\d*)/(?P<wanted>\d+)$",
         _units,
     ),
     rule("driver exited", _PHASE + r"driver exited \(exit_code=(?P<code>\d+)\)", _driver_ended),
     rule(
         " exiting (exit_code=", _PHASE + r"ray\w*\.sub exiting \(exit_code=(?P<code>\d+)\)", _launcher_ended
     ),
-    rule("[ERROR]", r"\[ERROR\](?:\[[^\]]*\])? (?P<text>\S.*)$", _error),
+    rule("[ERROR]", r"\[ERROR\](?:\[(?P<time>[^\]]*)\])? (?P<text>\S.*)$", _error),
 )
 # `ray start` prints this when the head's processes are up; older launchers print nothing of their own.
-HEAD_RULES: tuple[Rule[None], ...] = (
+HEAD_RULES: tuple[Rule[Stamps], ...] = (
     *RULES,
     rule("Ray runtime started.", r"Ray runtime started\.$", _reached("head-up")),
 )
 
 
-def launcher_reader(log: str, role: Role) -> RuleReader[None]:
+def launcher_reader(log: str, role: Role) -> RuleReader[Stamps]:
     """Return a reader for a batch script's or a head's log."""
-    return RuleReader(log, role, HEAD_RULES if role is Role.HEAD else RULES, None)
+    return RuleReader(log, role, HEAD_RULES if role is Role.HEAD else RULES, Stamps())

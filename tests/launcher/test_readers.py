@@ -138,7 +138,7 @@ def test_launcher_milestones_have_the_times_that_the_lines_say() -> None:
     state = state_of((launcher_reader("launcher.log", Role.SLURM), LAUNCHER))
     assert {name: event.time for name, event in state.milestones.items()} == {
         "head-up": 1795831205.0,
-        "workers-connected": None,
+        "workers-connected": 1795831209.0,
         "driver-started": 1795831210.0,
     }
     assert state.units is not None
