@@ -1,0 +1,28 @@
+"""The test cluster for tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cluster import Cluster, obstacle
+
+REQUIRED = "DISTILL_TUI_REQUIRE_SLURM"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Bring the test cluster up; it goes down again at the end unless it was up before."""
+    why_not = obstacle()
+    if why_not and os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{REQUIRED}=1, but the test cluster {why_not}")
+    if why_not:
+        pytest.skip(f"the test cluster {why_not}")
+    ours = Cluster()
+    was_up = ours.login.pid is not None
+    ours.up()
+    yield ours
+    if not was_up:
+        ours.down()
