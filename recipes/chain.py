@@ -140,7 +140,8 @@ class RecipeReader:
     """
 
     _sources: dict[Path, tuple[bytes, Source]] = field(default_factory=dict)
-    _merged: dict[Path, tuple[tuple[Map, ...], bool, Map]] = field(default_factory=dict)
+    _bases: dict[Path, tuple[tuple[Map, ...], bool, Map]] = field(default_factory=dict)
+    _whole: dict[Path, tuple[Source, Map, bool, Map]] = field(default_factory=dict)
 
     def chain(self, path: Path, tree: Tree | None = None, composed: Composed | None = None) -> Chain:
         """Read a recipe and all its parents; `tree` is the recipe's text where it is not that of the file.
@@ -179,20 +180,27 @@ class RecipeReader:
     def merged(self, chain: Chain, *, strict: bool = True) -> Map:
         """Merge a recipe with its parents; raises `UnsupportedError` if `strict`."""
         source = chain.source
-        parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
         if not source.parents:
             return source.values
-        base = self._base(source, parents, strict=strict)
-        return merge_recipes(base, source.values, strict=strict)
+        base = self.base(chain, strict=strict)
+        known = self._whole.get(source.path)
+        if known is not None and known[0] is source and known[1] is base and known[2] == strict:
+            return known[3]
+        whole = merge_recipes(base, source.values, strict=strict)
+        self._whole[source.path] = (source, base, strict, whole)
+        return whole
 
-    def _base(self, source: Source, parents: tuple[Map, ...], *, strict: bool) -> Map:
-        known = self._merged.get(source.path)
+    def base(self, chain: Chain, *, strict: bool = True) -> Map:
+        """Merge a recipe's parents, without the recipe; raises `UnsupportedError` if `strict`."""
+        source = chain.source
+        parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
+        known = self._bases.get(source.path)
         if known is not None and known[1] == strict and list(map(id, known[0])) == list(map(id, parents)):
             return known[2]
         base = EMPTY
         for parent in parents:
             base = merge_recipes(base, parent, strict=strict)
-        self._merged[source.path] = (parents, strict, base)
+        self._bases[source.path] = (parents, strict, base)
         return base
 
 

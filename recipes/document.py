@@ -233,7 +233,11 @@ class Document:
         del self._history[self._now + 1 :]
         self._history.append(after)
         self._now += 1
-        also = [other for other in _differences(before.values, after.values) if other[: len(path)] != path]
+        # The items behind an inserted or removed one only move; the sections around an edit hold it.
+        holder = find(before.values, path[:-1]) if before.values is not None and path else None
+        scope = path[:-1] if isinstance(holder, Seq) else path
+        changed = _differences(before.values, after.values)
+        also = [other for other in changed if other[: len(scope)] != scope and scope[: len(other)] != other]
         return Change(format_key(path), tuple(format_key(other) for other in also))
 
     def _check(self, before: Revision, after: Revision) -> None:

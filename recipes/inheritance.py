@@ -44,12 +44,14 @@ class Origin:
 class EffectiveRecipe:
     """What NeMo-RL sees: values after inheritance, overrides and interpolation.
 
-    `merged` holds the same before interpolation, `files` the chain in the order of merging.
+    `merged` holds the same before interpolation, `inherited` what the parents alone would give, `files`
+    the chain in the order of merging.
     """
 
     path: Path
     values: dict[str, Any]
     merged: Map
+    inherited: Map
     files: tuple[str, ...]
     evaluator: Evaluator
 
@@ -158,7 +160,7 @@ class Resolver:
         merged = apply_overrides(self.reader.merged(chain), overrides)
         evaluator = Evaluator(merged)
         values = evaluator.plain(merged, ())
-        return _effective(chain, merged, evaluator, values)
+        return _effective(chain, merged, self.reader.base(chain), evaluator, values)
 
     def _by_omegaconf(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
         merged = apply_overrides(self.reader.merged(chain, strict=False), overrides, strict=False)
@@ -169,7 +171,7 @@ class Resolver:
         evaluator = Evaluator(merged)
         for path, value in leaves(merged):
             _note_reads(evaluator, path, value)
-        return _effective(chain, merged, evaluator, values)
+        return _effective(chain, merged, self.reader.base(chain, strict=False), evaluator, values)
 
 
 def _note_reads(evaluator: Evaluator, path: KeyPath, value: Value) -> None:
@@ -183,9 +185,9 @@ def _note_reads(evaluator: Evaluator, path: KeyPath, value: Value) -> None:
         return
 
 
-def _effective(chain: Chain, merged: Map, evaluator: Evaluator, values: object) -> EffectiveRecipe:
+def _effective(chain: Chain, merged: Map, base: Map, evaluator: Evaluator, values: object) -> EffectiveRecipe:
     assert isinstance(values, dict)
-    return EffectiveRecipe(chain.source.path, values, merged, tuple(chain.files()), evaluator)
+    return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator)
 
 
 def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:

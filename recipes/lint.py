@@ -1,0 +1,149 @@
+"""Keys that NeMo-RL will not know, and policy settings that the teacher does not follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from recipes.keys import KeyPath, format_key
+from recipes.known_keys import Known, algorithm_of, known_keys
+from recipes.values import Map, Seq, Value, find, plain
+from recipes.yaml.scalars import same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recipes.document import Document
+    from recipes.inheritance import EffectiveRecipe
+    from recipes.yaml.write import Writable
+
+STUDENT, TEACHER = "policy", "teacher"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A key in the recipe's own file that NeMo-RL does not know; `did_you_mean` is "" without a guess."""
+
+    key: str
+    line: int
+    did_you_mean: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A setting that was one for student and teacher until the student's was changed alone.
+
+    `key` goes below `policy` and `teacher`; `file` and `line` say where the student's was changed.
+    """
+
+    key: str
+    policy: object
+    teacher: object
+    file: str
+    line: int
+
+
+def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = None) -> list[Unknown]:
+    """List the unknown keys that a recipe's own file writes; none if its algorithm is unknown.
+
+    A key that a parent has too counts as known: it is the parent's business.
+    """
+    algorithm = algorithm_of(recipe.values)
+    known = known_keys(algorithm, checkout) if algorithm is not None else None
+    if known is None or not isinstance(own, Map):
+        return []
+    sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
+    found = _unknown(Map(sections, own.mark), known, ())
+    return [
+        Unknown(format_key(path), value.mark.line, _suggestion(path, known))
+        for path, value in found
+        if find(recipe.inherited, path) is None
+    ]
+
+
+def _unknown(value: Value, known: Known, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
+    if isinstance(value, Seq):
+        for index, item in enumerate(value.items):
+            yield from _unknown(item, known, (*path, index))
+    if not isinstance(value, Map) or known.open or not known.keys:
+        return
+    for key, item in value.items.items():
+        if key == "_override_" and len(path) == 1:
+            continue
+        below = known.keys.get(str(key))
+        if below is not None:
+            yield from _unknown(item, below, (*path, key))
+        elif not item.mark.merged:
+            yield (*path, key), item
+
+
+def _suggestion(path: KeyPath, known: Known) -> str:
+    """Guess the key that was meant: one with a like name in its section, or its name in another section."""
+    *above, last = path
+    section = known
+    for step in above:
+        section = section.keys.get(str(step), section) if not isinstance(step, int) else section
+    near = get_close_matches(str(last), section.keys, n=1, cutoff=0.75)
+    if near:
+        return format_key((*above, near[0]))
+    same_name = [other for other in _places(known, str(last), ()) if other[0] in (path[0], "distillation")]
+    same_name = same_name or list(_places(known, str(last), ()))
+    shortest = min(same_name, key=len, default=None)
+    return "" if shortest is None else format_key(shortest)
+
+
+def _places(known: Known, name: str, path: KeyPath) -> Iterator[KeyPath]:
+    for key, below in known.keys.items():
+        if key == name:
+            yield (*path, key)
+        yield from _places(below, name, (*path, key))
+
+
+def teacher_drift(recipe: EffectiveRecipe) -> list[Drift]:
+    """List the settings where the teacher kept the value that the student's was changed from.
+
+    A file sets both in one, by merging the student's section into the teacher's or by writing the same
+    value twice. A later file or an override that sets only `policy.*` leaves `teacher.*` behind.
+    """
+    student, teacher = recipe.merged.items.get(STUDENT), recipe.merged.items.get(TEACHER)
+    if student is None or teacher is None:
+        return []
+    order = {file: number for number, file in enumerate(recipe.files)}
+    return list(_drift(recipe, (), student, teacher, order))
+
+
+def _drift(
+    recipe: EffectiveRecipe, path: KeyPath, student: Value, teacher: Value, order: dict[str, int]
+) -> Iterator[Drift]:
+    if isinstance(student, Map) and isinstance(teacher, Map):
+        for key, item in student.items.items():
+            other = teacher.items.get(key)
+            if other is not None:
+                yield from _drift(recipe, (*path, key), item, other, order)
+        return
+    changed, kept = _level(student, order), _level(teacher, order)
+    before = student.under
+    while before is not None and _level(before, order) > kept:
+        before = before.under
+    if changed <= kept or before is None:
+        return
+    if not same(plain(before), plain(teacher)) or same(plain(student), plain(teacher)):
+        return
+    key = format_key(path)
+    now, then = recipe.get(f"{STUDENT}.{key}"), recipe.get(f"{TEACHER}.{key}")
+    if not same(now, then):
+        yield Drift(key, now, then, student.mark.file, student.mark.line)
+
+
+def _level(value: Value, order: dict[str, int]) -> int:
+    """Return how late in the chain a value is written; overrides come last."""
+    return len(order) + value.mark.line if value.mark.override else order.get(value.mark.file, 0)
+
+
+def set_in_both(document: Document, key: str, value: Writable, *, spelling: str = "") -> None:
+    """Set a setting for student and teacher in one step; raises `RecipeError` and then changes nothing."""
+    with document.group():
+        for section in (STUDENT, TEACHER):
+            document.set(f"{section}.{key}", value, spelling=spelling, copy=True)
