@@ -1,0 +1,245 @@
+"""The app: its start, its screens, and how it is left."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.message import Message
+from textual.screen import Screen
+
+from launcher.text import clean
+from recipes.errors import ExplainedError
+from tui.background import in_background, post
+from tui.commands import Where, bindings, commands
+from tui.looks import THEME, theme_name
+from tui.monitoring import Failed, Opened, Opener, found, opened
+from tui.screens.cancelling import cancel
+from tui.screens.dialogs import Ask, Choice, Wait, tell
+from tui.screens.help import HelpScreen
+from tui.screens.home import HomeScreen
+from tui.screens.monitor import MonitorScreen
+from tui.terminal import leave_when_terminal_is_gone, on_signals
+from tui.view import About, RunView
+
+if TYPE_CHECKING:
+    from launcher.logs.watch import Watch
+    from launcher.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStart:
+    """How the demo's run is started: in less than a second, on a thread of its own."""
+
+    start: Callable[[], Run]
+    """Raises an error of the ExplainedError family where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the app opens with."""
+
+    runs_root: Path
+    open_run: str | None = None
+    """Id or directory of a run whose monitor opens at once."""
+    open_watch: tuple[str, Watch] | None = None
+    """Title and watch of logs that are no run of ours, or whose run is not to be changed."""
+    demo: DemoStart | None = None
+    guarded: bool = False
+    """Whether signals and the terminal are looked after: not within tests, which have neither."""
+    now: Callable[[], float] = time.time
+
+
+class DemoRun:
+    """The run that the demo started. Filled by a thread; the app waits for it before it stops the run."""
+
+    def __init__(self, start: DemoStart) -> None:
+        self._start = start
+        self._settled = threading.Event()
+        self.run: Run | None = None
+        self.ended = False
+        """Whether the monitor has seen its end."""
+
+    def open(self) -> Opened:
+        """Start the run."""
+        try:
+            self.run = self._start.start()
+            return opened(self.run)
+        finally:
+            self._settled.set()
+
+    def stop(self) -> None:
+        """Stop the run, if there is one; waits until it is gone."""
+        self._settled.wait()
+        if self.run is not None:
+            cancel(self.run.directory)
+
+
+class Stopped(Message):
+    """The demo's run is gone."""
+
+
+class DistillApp(App[None]):
+    """Lists runs and watches them."""
+
+    TITLE = "distill-tui"
+    CSS_PATH = "distill.tcss"
+    BINDINGS = bindings(Where.APP)
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING: ClassVar[str] = "ctrl+p"
+
+    def __init__(self, settings: Settings) -> None:
+        no_colour = "NO_COLOR" in os.environ
+        # Asked for here, since Textual decides here how it leaves colours out.
+        super().__init__(ansi_color=True if no_colour else None)
+        self.animation_level = "none"
+        self.settings = settings
+        self.register_theme(THEME)
+        self.theme = theme_name(os.environ)
+        self._demo = DemoRun(settings.demo) if settings.demo is not None else None
+        self._demo_screen: MonitorScreen | None = None
+        self._leaving = False
+
+    def get_default_screen(self) -> Screen[None]:
+        """Begin with the list of runs."""
+        return HomeScreen(self, self.settings.runs_root)
+
+    def on_mount(self) -> None:
+        """Open what was asked for."""
+        if self.settings.guarded:
+            on_signals(self._leave_with, self.action_leave_now)
+            leave_when_terminal_is_gone()
+            threading.excepthook = lambda failure: self.call_from_thread(
+                self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
+            )
+        # After ctrl+z and `fg` the screen stays blank without this (Textualize/textual#6298).
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        if self._demo is not None:
+            self._demo_screen = MonitorScreen(self, self._demo.open, "starting the demo …")
+            self.push_screen(self._demo_screen)
+        elif self.settings.open_watch is not None:
+            title, watch = self.settings.open_watch
+            known = Opened(About(clean(title)), watch, watch.transport)
+            self.push_screen(MonitorScreen(self, lambda: known, clean(title)))
+        elif self.settings.open_run is not None:
+            self.open_run(self.settings.open_run)
+
+    def now(self) -> float:
+        """Return the time, in seconds since the epoch."""
+        return self.settings.now()
+
+    def open_run(self, reference: str) -> None:
+        """Show a run in the monitor."""
+        opener: Opener = lambda: found(self.settings.runs_root, reference)  # noqa: E731 - names its type
+        self.push_screen(MonitorScreen(self, opener, clean(Path(reference).name)))
+
+    def close_monitor(self, screen: Screen[None]) -> None:
+        """Go back from a monitor to the list."""
+        if self.screen is screen:
+            self.pop_screen()
+
+    def opening_failed(self, screen: Screen[None], error: ExplainedError) -> None:
+        """Say why a run cannot be watched, then go back to the list."""
+        if screen is self._demo_screen and self._demo is not None:
+            self._demo.ended = True
+        self.push_screen(tell(error), lambda _: self.close_monitor(screen))
+
+    def viewed(self, screen: Screen[None], view: RunView) -> None:
+        """Note whether the demo's run has ended: then there is nothing to ask when leaving."""
+        if screen is self._demo_screen and self._demo is not None:
+            self._demo.ended = view.state.ended
+
+    def on_failed(self, event: Failed) -> None:
+        """Say what could not be done."""
+        for screen in self.screen_stack:
+            if isinstance(screen, MonitorScreen):
+                screen.cancelling_failed()
+        if self._leaving:
+            self._leaving = False
+            self.pop_screen()
+        self.push_screen(tell(event.error))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer the commands that are valid on the screen."""
+        places = getattr(screen, "PLACES", (Where.APP,))
+        for command in commands(*places):
+            name = command.action.partition("(")[0]
+            if command.palette and (command.where is Where.APP or screen.check_action(name, ())):
+                space = self if command.where is Where.APP else screen
+                yield SystemCommand(
+                    command.title, command.help, lambda a=command.action, n=space: self._do(a, n)
+                )
+
+    async def _do(self, action: str, namespace: App[None] | Screen[object]) -> None:
+        await self.run_action(action, namespace)
+
+    def action_help(self) -> None:
+        """Show the help for the screen."""
+        screen = self.screen
+        if isinstance(screen, HomeScreen | MonitorScreen):
+            self.push_screen(HelpScreen(screen.PLACES, screen.ABOUT))
+
+    def action_leave(self) -> None:
+        """Leave; where the demo's run goes on, ask what is to become of it."""
+        if self._demo is None or self._demo.ended:
+            self.exit()
+            return
+        choices = [
+            Choice("l", "leave it running; `distill-tui` shows it again", "leave"),
+            Choice("s", "stop it and quit", "stop"),
+            Choice("n", "stay", "stay"),
+        ]
+        text = "The demo's run is still going on, with a Ray cluster on this machine."
+        self.push_screen(Ask("Quit the demo?", text, choices, chosen=1), self._leave_as_asked)
+
+    def _leave_as_asked(self, answer: str | None) -> None:
+        if answer == "leave":
+            self.exit()
+        elif answer == "stop":
+            self.action_leave_now()
+
+    def action_leave_now(self) -> None:
+        """Leave without a question; the demo's own run is stopped first."""
+        if self._demo is None or self._demo.ended:
+            self.exit()
+            return
+        if self._leaving:
+            return
+        self._leaving = True
+        if self._demo_screen is not None and self._demo_screen.is_attached:
+            self._demo_screen.show_stopping()
+        self.push_screen(Wait("stopping …\n\nThe demo's run is being stopped; that takes a few seconds."))
+        demo = self._demo
+
+        def stop() -> None:
+            demo.stop()
+            post(self, Stopped())
+
+        in_background(stop, "stop", lambda error: post(self, Failed(error)))
+
+    def on_stopped(self) -> None:
+        """Leave, now that nothing is left running."""
+        self.exit()
+
+    def _leave_with(self, code: int) -> None:
+        self.exit(return_code=code)
+
+
+def run_app(
+    *,
+    runs_root: Path,
+    open_run: str | None = None,
+    demo: DemoStart | None = None,
+    mouse: bool = True,
+    open_watch: tuple[str, Watch] | None = None,
+) -> int:
+    """Open the app and return its exit code; `tui.terminal.refuse_reason` is to be asked before."""
+    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, guarded=True))
+    app.run(mouse=mouse)
+    return app.return_code or 0

@@ -1,0 +1,191 @@
+"""Every command of the app, once: its keys, its words, and where it is valid.
+
+Bindings, the bar at the bottom, the command palette, the help screen and the documentation are made from this
+table. Keys: letters, F-keys, enter, escape, tab and arrows only, since tmux takes ctrl+b and passes no
+shift+enter; whatever escape does, another key does too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding, BindingType
+
+
+class Where(StrEnum):
+    """Where a command is valid; the value is the heading in the help."""
+
+    HOME = "Runs"
+    MONITOR = "Monitor"
+    LOG = "Log"
+    APP = "Everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing that can be done."""
+
+    id: str
+    """Also the binding's id, by which a keymap may change its keys."""
+    keys: tuple[str, ...]
+    title: str
+    help: str
+    where: Where
+    action: str
+    bar: str = ""
+    """Word in the bar at the bottom; empty where it is not shown there."""
+    priority: bool = False
+    """Whether it goes before what a focused field does with the key."""
+    palette: bool = True
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
+        Where.HOME, "open_run", bar="open",
+    ),
+    Command(
+        "home.filter", ("slash",), "Filter the list",
+        "Show only runs whose name, id, state or reason holds what you type; enter goes back to the list.",
+        Where.HOME, "filter", bar="filter",
+    ),
+    Command(
+        "home.show-all", ("escape", "backspace"), "End the filter", "Show all runs again.",
+        Where.HOME, "show_all",
+    ),
+    Command(
+        "home.cancel", ("c",), "Cancel the run", "Stop the selected run; asks first.",
+        Where.HOME, "cancel_run", bar="cancel",
+    ),
+    Command(
+        "home.refresh", ("r",), "Read again", "List the runs and read their logs anew, also of ended ones.",
+        Where.HOME, "refresh_runs", bar="refresh",
+    ),
+    Command(
+        "monitor.back", ("b", "escape", "backspace"), "Back to the runs",
+        "Leave the monitor; the run goes on.", Where.MONITOR, "back", bar="runs",
+    ),
+    Command(
+        "monitor.timeline", ("1",), "Timeline", "Milestones, when each was reached and how long it took.",
+        Where.MONITOR, "show_pane('timeline')", bar="timeline",
+    ),
+    Command(
+        "monitor.curve", ("2",), "Curve", "The loss over the steps.",
+        Where.MONITOR, "show_pane('curve')", bar="curve",
+    ),
+    Command(
+        "monitor.logs", ("3",), "Logs", "What the run wrote.",
+        Where.MONITOR, "show_pane('logs')", bar="logs",
+    ),
+    Command(
+        "monitor.metric", ("m",), "Next metric",
+        "Let the curve show the next metric: loss, accuracy, seconds per step, generation length.",
+        Where.MONITOR, "next_metric", bar="metric",
+    ),
+    Command(
+        "monitor.cancel", ("c",), "Cancel the run", "Stop this run; says what would be lost and asks first.",
+        Where.MONITOR, "cancel_run", bar="cancel",
+    ),
+    Command(
+        "log.driver", ("d",), "Driver's log", "Show the driver's log.",
+        Where.MONITOR, "show_log('driver')",
+    ),
+    Command(
+        "log.head", ("h",), "Head's log", "Show the log of Ray's head.", Where.MONITOR, "show_log('head')",
+    ),
+    Command(
+        "log.worker", ("w",), "Next worker's log", "Show a worker's log; again for the next worker.",
+        Where.MONITOR, "show_log('worker')",
+    ),
+    Command(
+        "log.launcher", ("s",), "Launcher's log", "Show the launcher's (batch script's) log.",
+        Where.MONITOR, "show_log('slurm')",
+    ),
+    Command(
+        "log.choose", ("l",), "Choose a log", "List all logs of the run and choose one.",
+        Where.MONITOR, "choose_log", bar="log…",
+    ),
+    Command(
+        "log.search", ("slash",), "Search in the log",
+        "Search for text, without regard to case; enter goes to the match above, then n and N on.",
+        Where.MONITOR, "search", bar="search",
+    ),
+    Command(
+        "log.next", ("n",), "Next match", "Go to the next match below.", Where.MONITOR, "next_match(1)",
+    ),
+    Command(
+        "log.previous", ("N",), "Previous match", "Go to the next match above.",
+        Where.MONITOR, "next_match(-1)",
+    ),
+    Command(
+        "log.follow", ("f",), "Follow or pause",
+        "Let new lines push the log up, or hold it still. Scrolling up holds it, its end follows again.",
+        Where.MONITOR, "toggle_follow", bar="follow",
+    ),
+    Command("log.up", ("up", "k"), "Line up", "", Where.LOG, "scroll_up", palette=False),
+    Command("log.down", ("down", "j"), "Line down", "", Where.LOG, "scroll_down", palette=False),
+    Command("log.page-up", ("pageup",), "Page up", "", Where.LOG, "page_up", palette=False),
+    Command("log.page-down", ("pagedown", "space"), "Page down", "", Where.LOG, "page_down", palette=False),
+    Command("log.home", ("home", "g"), "First line", "", Where.LOG, "scroll_home", palette=False),
+    Command("log.end", ("end", "G"), "Last line, and follow", "", Where.LOG, "scroll_end", palette=False),
+    Command("log.left", ("left",), "Scroll sideways: left", "", Where.LOG, "scroll_left", palette=False),
+    Command("log.right", ("right",), "Scroll sideways: right", "", Where.LOG, "scroll_right", palette=False),
+    Command(
+        "app.help", ("f1", "question_mark"), "Help", "All keys that work here.",
+        Where.APP, "help", bar="help",
+    ),
+    Command(
+        "app.palette", ("ctrl+p",), "Commands", "Find a command by its name.",
+        Where.APP, "command_palette", bar="commands", priority=True, palette=False,
+    ),
+    Command(
+        "app.theme", (), "Change the colours", "Choose another colour theme for this session.",
+        Where.APP, "change_theme",
+    ),
+    Command(
+        "app.suspend", ("ctrl+z",), "Suspend", "Stop the app and go to the shell; `fg` comes back.",
+        Where.APP, "suspend_process", priority=True,
+    ),
+    Command(
+        "app.quit", ("q",), "Quit", "Leave; runs go on. In the demo: asks whether its run goes on.",
+        Where.APP, "leave", bar="quit",
+    ),
+    Command(
+        "app.quit-now", ("ctrl+c", "ctrl+q"), "Quit at once",
+        "Leave without a question; runs go on, but the demo's own run is stopped.",
+        Where.APP, "leave_now", priority=True,
+    ),
+)  # fmt: skip
+
+_KEY_NAMES = {
+    "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
+}  # fmt: skip
+
+
+def commands(*where: Where) -> tuple[Command, ...]:
+    """Return the commands of some places, in the table's order."""
+    return tuple(command for command in COMMANDS if command.where in where)
+
+
+def bindings(where: Where) -> list[BindingType]:
+    """Return the bindings of a place."""
+    return [
+        Binding(
+            ",".join(command.keys),
+            command.action,
+            command.title,
+            show=False,
+            priority=command.priority,
+            tooltip=command.help,
+            id=command.id,
+        )
+        for command in commands(where)
+        if command.keys
+    ]
+
+
+def key_name(key: str) -> str:
+    """Return a key as people write it."""
+    return _KEY_NAMES.get(key, key)

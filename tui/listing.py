@@ -1,0 +1,249 @@
+"""The list of runs: a thread looks at the runs root and at the runs that live, and sends what changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from launcher.logs.events import JobState
+from launcher.logs.summary import state_json
+from launcher.text import clean
+from launcher.transports.base import Transport
+from recipes.errors import ExplainedError
+from tui.background import Background, post
+from tui.monitoring import about, local
+
+if TYPE_CHECKING:  # pydantic comes with these: they are imported on the thread, after the first paint
+    from launcher.logs.watch import Watch
+    from launcher.runs import Damaged, Run
+
+LIST_S = 3.0
+UNKNOWN_S = 30.0
+"""How often a run is looked at of which nothing says whether it lives."""
+_LOSSES_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as the list shows it."""
+
+    id: str
+    name: str
+    directory: str
+    state: JobState | None = None
+    """None while its logs are being read, and for a damaged one."""
+    damaged: str = ""
+    reason: str = ""
+    step: int = 0
+    max_steps: int | None = None
+    checkpoint: int | None = None
+    losses: tuple[float, ...] = ()
+    started: float | None = None
+    ended: float | None = None
+    detail: str = ""
+
+
+class Listed(Message):
+    """The list of runs changed."""
+
+    def __init__(self, rows: tuple[RunRow, ...], problem: str = "") -> None:
+        super().__init__()
+        self.rows = rows
+        self.problem = problem
+
+
+@dataclass(slots=True)
+class _Known:
+    """A run of the list, and its watch while it lives."""
+
+    run: Run
+    row: RunRow
+    watch: Watch | None = None
+    due: float = 0.0
+    """When it is looked at next (monotonic clock); infinity once it has ended."""
+
+
+@dataclass(slots=True)
+class RunLister:
+    """Lists the runs of a root; reads the logs of those that live, and the summaries of the others."""
+
+    transport: Transport
+    root: str
+    now: Callable[[], float] = time.monotonic
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _order: list[str | RunRow] = field(default_factory=list)
+    _seen: tuple[float, int] | None = None
+
+    def relist(self, *, forced: bool = False) -> None:
+        """List the root's directories again if that changed."""
+        from launcher.runs import Damaged, RunStore
+
+        entry = self.transport.stat(self.root)
+        seen = (entry.mtime, entry.inode) if entry is not None else None
+        if not forced and seen == self._seen and self._order:
+            return
+        order: list[str | RunRow] = []
+        for item in RunStore(self.transport, self.root).list():
+            if isinstance(item, Damaged):
+                order.append(damaged_row(item))
+                continue
+            known = self._known.get(item.directory)
+            if known is None or forced:
+                self._known[item.directory] = _Known(item, known.row if known else starting_row(item))
+            order.append(item.directory)
+        self._order, self._seen = order, seen
+
+    def look(self) -> bool:
+        """Look at the next run that is due; False when none is."""
+        for item in self._order:
+            known = self._known[item] if isinstance(item, str) else None
+            if known is not None and known.due <= self.now():
+                self._refresh(known)
+                return True
+        return False
+
+    def rows(self) -> tuple[RunRow, ...]:
+        """Return the list, newest first."""
+        return tuple(self._known[item].row if isinstance(item, str) else item for item in self._order)
+
+    def _refresh(self, known: _Known) -> None:
+        from launcher.runs import load_summary, save_summary
+        from launcher.watching import watch_run
+
+        try:
+            summary = load_summary(self.transport, known.run) if known.watch is None else None
+            if summary is None:
+                watch = known.watch = known.watch or watch_run(self.transport, known.run)
+                watch.catch_up()
+                summary = state_json(known.run.spec.id, watch.state)
+                if watch.state.state.ended and not watch.problem:
+                    save_summary(self.transport, known.run, summary)
+        except ExplainedError as error:  # its files are damaged, or gone, since it was listed
+            known.row = replace(known.row, state=None, damaged=clean(error.what))
+            known.due = self.now() + UNKNOWN_S
+            return
+        known.row = filled_row(known.row, summary)
+        known.due = self.now() + _pause(known.row)
+
+
+def _pause(row: RunRow) -> float:
+    if row.state is None or row.state is JobState.UNKNOWN:
+        return UNKNOWN_S
+    return float("inf") if row.state.ended else LIST_S
+
+
+def starting_row(run: Run) -> RunRow:
+    """Return a run's row before its state is known."""
+    told = about(run)
+    return RunRow(
+        clean(run.spec.id),
+        clean(run.spec.name),
+        run.directory,
+        started=told.started,
+        max_steps=run.spec.max_steps,
+        detail=f"{told.detail} · {clean(run.spec.recipe.source)}",
+    )
+
+
+def damaged_row(item: Damaged) -> RunRow:
+    """Return the row of a directory that cannot be read as a run."""
+    name = clean(Path(item.directory).name)
+    return RunRow(name, name, item.directory, damaged=clean(item.problem))
+
+
+def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
+    """Return the row with what a run's summary tells; a summary is a file that anybody may have edited."""
+    metrics = summary.get("metrics")
+    metrics = metrics if isinstance(metrics, dict) else {}
+    losses = [value if isinstance(value, float | int) else float("nan") for value in _list(metrics, "loss")]
+    try:
+        state = JobState(summary.get("state", ""))
+    except ValueError:
+        state = JobState.UNKNOWN
+    return replace(
+        row,
+        state=state,
+        damaged="",
+        reason=clean(str(summary.get("reason") or "")),
+        step=_whole(metrics.get("step")) or 0,
+        max_steps=_whole(metrics.get("max_steps")) or row.max_steps,
+        checkpoint=max(
+            (step for step in _list(metrics, "checkpoints") if isinstance(step, int)), default=None
+        ),
+        losses=_thinned(losses),
+        ended=_number(summary.get("ended")),
+    )
+
+
+def _list(values: Mapping[str, Any], name: str) -> list[Any]:
+    value = values.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, float | int) else None
+
+
+def _thinned(values: Sequence[float]) -> tuple[float, ...]:
+    """Keep at most so many values as a row can show, the last one always."""
+    if len(values) <= _LOSSES_KEPT:
+        return tuple(values)
+    step = len(values) / _LOSSES_KEPT
+    return (*(values[int((place + 1) * step) - 1] for place in range(_LOSSES_KEPT - 1)), values[-1])
+
+
+class HomeFeed(Background):
+    """Keeps the list of runs; looks only while the list is to be seen."""
+
+    def __init__(self, root: Path, target: MessagePump) -> None:
+        super().__init__(self._look, "runs")
+        self._target = target
+        self._lister = RunLister(local(), str(root))
+        self._said: tuple[tuple[RunRow, ...], str] | None = None
+        self._paused = False
+        self._forced = False
+
+    def pause(self) -> None:
+        """Look no more until `resume`."""
+        self._paused = True
+
+    def resume(self, *, again: bool = False) -> None:
+        """Look now; `again`: also at what has ended."""
+        self._paused = False
+        self._forced = self._forced or again
+        self.wake()
+
+    def _look(self) -> float | None:
+        if self._paused:
+            return None
+        forced, self._forced = self._forced, False
+        problem = ""
+        try:
+            self._lister.relist(forced=forced)
+            self._say()
+            told = time.monotonic()
+            while not self.stopped and self._lister.look():
+                self.alive()
+                if time.monotonic() - told > 0.2:
+                    self._say()
+                    told = time.monotonic()
+        except ExplainedError as error:
+            problem = clean(error.what)
+        self._say(problem)
+        return LIST_S
+
+    def _say(self, problem: str = "") -> None:
+        now = (self._lister.rows(), problem)
+        if now != self._said:
+            self._said = now
+            post(self._target, Listed(*now))

@@ -1,0 +1,29 @@
+"""Colours: calm, dark, and never the only carrier of a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.theme import Theme
+
+THEME = Theme(
+    name="distill",
+    primary="#7fb4ca",
+    secondary="#957fb8",
+    accent="#7fb4ca",
+    warning="#dca561",
+    error="#e46876",
+    success="#98bb6c",
+    foreground="#dcdfe4",
+    background="#14171c",
+    surface="#1b1f26",
+    panel="#242933",
+    dark=True,
+)
+
+
+def theme_name(environ: Mapping[str, str]) -> str:
+    """Return the theme to begin with: without colours where NO_COLOR is set, else what TEXTUAL_THEME says."""
+    if "NO_COLOR" in environ:
+        return "ansi-dark"
+    return environ.get("TEXTUAL_THEME") or THEME.name

@@ -1,0 +1,54 @@
+"""Stopping a run: the question, what would be lost, and the doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+
+from tui.background import in_background, post
+from tui.monitoring import Failed, local
+from tui.screens.dialogs import Ask, Choice
+
+
+def what_is_lost(step: int, checkpoint: int | None) -> str:
+    """Say what cancelling a run loses."""
+    if not step:
+        return "No training step is finished yet."
+    if checkpoint is None:
+        return f"Step {step} is done and no checkpoint was saved: all of it would be lost."
+    if checkpoint >= step:
+        return f"Step {step} is done; the last checkpoint is of step {checkpoint}: no finished step is lost."
+    steps = "1 step" if step - checkpoint == 1 else f"{step - checkpoint} steps"
+    return f"Step {step} is done; the last checkpoint is of step {checkpoint}: {steps} would be lost."
+
+
+def ask_to_cancel(app: App[Any], directory: str, name: str, lost: str, begun: Callable[[], None]) -> None:
+    """Ask, then stop the run in the background; `begun` is called once that is under way."""
+
+    def answered(answer: str | None) -> None:
+        if answer == "cancel":
+            begun()
+            in_background(lambda: cancel(directory), "cancel", lambda error: post(app, Failed(error)))
+
+    text = f"{name}\n\n{lost}\nWhat it wrote so far stays."
+    choices = [Choice("y", "cancel the run", "cancel"), Choice("n", "let it go on", "keep")]
+    app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
+
+
+def cancel(directory: str) -> None:
+    """Stop a run and wait until its processes are gone; nothing happens to one that is over.
+
+    Raises:
+        InputError: its directory cannot be read.
+        LaunchError: it does not stop.
+        TransportError: its machine cannot be asked.
+    """
+    from launcher.runs import load
+    from launcher.watching import cluster_of
+
+    transport = local()
+    run = load(transport, directory)
+    if run.job is not None:
+        cluster_of(run, transport).cancel(run, run.job)

@@ -1,0 +1,221 @@
+"""The list of runs, where the app begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input
+
+from tui.commands import Where, bindings
+from tui.listing import HomeFeed, Listed, RunRow
+from tui.screens.cancelling import ask_to_cancel, what_is_lost
+from tui.screens.dialogs import Ask, Choice
+from tui.screens.host import Host
+from tui.widgets.keybar import KeyBar
+from tui.widgets.lines import Lines
+from tui.widgets.runlist import RunHeader, RunList, state_word
+from tui.words import plural
+
+ABOUT = (
+    "Your runs, newest first. The state of each is read from its logs. Nothing here changes a run unasked."
+)
+EMPTY = """\
+No runs yet.
+
+A small run with stand-in models shows the whole way in a minute, on this machine:
+
+    distill-tui demo
+
+It starts a real Ray cluster here, trains, and shows up in this list.
+Logs of runs that something else started can be watched too:
+
+    distill-tui watch DIRECTORY
+"""
+
+
+class HomeScreen(Screen[None]):
+    """Lists runs; opens, filters, cancels them."""
+
+    BINDINGS = bindings(Where.HOME)
+    PLACES = (Where.HOME, Where.APP)
+    ABOUT = ABOUT
+
+    def __init__(self, host: Host, root: Path) -> None:
+        super().__init__()
+        self._host = host
+        self._root = root
+        self._feed = HomeFeed(root, self)
+        self._started = False
+        self._rows: tuple[RunRow, ...] = ()
+        self._problem = ""
+        self._listed = False
+        self.runs = RunList()
+        self.title_line = Lines(classes="title-line")
+        self.headings = RunHeader()
+        self.note = Lines(id="home-note")
+        self.detail = Lines(id="home-detail")
+        self.field = Input(
+            placeholder="show only runs that hold this; enter keeps it, escape ends it", compact=True
+        )
+
+    def compose(self) -> ComposeResult:
+        """Lay out."""
+        yield self.title_line
+        with Vertical(id="home"):
+            yield self.headings
+            yield self.runs
+            yield self.note
+        self.field.display = False
+        yield self.field
+        yield self.detail
+        yield KeyBar(*self.PLACES)
+
+    def on_mount(self) -> None:
+        """Show the frame; the runs are read after it was painted."""
+        self._arrange()
+        self.set_interval(1.0, self._tick)
+
+    def on_screen_resume(self) -> None:
+        """Look at the runs while the list is to be seen."""
+        self.runs.focus()
+        if self._started:
+            self._feed.resume()
+        else:
+            self._started = True
+            self.call_after_refresh(self._feed.start)
+
+    def on_screen_suspend(self) -> None:
+        """Look no more."""
+        self._feed.pause()
+
+    def on_unmount(self) -> None:
+        """End the thread."""
+        self._feed.stop()
+
+    def on_listed(self, event: Listed) -> None:
+        """Take the list."""
+        event.stop()
+        self._rows, self._problem, self._listed = event.rows, event.problem, True
+        self._arrange()
+
+    def on_input_changed(self) -> None:
+        """Filter as it is typed."""
+        self._arrange()
+
+    def on_input_submitted(self) -> None:
+        """Keep the filter, go back to the list."""
+        self.field.display = bool(self.field.value)
+        self.runs.focus()
+
+    def on_run_list_moved(self) -> None:
+        """Tell more of the selected run."""
+        self._tell_selected()
+
+    def on_run_list_opened(self) -> None:
+        """Open the run that was clicked."""
+        self.action_open_run()
+
+    def _tick(self) -> None:
+        """Let running times run; also tell a file system that does not answer."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        wanted = self.field.value.lower()
+        shown = tuple(row for row in self._rows if wanted in _searched(row))
+        self.runs.show(shown, self._host.now())
+        some = bool(shown)
+        self.runs.display = self.headings.display = self.detail.display = some
+        self.note.display = not some
+        if not some:
+            self.note.say([Content(self._nothing())])
+        self.title_line.say([self._title(len(shown))])
+        if some:
+            self._tell_selected()
+        self.query_one(KeyBar).look_again()
+
+    def _nothing(self) -> str:
+        if self._problem:
+            return f"! {self._problem}"
+        if not self._listed:
+            return "Reading runs …"
+        return EMPTY if not self._rows else "No run holds what the filter says."
+
+    def _title(self, shown: int) -> Content:
+        total = len(self._rows)
+        count = plural(total, "run") if shown == total else f"{shown} of {plural(total, 'run')}"
+        parts: list[tuple[str, str]] = [(" distill-tui ", "bold $text-primary")]
+        if self._listed:
+            parts.append((f" {count} in {self._root}", "dim"))
+        waited = self._feed.busy_for
+        if self._problem and self._rows:
+            parts.append((f"   ! {self._problem}", "$text-error"))
+        elif waited > 2 and self._listed:
+            parts.append((f"   ! no answer from the file system for {waited:.0f}s", "$text-warning"))
+        return Content.assemble(*parts)
+
+    def _tell_selected(self) -> None:
+        row = self.runs.selected
+        if row is None:
+            return
+        told = row.damaged or row.reason
+        first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}", "dim"))
+        second = Content.assemble((f" {state_word(row)}", "bold"), f": {told}" if told else "")
+        width = self.size.width
+        self.detail.say([line.truncate(width, ellipsis=True) for line in (first, second)])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell which commands are valid now."""
+        row = self.runs.selected
+        if action == "open_run":
+            return row is not None
+        if action == "cancel_run":
+            return row is not None and row.state is not None and not row.state.ended
+        if action == "filter":
+            return bool(self._rows)
+        return True
+
+    def action_open_run(self) -> None:
+        """Open the selected run."""
+        row = self.runs.selected
+        if row is None:
+            return
+        if row.damaged:
+            self.app.push_screen(
+                Ask(
+                    "This run cannot be read", f"{row.damaged}\nin {row.directory}", [Choice("o", "OK", "ok")]
+                )
+            )
+            return
+        self._host.open_run(row.directory)
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.field.display = True
+        self.field.focus()
+
+    def action_show_all(self) -> None:
+        """End the filter."""
+        if self.field.display:
+            self.field.value = ""
+            self.field.display = False
+            self.runs.focus()
+
+    def action_refresh_runs(self) -> None:
+        """Read everything anew."""
+        self._feed.resume(again=True)
+
+    def action_cancel_run(self) -> None:
+        """Stop the selected run."""
+        row = self.runs.selected
+        if row is not None:
+            ask_to_cancel(
+                self.app, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._feed.resume
+            )
+
+
+def _searched(row: RunRow) -> str:
+    return f"{row.name} {row.id} {state_word(row)} {row.reason} {row.damaged}".lower()

@@ -1,0 +1,34 @@
+"""What the screens need of the app that shows them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from textual.screen import Screen
+
+from recipes.errors import ExplainedError
+from tui.view import RunView
+
+
+class Host(Protocol):
+    """The app, as its screens know it."""
+
+    def now(self) -> float:
+        """Return the time, in seconds since the epoch."""
+        ...
+
+    def open_run(self, reference: str) -> None:
+        """Show a run in the monitor."""
+        ...
+
+    def close_monitor(self, screen: Screen[None]) -> None:
+        """Go back from a monitor to the list."""
+        ...
+
+    def opening_failed(self, screen: Screen[None], error: ExplainedError) -> None:
+        """Say why a run cannot be watched, and go back."""
+        ...
+
+    def viewed(self, screen: Screen[None], view: RunView) -> None:
+        """Take note of a run's state."""
+        ...

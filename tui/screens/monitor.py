@@ -1,0 +1,237 @@
+"""The monitor: one run, as it happens."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import Screen
+
+from launcher.logs.events import Role
+from tui.commands import Where, bindings
+from tui.monitoring import Failed, MonitorFeed, Opened, Opener, RunOpened, Viewed
+from tui.screens.cancelling import ask_to_cancel, what_is_lost
+from tui.screens.dialogs import Ask, Choice
+from tui.screens.host import Host
+from tui.view import About, RunView
+from tui.widgets.curve import CurveView
+from tui.widgets.keybar import KeyBar
+from tui.widgets.logpane import ROLE_TITLES, LogPane, LogTabs
+from tui.widgets.strip import StateStrip
+from tui.widgets.timeline import Timeline, current_line
+
+PANES = ("timeline", "curve", "logs")
+_PANE_IDS = tuple(f"monitor.{pane}" for pane in PANES)
+_PANE_COMMANDS = {
+    "timeline": (*_PANE_IDS, "monitor.cancel"),
+    "curve": (*_PANE_IDS, "monitor.metric"),
+    "logs": (*_PANE_IDS, "log.search", "log.follow", "log.choose"),
+}
+"""What the bar shows first while a pane has the keys."""
+
+
+class MonitorScreen(Screen[None]):
+    """State, timeline, curve and logs of a run: side by side where there is room, else one at a time."""
+
+    BINDINGS = bindings(Where.MONITOR)
+    PLACES = (Where.MONITOR, Where.LOG, Where.APP)
+    ABOUT = (
+        "One run, as it happens. Its state comes from its logs and from whatever runs it; "
+        "leaving the monitor, or the app, does not touch the run."
+    )
+
+    def __init__(self, host: Host, opener: Opener, opening: str) -> None:
+        super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
+        self._host = host
+        self._feed = MonitorFeed(opener, self)
+        self._opened: Opened | None = None
+        self._stopping = False
+        self._pane = "timeline"
+        self.bar_first: tuple[str, ...] = ()
+        self.view = RunView(About(opening), reason="looking …")
+        self.strip = StateStrip()
+        self.timeline = Timeline()
+        self.timeline_box = VerticalScroll(self.timeline, id="timeline")
+        self.curve = CurveView()
+        self.logs = LogPane()
+
+    def compose(self) -> ComposeResult:
+        """Lay out."""
+        yield self.strip
+        with Vertical(id="panes"):
+            with Horizontal(id="upper"):
+                yield self.timeline_box
+                with Vertical(id="curve"):
+                    yield self.curve
+            with Vertical(id="logs"):
+                yield self.logs
+        yield KeyBar(Where.MONITOR, Where.APP)
+
+    def on_mount(self) -> None:
+        """Show the frame; the run is opened after it was painted."""
+        for key, pane in enumerate(PANES, 1):
+            self.query_one(f"#{pane}").border_title = f"{key} {pane}"
+        self.action_show_pane(self._pane)
+        self._arrange()
+        self.call_after_refresh(self._feed.start)
+        self.set_interval(1.0, self._arrange)
+
+    def on_unmount(self) -> None:
+        """End the thread."""
+        self._feed.stop()
+
+    def on_screen_resume(self) -> None:
+        """Give the keys back to the pane."""
+        self.action_show_pane(self._pane)
+
+    def on_resize(self) -> None:
+        """Lay out for the new size."""
+        self.call_after_refresh(self._arrange)
+
+    def on_run_opened(self, event: RunOpened) -> None:
+        """Read the logs of the run, now that it is there."""
+        event.stop()
+        self._opened = event.opened
+        self.bar_first: tuple[str, ...] = ()
+        self.view = RunView(event.opened.about, reading=True)
+        self.logs.read_through(event.opened.transport)
+        self._arrange()
+
+    def on_failed(self, event: Failed) -> None:
+        """Say why there is nothing to watch, and go back."""
+        event.stop()
+        self._host.opening_failed(self, event.error)
+
+    def on_viewed(self, event: Viewed) -> None:
+        """Show what changed."""
+        event.stop()
+        before, self.view = self.view, event.view
+        if self.view.state.ended:
+            self._stopping = False
+        self.curve.show(self.view)
+        self.logs.set_logs(self.view.logs, settled=self.view.state.ended)
+        self._arrange()
+        if current_line(before) != current_line(self.view):
+            self.call_after_refresh(self._show_current)
+        self._host.viewed(self, self.view)
+
+    def _arrange(self) -> None:
+        """Show the view as it is at this moment."""
+        now = self._host.now()
+        waited = self._feed.busy_for
+        slow = waited if waited > 2 and not self.view.reading and self._opened is not None else 0.0
+        self.strip.show(self.view, now, stopping=self._stopping, unanswered=slow)
+        self.timeline.show(self.view, now)
+        self.logs.update_status()
+        self.query_one(KeyBar).look_again()
+
+    def _show_current(self) -> None:
+        """Scroll the timeline to what matters now."""
+        height = self.timeline_box.scrollable_content_region.height
+        line = current_line(self.view)
+        self.timeline_box.scroll_to(y=max(line + 2 - height, 0), animate=False)
+
+    def on_log_tabs_chosen(self, event: LogTabs.Chosen) -> None:
+        """Show the log that was clicked."""
+        self.action_show_log(event.role.value)
+
+    def on_log_pane_moved(self) -> None:
+        """Another log: other commands may be valid."""
+        self._arrange()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell which commands are valid now."""
+        if action == "cancel_run":
+            known = self._opened is not None and self._opened.run is not None
+            return known and not self.view.state.ended and not self._stopping
+        if action == "next_metric":
+            return self.curve.metrics > 1
+        if action in ("search", "next_match", "toggle_follow", "choose_log"):
+            return bool(self.logs.logs)
+        return True
+
+    def action_show_pane(self, pane: str) -> None:
+        """Bring a pane to the front and give it the keys."""
+        self._pane = pane
+        self.bar_first = _PANE_COMMANDS[pane]
+        for name in PANES:
+            self.set_class(name == pane, f"-{name}")
+        focused = {"timeline": self.timeline_box, "curve": self.logs.text, "logs": self.logs.text}[pane]
+        if pane == "curve" and not self.has_class("-wide"):
+            self.set_focus(None)
+        else:
+            self.set_focus(focused)
+        self.query_one(KeyBar).look_again()
+
+    def action_next_metric(self) -> None:
+        """Let the curve show another metric."""
+        self.curve.next_metric()
+        if not self.has_class("-wide"):
+            self.action_show_pane("curve")
+
+    def action_show_log(self, role: str) -> None:
+        """Show the log of a role."""
+        if self.logs.choose_role(Role(role)):
+            self.action_show_pane("logs")
+        else:
+            self.notify(f"there is no {ROLE_TITLES[Role(role)]} log (yet)", markup=False)
+
+    def action_choose_log(self) -> None:
+        """Choose one of all logs."""
+        logs = self.logs.logs
+        choices = [
+            Choice("", f"{ROLE_TITLES[log.role]:<10} {log.name}", str(place))
+            for place, log in enumerate(logs)
+        ]
+
+        def chosen(place: str | None) -> None:
+            if place is not None:
+                self.logs.choose(logs[int(place)])
+                self.action_show_pane("logs")
+
+        shown = self.logs.shown
+        self.app.push_screen(
+            Ask("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0), chosen
+        )
+
+    def action_search(self) -> None:
+        """Search in the log."""
+        self.action_show_pane("logs")
+        self.logs.open_search()
+
+    def action_next_match(self, direction: int) -> None:
+        """Go to the next match."""
+        self.action_show_pane("logs")
+        self.logs.text.next_match(direction)
+
+    def action_toggle_follow(self) -> None:
+        """Follow the log's end, or hold it still."""
+        text = self.logs.text
+        text.set_follow(not text.follow)
+
+    def action_cancel_run(self) -> None:
+        """Stop this run."""
+        run = self._opened.run if self._opened is not None else None
+        if run is None:
+            return
+        lost = what_is_lost(self.view.step, self.view.checkpoint)
+        ask_to_cancel(self.app, run.directory, self.view.about.title, lost, self.show_stopping)
+
+    def show_stopping(self) -> None:
+        """Say that the run is being stopped."""
+        self._stopping = True
+        self._feed.wake()
+        self._arrange()
+
+    def cancelling_failed(self) -> None:
+        """Say no more that it is being stopped: it is not."""
+        self._stopping = False
+        self._arrange()
+
+    def action_back(self) -> None:
+        """Leave the search field; elsewhere, go back to the runs."""
+        if self.logs.field.has_focus:
+            self.logs.close_search()
+            return
+        self._host.close_monitor(self)

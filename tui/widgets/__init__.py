@@ -1,0 +1,1 @@
+"""Widgets, and the pure drawing behind them."""

@@ -1,0 +1,77 @@
+"""The curve of a metric over the steps."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widget import Widget
+
+from tui.view import Curve, RunView
+from tui.widgets.plot import Plot, plot
+from tui.words import number, plural
+
+
+class CurveView(Widget):
+    """Draws one metric; `next_metric` goes through those that the run has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._curves: tuple[Curve, ...] = ()
+        self._name = ""
+        self._ended = False
+
+    def show(self, view: RunView) -> None:
+        """Show a view's curves; repaints only if they changed."""
+        if view.curves != self._curves or view.state.ended != self._ended:
+            self._curves, self._ended = view.curves, view.state.ended
+            self.refresh()
+
+    def next_metric(self) -> None:
+        """Show the next metric."""
+        names = [curve.name for curve in self._curves]
+        if names:
+            place = names.index(self._name) if self._name in names else 0
+            self._name = names[(place + 1) % len(names)]
+            self.refresh()
+
+    @property
+    def metrics(self) -> int:
+        """How many metrics can be shown."""
+        return len(self._curves)
+
+    def render(self) -> Content:
+        """Return the title and the plot."""
+        curve = next((item for item in self._curves if item.name == self._name), None)
+        curve = curve or next(iter(self._curves), None)
+        if curve is None:
+            return Content("no step was finished" if self._ended else "no step is finished yet").stylize(
+                "dim"
+            )
+        return Content("\n").join(curve_lines(curve, self.size.width, self.size.height))
+
+
+def curve_lines(curve: Curve, width: int, height: int) -> list[Content]:
+    """Return a title and the drawn curve, `height` lines at most."""
+    step, value = curve.points[-1]
+    drawn = plot(curve.points, width, height - 1)
+    title: list[tuple[str, str]] = [
+        (curve.title, "bold"),
+        (f"  {number(value)}", "$text-primary bold"),
+        (f" at step {step:.0f}", "dim"),
+    ]
+    if drawn is None:
+        return [Content.assemble(*title).truncate(width, ellipsis=True)]
+    if drawn.gaps:
+        title.append((f"   ! {plural(drawn.gaps, 'value')} not finite", "$text-warning"))
+    return [Content.assemble(*title).truncate(width, ellipsis=True), *_rows(drawn)]
+
+
+def _rows(drawn: Plot) -> list[Content]:
+    lines = [
+        Content.assemble((label, "dim"), (row, "$text-primary"))
+        for label, row in zip(drawn.labels, drawn.rows, strict=True)
+    ]
+    margin = len(drawn.labels[0]) - 1
+    if drawn.axis:
+        lines.append(Content.assemble((" " * margin + "└" + drawn.axis, "dim")))
+    lines.append(Content.assemble((" " * (margin + 1) + drawn.scale, "dim")))
+    return lines
