@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launcher.errors import TransportError
@@ -53,7 +53,7 @@ class Watch:
             for event in self._follow(log, entry, budget):
                 self.state.apply(event)
                 events.append(event)
-        for event in self._ask():
+        for event in (*self._date(), *self._ask()):
             self.state.apply(event)
             events.append(event)
         self._polls += 1
@@ -126,6 +126,16 @@ class Watch:
             return known if known is not None or offset < live_from else now
 
         return clock
+
+    def _date(self) -> Iterator[Event]:
+        """Give milestones that were read before the clock had reached their lines the time it tells now."""
+        for event in list(self.state.milestones.values()):
+            directory, _, base = event.source.log.rpartition("/")
+            noted = self._clocks.get(directory)
+            if event.time is None and noted is not None:
+                known = noted.time_of(base, event.source.offset)
+                if known is not None:
+                    yield replace(event, time=known)
 
     def _ask(self) -> Iterator[Event]:
         answer = (self.probe() if self.probe is not None else None) or self._guess()

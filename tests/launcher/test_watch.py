@@ -207,6 +207,17 @@ def test_times_come_from_the_clock_file(tmp_path: Path) -> None:
     assert times["workers-connected"] == 1795831209.0
 
 
+def test_the_clock_may_reach_a_line_after_we_have_read_it(tmp_path: Path) -> None:
+    (tmp_path / "ray-driver.log").write_bytes(RUN)
+    seen = watch(tmp_path)
+    seen.poll()
+    assert seen.state.milestones["completed"].time is None
+    (tmp_path / "log-clock.tsv").write_text(f"1010.0\tray-driver.log\t{len(RUN)}\n")
+    events = seen.poll()
+    assert seen.state.milestones["completed"].time == 1010.0
+    assert [event.id for event in events if isinstance(event, MilestoneReached)].count("completed") == 1
+
+
 def test_lines_that_come_while_watching_have_the_time_of_reading(tmp_path: Path) -> None:
     log = tmp_path / "ray-driver.log"
     log.write_bytes(RUN[:900])
