@@ -15,3 +15,13 @@ def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
         return Path(given).expanduser()
     state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
     return Path(state) / "distill-tui" / "runs"
+
+
+def config_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the user's own files for the program are: $XDG_CONFIG_HOME/distill-tui."""
+    return Path(environment.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "distill-tui"
+
+
+def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where things are kept that can be found out again: $XDG_CACHE_HOME/distill-tui."""
+    return Path(environment.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "distill-tui"

@@ -1,17 +1,40 @@
-"""What is known of a site, as data: one file a site beside this module, each fact with source and date."""
+"""What is known of a site, as data: one file a site beside this module, each fact with source and date.
+
+The user's own file (`site.toml` in the configuration directory) has the same keys and goes over them.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from launcher.errors import InputError
+from launcher.places import config_root
 from launcher.transports.base import Transport
 
 GENERIC = "generic"
+USER_FILE = "site.toml"
+OFFLINE: Mapping[str, str] = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "UV_OFFLINE": "1",
+    "WANDB_MODE": "offline",
+}
+"""What a job needs where nodes have no internet: without it each library waits for time-outs, then fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Choices that the user has given a name, for `submit --profile NAME`."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    sbatch_args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +49,30 @@ class Site:
     """Patterns of its host names."""
     login_hosts: tuple[str, ...]
     """Patterns of its login nodes' host names."""
+    gpu_memory_gib: Mapping[str, float] = field(default_factory=dict)
+    """By the type that Slurm gives a GPU."""
+    host_suffix: str = ""
+    """What makes a host name that of the fast network."""
+    offline: bool = False
+    """Whether its compute nodes have no internet."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What its jobs need in their environment."""
+    modules: tuple[str, ...] = ()
+    """Modules that its jobs load first."""
+    scratch: str = ""
+    """Where big files belong; may hold `$VARIABLES` of the user's environment."""
+    stores_environments: bool = False
+    """Whether it keeps the environment of jobs in its accounting, for others to read."""
+    front_s: float = 30.0
+    """Seconds between two questions to its controller while someone looks."""
+    behind_s: float = 120.0
+    """Seconds between two questions while nobody does."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+
+    def job_environment(self) -> dict[str, str]:
+        """Return what the site adds to a job's environment."""
+        suffix = {"RAY_BARE_HOST_SUFFIX": self.host_suffix} if self.host_suffix else {}
+        return {**suffix, **(OFFLINE if self.offline else {}), **self.variables}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +149,71 @@ def _matches(host: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(host, pattern) for pattern in patterns)
 
 
+def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
+    """Return the site of the machine behind a transport, with the user's own file over it.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    site = recognise(look_at(transport, environment))
+    path = config_root(environment) / USER_FILE
+    if transport.stat(str(path)) is None:
+        return site
+    try:
+        own = tomllib.loads(transport.read(str(path)).decode())
+        return _site(_over(_data(site.id), own))
+    except (
+        tomllib.TOMLDecodeError,
+        UnicodeDecodeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+    ) as error:
+        raise InputError(f"this file about the site cannot be read: {error}", where=path) from error
+
+
+def _data(identity: str) -> dict[str, Any]:
+    path = next(path for path in Path(__file__).parent.glob("*.toml") if path.stem == identity)
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        merged[key] = _over(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
+
+
 def _load(path: Path) -> Site:
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
-    recognised = data["recognise"]
+    return _site(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _site(data: Mapping[str, Any]) -> Site:
+    recognised, job, polling = data["recognise"], data.get("job", {}), data.get("polling", {})
     return Site(
         id=data["id"],
         name=data["name"],
         systemnames=tuple(recognised.get("systemname", ())),
         hosts=tuple(recognised.get("hosts", ())),
         login_hosts=tuple(data["login"]["hosts"]),
+        gpu_memory_gib={key.lower(): float(value) for key, value in data.get("gpu_memory_gib", {}).items()},
+        host_suffix=job.get("host_suffix", ""),
+        offline=bool(job.get("offline", False)),
+        variables=_texts(job.get("environment", {})),
+        modules=tuple(job.get("modules", ())),
+        scratch=job.get("scratch", ""),
+        stores_environments=bool(job.get("stores_environments", False)),
+        front_s=max(float(polling.get("front_s", 30.0)), 15.0),
+        behind_s=max(float(polling.get("behind_s", 120.0)), 15.0),
+        profiles={name: _profile(value) for name, value in data.get("profiles", {}).items()},
     )
+
+
+def _profile(data: Mapping[str, Any]) -> Profile:
+    return Profile(_texts(data.get("environment", {})), tuple(map(str, data.get("sbatch_args", ()))))
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}

@@ -1,0 +1,1 @@
+"""Slurm: what there is, what is submitted, and what became of it."""

@@ -1,0 +1,253 @@
+"""What there is: partitions, accounts and limits, asked once a session and kept some hours.
+
+One `sinfo`, one `sacctmgr`, one `scontrol show partition`; `sacctmgr show qos` where a partition has a QoS.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
+from launcher.clusters.slurm.accounts import Account, read_accounts
+from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.messages import RefusedError, UnreachableError
+from launcher.clusters.slurm.partitions import (
+    QOS_FORMAT,
+    SINFO_FORMAT,
+    Partition,
+    limited,
+    merge,
+    read_partition_records,
+    read_qos,
+    read_sinfo,
+)
+from launcher.clusters.slurm.text import CannotReadError
+from launcher.errors import TransportError
+from launcher.sites import Site, site_here
+from launcher.text import clean
+from launcher.transports.base import Transport
+
+KEPT_S = 4 * 3600.0
+"""How long answers are kept; partitions and accounts change by the week."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be found out, or is not as it should be."""
+
+    what: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What was found."""
+
+    site: Site
+    version: str | None
+    cluster: str | None
+    partitions: tuple[Partition, ...] = ()
+    accounts: tuple[Account, ...] | None = None
+    """None where accounting gave no answer."""
+    problems: tuple[Problem, ...] = ()
+
+    def partition(self, name: str) -> Partition | None:
+        """Return a partition by name."""
+        return next((item for item in self.partitions if item.name == name), None)
+
+    def accounts_in(self, partition: Partition) -> tuple[str, ...] | None:
+        """Return the user's accounts that may be charged in a partition; None where that is unknown."""
+        if self.accounts is None:
+            return partition.allowed
+        names = (
+            item.account
+            for item in self.accounts
+            if item.partition in (None, partition.name) and partition.admits(item.account)
+        )
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the commands printed; None where one failed, with the reason in `problems`."""
+
+    version: str | None = None
+    sinfo: str | None = None
+    partitions: str | None = None
+    accounts: str | None = None
+    qos: str | None = None
+    cluster: str | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def detect(
+    transport: Transport,
+    environment: Mapping[str, str],
+    cache: Path,
+    *,
+    refresh: bool = False,
+    now: Callable[[], float] = time.time,
+) -> Detection:
+    """Return what there is, from the cache where it is fresh.
+
+    Raises:
+        TransportError: there is no Slurm here.
+        InputError: the user's file about the site cannot be read.
+    """
+    site = site_here(transport, environment)
+    client = SlurmClient(transport, environment)
+    kept = cache / f"slurm-{clean(transport.host).replace('/', '_')}-{client.user}.json"
+    answers = None if refresh else _kept(transport, kept, environment, now())
+    if answers is None:
+        answers = ask(client)
+        if not answers.problems:
+            _keep(transport, kept, environment, answers, now())
+    return understand(site, answers, client.user)
+
+
+def ask(client: SlurmClient) -> Answers:
+    """Ask Slurm.
+
+    Raises:
+        TransportError: there is no Slurm here.
+    """
+    try:
+        version = client.ask(["sinfo", "--version"]).split()[-1]
+    except (UnreachableError, RefusedError, IndexError):
+        version = None
+    except TransportError as error:
+        raise TransportError(
+            f"there is no Slurm here ({error.what})",
+            where=client.transport.host,
+            fix="Log in to the cluster's login node and try again.",
+        ) from error
+    problems: list[Problem] = []
+
+    def printed(*argv: str) -> str | None:
+        try:
+            return client.ask(argv)
+        except (UnreachableError, RefusedError) as error:
+            problems.append(_explained(argv[0], error))
+            return None
+
+    sinfo = printed("sinfo", "-h", "-o", SINFO_FORMAT)
+    partitions = printed("scontrol", "show", "partition") if sinfo is not None else None
+    accounts = printed(
+        "sacctmgr", "-nP", "show", "user", client.user, "withassoc", f"format={ACCOUNTS_FORMAT}"
+    )
+    qos = None
+    if partitions is not None and accounts is not None and _has_qos(partitions):
+        qos = printed("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
+    cluster = None
+    if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
+        cluster = printed("scontrol", "show", "config")
+    return Answers(version, sinfo, partitions, accounts, qos, cluster, tuple(problems))
+
+
+def understand(site: Site, answers: Answers, user: str) -> Detection:
+    """Return what the answers mean."""
+    problems = list(answers.problems)
+    partitions: list[Partition] = []
+    accounts: list[Account] | None = None
+    try:
+        rows, table = read_sinfo(answers.sinfo or "")
+        problems += [Problem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
+        partitions = merge(rows, read_partition_records(answers.partitions or ""))
+        qos = read_qos(answers.qos or "")
+        partitions = [limited(partition, qos) for partition in partitions]
+        if answers.accounts is not None:
+            accounts, table = read_accounts(answers.accounts)
+            problems += [Problem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread]
+    except CannotReadError as error:
+        problems.append(Problem(error.what))
+    cluster = _cluster_name(answers, accounts or [])
+    if accounts is not None and cluster is not None:
+        accounts = [item for item in accounts if item.cluster in ("", cluster)]
+    found = Detection(
+        site, answers.version, cluster, tuple(partitions), None if accounts is None else tuple(accounts)
+    )
+    problems += _oddities(found, answers, user)
+    return Detection(
+        site, found.version, found.cluster, found.partitions, found.accounts, tuple(dict.fromkeys(problems))
+    )
+
+
+def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
+    """Explain answers that are empty or leave something open."""
+    problems = []
+    if answers.sinfo is not None and not found.partitions:
+        problems.append(
+            Problem(
+                "Slurm lists no partition for you",
+                "This may be the wrong login node: some sites have one for each part of the machine.",
+            )
+        )
+    if found.accounts == ():
+        problems.append(
+            Problem(
+                f"user {user} has no account on this cluster",
+                "This may be the wrong machine or login node, or the project has no budget here.",
+            )
+        )
+    qos = read_qos(answers.qos or "")
+    problems += [
+        Problem(
+            f"the limits of partition {item.name} are unknown: its QoS {item.qos} cannot be read",
+            "`submit --test-only` tells whether a job would be taken.",
+        )
+        for item in found.partitions
+        if item.qos is not None and item.qos not in qos
+    ]
+    return problems
+
+
+def _cluster_name(answers: Answers, accounts: list[Account]) -> str | None:
+    for line in (answers.cluster or "").splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() == "ClusterName":
+            return value.strip()
+    names = {item.cluster for item in accounts}
+    return names.pop() if len(names) == 1 else None
+
+
+def _has_qos(partitions: str) -> bool:
+    return any(word.startswith("QoS=") and word != "QoS=N/A" for word in partitions.split())
+
+
+def _explained(command: str, error: TransportError | RefusedError) -> Problem:
+    if "accounting storage is disabled" in error.what.lower():
+        return Problem("this cluster keeps no accounts (accounting is off)", "Submit without an account.")
+    if command == "sacctmgr":
+        return Problem(
+            f"your accounts are unknown: {error.what}",
+            "Give --account yourself; `submit --test-only` tells whether it is right.",
+        )
+    return Problem(error.what, error.fix)
+
+
+def _kept(transport: Transport, path: Path, environment: Mapping[str, str], now: float) -> Answers | None:
+    if transport.stat(str(path)) is None:
+        return None
+    try:
+        value: dict[str, Any] = json.loads(transport.read(str(path)))
+        fresh = value["schema"] == 1 and 0 <= now - value["at"] < KEPT_S
+        same = value["conf"] == environment.get("SLURM_CONF", "")
+        return Answers(**value["answers"]) if fresh and same else None
+    except (TransportError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(
+    transport: Transport, path: Path, environment: Mapping[str, str], answers: Answers, now: float
+) -> None:
+    texts = {name: getattr(answers, name) for name in Answers.__dataclass_fields__ if name != "problems"}
+    value = {"schema": 1, "at": now, "conf": environment.get("SLURM_CONF", ""), "answers": texts}
+    try:
+        transport.write_atomic(str(path), json.dumps(value).encode(), 0o600)
+    except TransportError:
+        return  # a cache that cannot be written is no cache
