@@ -19,18 +19,15 @@ from recipes.errors import ExplainedError
 from tui.background import in_background, post
 from tui.commands import Where, bindings, commands
 from tui.looks import THEME, theme_name
-from tui.monitoring import Failed, Opened, Opener, found, opened
-from tui.screens.cancelling import cancel
-from tui.screens.dialogs import Ask, Choice, Wait, tell
-from tui.screens.help import HelpScreen
+from tui.opening import About, Failed, Opened, Opener, found, opened
 from tui.screens.home import HomeScreen
-from tui.screens.monitor import MonitorScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
-from tui.view import About, RunView
 
 if TYPE_CHECKING:
     from launcher.logs.watch import Watch
     from launcher.runs import Run
+    from tui.screens.monitor import MonitorScreen
+    from tui.view import RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +75,8 @@ class DemoRun:
         """Stop the run, if there is one; waits until it is gone."""
         self._settled.wait()
         if self.run is not None:
+            from tui.screens.cancelling import cancel
+
             cancel(self.run.directory)
 
 
@@ -89,7 +88,7 @@ class DistillApp(App[None]):
     """Lists runs and watches them."""
 
     TITLE = "distill-tui"
-    CSS_PATH = "distill.tcss"
+    CSS_PATH = Path(__file__).with_name("distill.tcss")
     BINDINGS = bindings(Where.APP)
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING: ClassVar[str] = "ctrl+p"
@@ -101,7 +100,9 @@ class DistillApp(App[None]):
         self.animation_level = "none"
         self.settings = settings
         self.register_theme(THEME)
-        self.theme = theme_name(os.environ)
+        # Without the watcher, which would parse all styles a second time.
+        self.set_reactive(App.theme, theme_name(os.environ))
+        self.stylesheet.set_variables(self.get_css_variables())
         self._demo = DemoRun(settings.demo) if settings.demo is not None else None
         self._demo_screen: MonitorScreen | None = None
         self._leaving = False
@@ -121,12 +122,12 @@ class DistillApp(App[None]):
         # After ctrl+z and `fg` the screen stays blank without this (Textualize/textual#6298).
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if self._demo is not None:
-            self._demo_screen = MonitorScreen(self, self._demo.open, "starting the demo …")
+            self._demo_screen = self._monitor(self._demo.open, "starting the demo …")
             self.push_screen(self._demo_screen)
         elif self.settings.open_watch is not None:
             title, watch = self.settings.open_watch
             known = Opened(About(clean(title)), watch, watch.transport)
-            self.push_screen(MonitorScreen(self, lambda: known, clean(title)))
+            self.push_screen(self._monitor(lambda: known, clean(title)))
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
 
@@ -137,7 +138,13 @@ class DistillApp(App[None]):
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
         opener: Opener = lambda: found(self.settings.runs_root, reference)  # noqa: E731 - names its type
-        self.push_screen(MonitorScreen(self, opener, clean(Path(reference).name)))
+        self.push_screen(self._monitor(opener, clean(Path(reference).name)))
+
+    def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
+        # Not imported before it is needed: the list of runs is painted a tenth earlier without it.
+        from tui.screens.monitor import MonitorScreen
+
+        return MonitorScreen(self, opener, opening)
 
     def close_monitor(self, screen: Screen[None]) -> None:
         """Go back from a monitor to the list."""
@@ -148,6 +155,8 @@ class DistillApp(App[None]):
         """Say why a run cannot be watched, then go back to the list."""
         if screen is self._demo_screen and self._demo is not None:
             self._demo.ended = True
+        from tui.screens.dialogs import tell
+
         self.push_screen(tell(error), lambda _: self.close_monitor(screen))
 
     def viewed(self, screen: Screen[None], view: RunView) -> None:
@@ -156,10 +165,9 @@ class DistillApp(App[None]):
             self._demo.ended = view.state.ended
 
     def on_failed(self, event: Failed) -> None:
-        """Say what could not be done."""
-        for screen in self.screen_stack:
-            if isinstance(screen, MonitorScreen):
-                screen.cancelling_failed()
+        """Say that the demo's run could not be stopped, and stay."""
+        from tui.screens.dialogs import tell
+
         if self._leaving:
             self._leaving = False
             self.pop_screen()
@@ -181,15 +189,19 @@ class DistillApp(App[None]):
 
     def action_help(self) -> None:
         """Show the help for the screen."""
-        screen = self.screen
-        if isinstance(screen, HomeScreen | MonitorScreen):
-            self.push_screen(HelpScreen(screen.PLACES, screen.ABOUT))
+        from tui.screens.help import HelpScreen
+
+        places, about = getattr(self.screen, "PLACES", None), getattr(self.screen, "ABOUT", "")
+        if places is not None:
+            self.push_screen(HelpScreen(places, about))
 
     def action_leave(self) -> None:
         """Leave; where the demo's run goes on, ask what is to become of it."""
         if self._demo is None or self._demo.ended:
             self.exit()
             return
+        from tui.screens.dialogs import Ask, Choice
+
         choices = [
             Choice("l", "leave it running; `distill-tui` shows it again", "leave"),
             Choice("s", "stop it and quit", "stop"),
@@ -214,6 +226,8 @@ class DistillApp(App[None]):
         self._leaving = True
         if self._demo_screen is not None and self._demo_screen.is_attached:
             self._demo_screen.show_stopping()
+        from tui.screens.dialogs import Wait
+
         self.push_screen(Wait("stopping …\n\nThe demo's run is being stopped; that takes a few seconds."))
         demo = self._demo
 

@@ -12,16 +12,15 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from launcher.logs.events import JobState
-from launcher.logs.summary import state_json
 from launcher.text import clean
-from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.monitoring import about, local
+from tui.opening import about, local
 
-if TYPE_CHECKING:  # pydantic comes with these: they are imported on the thread, after the first paint
+if TYPE_CHECKING:  # imported by the functions, on the thread, after the first paint
     from launcher.logs.watch import Watch
     from launcher.runs import Damaged, Run
+    from launcher.transports.base import Transport
 
 LIST_S = 3.0
 UNKNOWN_S = 30.0
@@ -113,6 +112,7 @@ class RunLister:
         return tuple(self._known[item].row if isinstance(item, str) else item for item in self._order)
 
     def _refresh(self, known: _Known) -> None:
+        from launcher.logs.summary import state_json
         from launcher.runs import load_summary, save_summary
         from launcher.watching import watch_run
 
@@ -208,7 +208,8 @@ class HomeFeed(Background):
     def __init__(self, root: Path, target: MessagePump) -> None:
         super().__init__(self._look, "runs")
         self._target = target
-        self._lister = RunLister(local(), str(root))
+        self._root = str(root)
+        self._lister: RunLister | None = None
         self._said: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
@@ -226,24 +227,29 @@ class HomeFeed(Background):
     def _look(self) -> float | None:
         if self._paused:
             return None
+        if self._lister is None:
+            self._lister = RunLister(local(), self._root)
         forced, self._forced = self._forced, False
         problem = ""
         try:
-            self._lister.relist(forced=forced)
-            self._say()
-            told = time.monotonic()
-            while not self.stopped and self._lister.look():
-                self.alive()
-                if time.monotonic() - told > 0.2:
-                    self._say()
-                    told = time.monotonic()
+            self._list(self._lister, forced=forced)
         except ExplainedError as error:
             problem = clean(error.what)
-        self._say(problem)
+        self._say(self._lister, problem)
         return LIST_S
 
-    def _say(self, problem: str = "") -> None:
-        now = (self._lister.rows(), problem)
+    def _list(self, lister: RunLister, *, forced: bool) -> None:
+        lister.relist(forced=forced)
+        self._say(lister)
+        told = time.monotonic()
+        while not self.stopped and lister.look():
+            self.alive()
+            if time.monotonic() - told > 0.2:
+                self._say(lister)
+                told = time.monotonic()
+
+    def _say(self, lister: RunLister, problem: str = "") -> None:
+        now = (lister.rows(), problem)
         if now != self._said:
             self._said = now
             post(self._target, Listed(*now))

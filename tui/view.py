@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from launcher.logs.events import MILESTONES, Event, FindingSeen, JobState, MetricRecorded, Role
 from launcher.logs.sources import LogFile
 from launcher.logs.state import RunState
 from launcher.logs.summary import ended_at
 from launcher.text import clean
+from tui.opening import About
 from tui.widgets.plot import Point
 
 CURVES = {
@@ -25,17 +25,6 @@ CURVES = {
 }
 """Metrics that have a curve, and their titles; in the order in which they are offered."""
 _RECENT_STEPS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What is known of a run before anything of it is read."""
-
-    title: str
-    detail: str = ""
-    """Where it runs, and on how much."""
-    directory: str = ""
-    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +75,7 @@ class RunView:
     step: int = 0
     max_steps: int | None = None
     step_time: float | None = None
-    """Median of the latest steps, in seconds."""
+    """Middle one of the latest steps, in seconds."""
     curves: tuple[Curve, ...] = ()
     findings: tuple[FindingSeen, ...] = ()
     logs: tuple[LogRef, ...] = ()
@@ -143,7 +132,7 @@ class Viewer:
             ended=ended_at(state),
             step=state.step,
             max_steps=state.max_steps,
-            step_time=median(value for _, value in pace.points[-_RECENT_STEPS:]) if pace else None,
+            step_time=_middle([value for _, value in pace.points[-_RECENT_STEPS:]]) if pace else None,
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
             findings=tuple(sorted(state.findings, key=_rank)),
             logs=log_refs(logs),
@@ -151,6 +140,10 @@ class Viewer:
             problem=clean(problem.replace("\n", " ")),
             reading=reading,
         )
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
 
 
 def _rank(finding: FindingSeen) -> tuple[bool, bool]:

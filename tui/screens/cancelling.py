@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from textual.app import App
+from textual.screen import Screen
 
 from tui.background import in_background, post
-from tui.monitoring import Failed, local
+from tui.opening import Failed, local
 from tui.screens.dialogs import Ask, Choice
 
 
@@ -24,17 +23,22 @@ def what_is_lost(step: int, checkpoint: int | None) -> str:
     return f"Step {step} is done; the last checkpoint is of step {checkpoint}: {steps} would be lost."
 
 
-def ask_to_cancel(app: App[Any], directory: str, name: str, lost: str, begun: Callable[[], None]) -> None:
-    """Ask, then stop the run in the background; `begun` is called once that is under way."""
+def ask_to_cancel(
+    screen: Screen[None], directory: str, name: str, lost: str, begun: Callable[[], None]
+) -> None:
+    """Ask, then stop the run in the background; `begun` is called once that is under way.
+
+    The screen gets a `Failed` message if the run does not stop.
+    """
 
     def answered(answer: str | None) -> None:
         if answer == "cancel":
             begun()
-            in_background(lambda: cancel(directory), "cancel", lambda error: post(app, Failed(error)))
+            in_background(lambda: cancel(directory), "cancel", lambda error: post(screen, Failed(error)))
 
     text = f"{name}\n\n{lost}\nWhat it wrote so far stays."
     choices = [Choice("y", "cancel the run", "cancel"), Choice("n", "let it go on", "keep")]
-    app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
+    screen.app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
 
 
 def cancel(directory: str) -> None:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input
 
 from tui.commands import Where, bindings
 from tui.listing import HomeFeed, Listed, RunRow
-from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import Ask, Choice
+from tui.opening import Failed
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import Lines
 from tui.widgets.runlist import RunHeader, RunList, state_word
 from tui.words import plural
 
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
 ABOUT = (
     "Your runs, newest first. The state of each is read from its logs. Nothing here changes a run unasked."
 )
+FILTER_HINT = "show only runs that hold this; enter keeps it, escape ends it"
 EMPTY = """\
 No runs yet.
 
@@ -58,9 +61,7 @@ class HomeScreen(Screen[None]):
         self.headings = RunHeader()
         self.note = Lines(id="home-note")
         self.detail = Lines(id="home-detail")
-        self.field = Input(
-            placeholder="show only runs that hold this; enter keeps it, escape ends it", compact=True
-        )
+        self.field: Input | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -69,8 +70,6 @@ class HomeScreen(Screen[None]):
             yield self.headings
             yield self.runs
             yield self.note
-        self.field.display = False
-        yield self.field
         yield self.detail
         yield KeyBar(*self.PLACES)
 
@@ -106,9 +105,10 @@ class HomeScreen(Screen[None]):
         """Filter as it is typed."""
         self._arrange()
 
-    def on_input_submitted(self) -> None:
+    async def on_input_submitted(self) -> None:
         """Keep the filter, go back to the list."""
-        self.field.display = bool(self.field.value)
+        if self.field is not None and not self.field.value:
+            await self.action_show_all()
         self.runs.focus()
 
     def on_run_list_moved(self) -> None:
@@ -124,7 +124,7 @@ class HomeScreen(Screen[None]):
         self._arrange()
 
     def _arrange(self) -> None:
-        wanted = self.field.value.lower()
+        wanted = self.field.value.lower() if self.field is not None else ""
         shown = tuple(row for row in self._rows if wanted in _searched(row))
         self.runs.show(shown, self._host.now())
         some = bool(shown)
@@ -167,6 +167,13 @@ class HomeScreen(Screen[None]):
         width = self.size.width
         self.detail.say([line.truncate(width, ellipsis=True) for line in (first, second)])
 
+    def on_failed(self, event: Failed) -> None:
+        """Say why a run was not stopped."""
+        from tui.screens.dialogs import tell
+
+        event.stop()
+        self.app.push_screen(tell(event.error))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which commands are valid now."""
         row = self.runs.selected
@@ -184,6 +191,8 @@ class HomeScreen(Screen[None]):
         if row is None:
             return
         if row.damaged:
+            from tui.screens.dialogs import Ask, Choice
+
             self.app.push_screen(
                 Ask(
                     "This run cannot be read", f"{row.damaged}\nin {row.directory}", [Choice("o", "OK", "ok")]
@@ -192,17 +201,22 @@ class HomeScreen(Screen[None]):
             return
         self._host.open_run(row.directory)
 
-    def action_filter(self) -> None:
+    async def action_filter(self) -> None:
         """Type a filter."""
-        self.field.display = True
+        from textual.widgets import Input
+
+        if self.field is None:
+            self.field = Input(placeholder=FILTER_HINT, compact=True)
+            await self.mount(self.field, before=self.detail)
         self.field.focus()
 
-    def action_show_all(self) -> None:
+    async def action_show_all(self) -> None:
         """End the filter."""
-        if self.field.display:
-            self.field.value = ""
-            self.field.display = False
+        if self.field is not None:
+            field, self.field = self.field, None
+            await field.remove()
             self.runs.focus()
+            self._arrange()
 
     def action_refresh_runs(self) -> None:
         """Read everything anew."""
@@ -210,10 +224,12 @@ class HomeScreen(Screen[None]):
 
     def action_cancel_run(self) -> None:
         """Stop the selected run."""
+        from tui.screens.cancelling import ask_to_cancel, what_is_lost
+
         row = self.runs.selected
         if row is not None:
             ask_to_cancel(
-                self.app, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._feed.resume
+                self, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._feed.resume
             )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual.screen import Screen
 
 from recipes.errors import ExplainedError
-from tui.view import RunView
+
+if TYPE_CHECKING:
+    from tui.view import RunView
 
 
 class Host(Protocol):

@@ -8,11 +8,12 @@ from textual.screen import Screen
 
 from launcher.logs.events import Role
 from tui.commands import Where, bindings
-from tui.monitoring import Failed, MonitorFeed, Opened, Opener, RunOpened, Viewed
+from tui.monitoring import MonitorFeed, RunOpened, Viewed
+from tui.opening import About, Failed, Opened, Opener
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import Ask, Choice
+from tui.screens.dialogs import Ask, Choice, tell
 from tui.screens.host import Host
-from tui.view import About, RunView
+from tui.view import RunView
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
 from tui.widgets.logpane import ROLE_TITLES, LogPane, LogTabs
@@ -41,7 +42,7 @@ class MonitorScreen(Screen[None]):
 
     def __init__(self, host: Host, opener: Opener, opening: str) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
         self._feed = MonitorFeed(opener, self)
@@ -93,15 +94,19 @@ class MonitorScreen(Screen[None]):
         """Read the logs of the run, now that it is there."""
         event.stop()
         self._opened = event.opened
-        self.bar_first: tuple[str, ...] = ()
         self.view = RunView(event.opened.about, reading=True)
         self.logs.read_through(event.opened.transport)
         self._arrange()
 
     def on_failed(self, event: Failed) -> None:
-        """Say why there is nothing to watch, and go back."""
+        """Say why there is nothing to watch, and go back; or why the run was not stopped."""
         event.stop()
-        self._host.opening_failed(self, event.error)
+        if self._opened is None:
+            self._host.opening_failed(self, event.error)
+            return
+        self._stopping = False
+        self._arrange()
+        self.app.push_screen(tell(event.error))
 
     def on_viewed(self, event: Viewed) -> None:
         """Show what changed."""
@@ -216,17 +221,12 @@ class MonitorScreen(Screen[None]):
         if run is None:
             return
         lost = what_is_lost(self.view.step, self.view.checkpoint)
-        ask_to_cancel(self.app, run.directory, self.view.about.title, lost, self.show_stopping)
+        ask_to_cancel(self, run.directory, self.view.about.title, lost, self.show_stopping)
 
     def show_stopping(self) -> None:
         """Say that the run is being stopped."""
         self._stopping = True
         self._feed.wake()
-        self._arrange()
-
-    def cancelling_failed(self) -> None:
-        """Say no more that it is being stopped: it is not."""
-        self._stopping = False
         self._arrange()
 
     def action_back(self) -> None:
