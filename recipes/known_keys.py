@@ -255,7 +255,16 @@ def main(checkout: str) -> None:
     names = (*ALGORITHMS, CROSS_TOKENIZER)
     read = {name: read_checkout(Path(checkout), name) for name in names}
     algorithms = {name: known.to_json() for name, known in read.items() if known is not None}
-    print(json.dumps({"algorithms": algorithms}, indent=1, sort_keys=True))
+    # A line for each section: short enough, and a new version's differences can still be read.
+    blocks = [
+        f'"{name}": {{\n'
+        + ",\n".join(
+            f"{json.dumps(key)}:{json.dumps(item, separators=(',', ':'))}" for key, item in sections.items()
+        )
+        + "\n}"
+        for name, sections in algorithms.items()
+    ]
+    print('{"algorithms": {\n' + ",\n".join(blocks) + "\n}}")
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class _Merger:
                 continue
             if isinstance(old, Map) and isinstance(value, Map):
                 inner: dict[Step, Value] = dict(old.items)
-                items[key] = Map(inner, value.mark, old.under)
+                items[key] = Map(inner, value.mark, old)
                 self._into(inner, value, (*path, key))
             elif (
                 not self.strict

@@ -34,7 +34,11 @@ class Comment:
 
 def comment_of(tree: Tree, path: KeyPath) -> Comment:
     """Read the comment that belongs to the key or item at a path."""
-    spot = find_spot(tree, path)
+    return comment_at(tree, find_spot(tree, path))
+
+
+def comment_at(tree: Tree, spot: Spot) -> Comment:
+    """Read the comment that belongs to a written key or item."""
     if not spot.trail:
         return Comment("", "")
     start = _floor_and_start(spot)[1]

@@ -1,0 +1,181 @@
+"""A whole recipe in one text: parents merged in, with the comments of all its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.errors import RecipeError
+from recipes.keys import KeyPath, Step
+from recipes.values import Leaf, Map, Plain, Seq, Value, plain
+from recipes.yaml.comments import comment_at
+from recipes.yaml.compose import compose
+from recipes.yaml.find import Spot
+from recipes.yaml.layout import Layout
+from recipes.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from recipes.yaml.parse import parse
+from recipes.yaml.scalars import same
+from recipes.yaml.write import KEY, BlockWriter, Manner, flow_text, scalar_text
+
+if TYPE_CHECKING:
+    from recipes.chain import RecipeReader
+    from recipes.inheritance import EffectiveRecipe
+    from recipes.yaml.check import Trail
+    from recipes.yaml.nodes import Tree
+    from recipes.yaml.write import Writable
+
+_LAYOUT = Layout()
+
+
+def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolved: bool = False) -> str:
+    """Write a recipe with all it inherits; `tree` is its own text.
+
+    Interpolations stay as they are unless `resolved`. The text is read back and compared before it is
+    returned; raises `RecipeError` if it could not be written so.
+    """
+    meant = recipe.values if resolved else plain(recipe.merged)
+    for with_spelling in (True, False):
+        writer = _Expander(recipe, reader, tree, resolved=resolved, with_spelling=with_spelling)
+        text = "\n".join(writer.mapping(recipe.merged, (), 0)) + "\n"
+        value = compose(parse(text, "the expanded recipe")).value
+        if same(plain(value) if value is not None else {}, meant):
+            return text
+    raise RecipeError("The expanded recipe would not read back as the recipe", where=recipe.path)
+
+
+@dataclass(slots=True)
+class _Expander:
+    recipe: EffectiveRecipe
+    reader: RecipeReader
+    tree: Tree
+    resolved: bool
+    with_spelling: bool
+    spots: dict[str, tuple[Tree, dict[int, Spot]]] = field(default_factory=dict)
+
+    def mapping(self, value: Map, path: KeyPath, column: int) -> list[str]:
+        """Write the entries of a mapping, one line after another."""
+        lines: list[str] = []
+        pad = " " * column
+        for key, item in value.items.items():
+            above, beside = self.comments(item)
+            if not path and lines:
+                lines.append("")
+            lines += [f"{pad}# {line}".rstrip() for line in above.splitlines()]
+            lines += self.entry(key, item, (*path, key), column, f" # {beside}" if beside else "")
+        return lines
+
+    def entry(self, key: Step, item: Value, path: KeyPath, column: int, note: str) -> list[str]:
+        head = " " * column + scalar_text(key, KEY) + ":"
+        if isinstance(item, Map) and item.items:
+            return [head + note, *self.mapping(item, path, column + _LAYOUT.step)]
+        if isinstance(item, Seq) and item.items and not self.is_flow(item):
+            return [head + note, *self.sequence(item, path, column + _LAYOUT.dash)]
+        first, *rest = (head + self.inline(item, path, column)).split("\n")
+        return [first + note, *rest]
+
+    def sequence(self, value: Seq, path: KeyPath, column: int) -> list[str]:
+        lines: list[str] = []
+        pad = " " * column
+        for index, item in enumerate(value.items):
+            above, beside = self.comments(item)
+            lines += [f"{pad}# {line}".rstrip() for line in above.splitlines()]
+            if isinstance(item, Map) and item.items:
+                inner = self.mapping(item, (*path, index), column + 2)
+                comments = inner[: _first_entry(inner)]
+                first, *rest = inner[len(comments) :]
+                lines += [*comments, f"{pad}- {first.lstrip(' ')}", *rest]
+            else:
+                first, *rest = f"{pad}-{self.inline(item, (*path, index), column, dash=True)}".split("\n")
+                lines += [first + (f" # {beside}" if beside else ""), *rest]
+        return lines
+
+    def inline(self, item: Value, path: KeyPath, column: int, *, dash: bool = False) -> str:
+        """Write what follows a ':' or '-': a scalar, or a collection that was in brackets or is empty."""
+        data: Writable = _writable(self.data(item, path))
+        spot = self.spot(item)
+        node = spot.node if spot is not None else None
+        if isinstance(item, Seq) or (isinstance(node, MappingNode | SequenceNode) and node.flow):
+            return " " + flow_text(data)
+        manner = self.manner(item, node, data)
+        if self.with_spelling and manner.spelling:
+            return " " + manner.spelling
+        writer = BlockWriter(_LAYOUT, "\n")
+        return (
+            writer.after_dash(data, column, manner=manner) if dash else writer.after_key(data, column, manner)
+        )
+
+    def manner(self, item: Value, node: Node | None, data: Writable) -> Manner:
+        """Return how a scalar is spelled where it comes from, if that still says the same."""
+        if not isinstance(item, Leaf) or not isinstance(node, ScalarNode) or node.block or node.tag:
+            return Manner()
+        source = self.source(item.mark.file)
+        text = source[0].text[node.body : node.end] if source is not None else ""
+        if "\n" in text or "\r" in text or not same(item.value, data):
+            return Manner(quotes=node.style)
+        return Manner(quotes=node.style, old=text, spelling=text)
+
+    def data(self, item: Value, path: KeyPath) -> Plain:
+        if not self.resolved:
+            return plain(item)
+        value: object = self.recipe.values
+        for step in path:
+            assert isinstance(value, dict | list)
+            value = value[step]  # type: ignore[index]
+        return value  # type: ignore[return-value]
+
+    def is_flow(self, item: Seq) -> bool:
+        spot = self.spot(item)
+        return spot is not None and isinstance(spot.node, SequenceNode) and spot.node.flow
+
+    def comments(self, value: Value) -> tuple[str, str]:
+        """Return the comments above and beside a key: its own, or those of what it replaced."""
+        above = beside = ""
+        now: Value | None = value
+        while now is not None and not (above and beside):
+            spot = self.spot(now)
+            if spot is not None:
+                source = self.source(now.mark.file)
+                assert source is not None
+                comment = comment_at(source[0], spot)
+                above, beside = above or comment.above, beside or comment.beside
+            now = now.under
+        return above, beside
+
+    def spot(self, value: Value) -> Spot | None:
+        source = self.source(value.mark.file)
+        return source[1].get(value.mark.start) if source is not None else None
+
+    def source(self, file: str) -> tuple[Tree, dict[int, Spot]] | None:
+        """Return the text of a file of the chain, with its nodes by their place."""
+        if file not in self.spots:
+            if file == self.tree.name:
+                tree = self.tree
+            elif file in self.recipe.files:
+                tree = self.reader.source(Path(file)).tree
+            else:
+                return None
+            index: dict[int, Spot] = {}
+            if tree.root is not None:
+                _index(tree.root, (), index)
+            self.spots[file] = (tree, index)
+        return self.spots[file]
+
+
+def _index(node: Node, trail: Trail, index: dict[int, Spot]) -> None:
+    if not isinstance(node, MappingNode | SequenceNode):
+        return
+    for number, value in enumerate([child.value for child in node.children]):
+        way = (*trail, (node, number))
+        index.setdefault(value.start, Spot(value, way))
+        _index(value, way, index)
+
+
+def _first_entry(lines: list[str]) -> int:
+    return next(number for number, line in enumerate(lines) if not line.lstrip().startswith("#"))
+
+
+def _writable(data: Plain) -> Writable:
+    if isinstance(data, dict):
+        return {key: _writable(item) for key, item in data.items()}
+    return [_writable(item) for item in data] if isinstance(data, list) else data
