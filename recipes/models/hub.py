@@ -1,0 +1,115 @@
+"""Where the files of models and data sets lie: a directory, or the Hugging Face cache.
+
+The cache's layout is read directly (`hub/models--ORG--NAME/refs/main` names a snapshot directory), so
+nothing needs to be installed, and nothing is ever downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from recipes.models.config import read_config
+from recipes.models.facts import ModelFacts, Unknown
+from recipes.models.table import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HUB_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
+_WEIGHTS = (".safetensors", ".bin", ".gguf")
+Kind = Literal["models", "datasets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A Hugging Face cache; `directory` is the `hub` directory."""
+
+    directory: Path
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Hub:
+        """Return the cache that Hugging Face's libraries would use in an environment."""
+        for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+            if environment.get(name):
+                return cls(Path(environment[name]).expanduser())
+        home = environment.get("HF_HOME")
+        if not home:
+            cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
+            home = str(Path(cache) / "huggingface")
+        return cls(Path(home).expanduser() / "hub")
+
+    def snapshot(self, name: str, kind: Kind = "models") -> Path | None:
+        """Return the directory of the main snapshot (else the newest), None where nothing is cached."""
+        root = self.directory / f"{kind}--{name.replace('/', '--')}"
+        try:
+            revision = (root / "refs" / "main").read_text(encoding="utf-8").strip()
+            if revision and (root / "snapshots" / revision).is_dir():
+                return root / "snapshots" / revision
+        except (OSError, UnicodeDecodeError):
+            pass  # no main revision: a download of another one, taken below
+        try:
+            found = [path for path in (root / "snapshots").iterdir() if path.is_dir()]
+            return max(found, key=lambda path: path.stat().st_mtime, default=None)
+        except OSError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Looks models up: a local directory first, then the cache, then the built-in table.
+
+    Relative directories count from `root`, where the driver will run.
+    """
+
+    hub: Hub
+    root: Path
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] | None = None, root: Path | None = None) -> Models:
+        """Return the look-up for an environment (default: this process's) and a driver's directory."""
+        return cls(Hub.of(os.environ if environment is None else environment), root or Path.cwd())
+
+    def directory(self, name: str) -> Path | None:
+        """Return where a model's files lie, None if nowhere here."""
+        if not name:
+            return None
+        local = self.root / Path(name).expanduser()
+        if local.is_dir():
+            return local
+        return self.hub.snapshot(name) if _HUB_NAME.fullmatch(name) else None
+
+    def find(self, name: str) -> ModelFacts | Unknown:
+        """Return a model's facts, or why they cannot be told and what to do."""
+        local = self.root / Path(name).expanduser()
+        if name and local.is_dir():
+            return read_config(local / "config.json", name, "config.json")
+        if not _HUB_NAME.fullmatch(name):
+            return Unknown(f"there is no model directory {local}", "Correct the path of the model.")
+        snapshot = self.hub.snapshot(name)
+        cached = read_config(snapshot / "config.json", name, "cache") if snapshot is not None else None
+        if isinstance(cached, ModelFacts):
+            return cached
+        listed = TABLE.get(name)
+        if listed is not None:
+            return listed
+        if cached is not None:
+            return cached
+        return Unknown(
+            f"{name} is neither in the Hugging Face cache ({self.hub.directory}) nor a known model",
+            f"Run `hf download {name} config.json` on a node with internet (for a gated model, "
+            "`hf auth login` first, with an account that was given access).",
+        )
+
+    def has_weights(self, name: str) -> bool:
+        """Tell whether weights of a model lie in its directory or in the cache."""
+        directory = self.directory(name)
+        if directory is None:
+            return False
+        try:
+            return any(path.suffix in _WEIGHTS and path.exists() for path in directory.iterdir())
+        except OSError:
+            return False

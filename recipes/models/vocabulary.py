@@ -1,0 +1,88 @@
+"""Whether student and teacher speak the same tokens, by their cached tokenizer files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recipes.models.facts import Unknown
+
+if TYPE_CHECKING:
+    from recipes.models.hub import Models
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two vocabularies differ."""
+
+    what: str
+
+
+def read_vocabulary(directory: Path) -> dict[str, int] | Unknown:
+    """Read token -> id, added tokens included, from a tokenizer's files; never raises."""
+    for name in ("tokenizer.json", "vocab.json"):
+        path = directory / name
+        try:
+            stamp = path.stat()
+        except OSError:
+            continue
+        return _parsed(path, stamp.st_mtime_ns, stamp.st_size)
+    return Unknown(
+        f"{directory} holds no tokenizer.json or vocab.json",
+        "Download the model's tokenizer files on a node with internet.",
+    )
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, modified: int, size: int) -> dict[str, int] | Unknown:
+    again = "Download the tokenizer again."
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        vocabulary = _tokens(data) if path.name == "tokenizer.json" else dict(data)
+        extra = path.with_name("added_tokens.json")
+        if path.name == "vocab.json" and extra.is_file():
+            vocabulary.update(json.loads(extra.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return Unknown(f"{path} cannot be read: {error}", again)
+    if not vocabulary or not all(isinstance(number, int) for number in vocabulary.values()):
+        return Unknown(f"{path} holds no vocabulary", again)
+    return vocabulary
+
+
+def _tokens(data: dict[str, Any]) -> dict[str, int]:
+    vocabulary = data["model"]["vocab"]
+    if isinstance(vocabulary, list):  # unigram models list [token, score]
+        tokens = {str(item[0]): number for number, item in enumerate(vocabulary)}
+    else:
+        tokens = dict(vocabulary)
+    for token in data.get("added_tokens") or ():
+        tokens[token["content"]] = token["id"]
+    return tokens
+
+
+def compare(models: Models, student: str, teacher: str) -> Difference | Unknown | None:
+    """Compare two tokenizers by name; None if they are the same, `Unknown` where files are missing."""
+    if student == teacher:
+        return None
+    found: list[dict[str, int]] = []
+    for name in (student, teacher):
+        directory = models.directory(name)
+        if directory is None:
+            return Unknown(
+                f"the tokenizer of {name} is not in the Hugging Face cache ({models.hub.directory})",
+                f"Run `hf download {name} tokenizer.json` on a node with internet.",
+            )
+        vocabulary = read_vocabulary(directory)
+        if isinstance(vocabulary, Unknown):
+            return vocabulary
+        found.append(vocabulary)
+    first, second = found
+    if first == second:
+        return None
+    if len(first) != len(second):
+        return Difference(f"{student} has {len(first)} tokens, {teacher} has {len(second)}")
+    token = next(token for token, number in first.items() if second.get(token) != number)
+    return Difference(f"the token {token!r} is {first[token]} in {student}, {second.get(token)} in {teacher}")
