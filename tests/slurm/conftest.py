@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +27,11 @@ def cluster() -> Iterator[Cluster]:
     yield ours
     if not was_up:
         ours.down()
+
+
+@pytest.fixture(scope="session")
+def samples(shared: Path) -> Path:
+    path = shared / "slurm-samples"
+    if not path.is_dir():
+        pytest.skip(f"no samples in {path}")
+    return path

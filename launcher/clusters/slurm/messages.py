@@ -26,7 +26,7 @@ _FIXES: tuple[tuple[str, str], ...] = (
     (r"No partition specified", "Name a partition; `distill-tui detect` lists them."),
     (r"Invalid qos", "Give a QoS that the account has, or none; `distill-tui detect` lists them."),
     (
-        r"Requested time limit is invalid|time limit|no time specification",
+        r"Requested time limit is invalid|no time specification",
         "Give a shorter --time; `distill-tui detect` lists the partitions' limits.",
     ),
     (

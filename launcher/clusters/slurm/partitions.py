@@ -83,20 +83,26 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
         CannotReadError: it is not what sinfo prints.
     """
     table = read_table(text, columns, what="list of partitions")
-    rows = []
+    rows: list[PartitionRow] = []
+    unread = list(table.unread)
     for row in table.rows:
-        name = row["PARTITION"]
+        name = row.get("PARTITION", "")
+        available = row.get("AVAIL", "up").lower()
+        nodes = whole(row.get("NODES", "0"))
+        if not name or available not in ("up", "down", "drain", "inact") or nodes is None:
+            unread.append(" ".join(row.values()))
+            continue
         rows.append(
             PartitionRow(
                 name=name.rstrip("*"),
                 default=name.endswith("*"),
-                available=row.get("AVAIL", "").lower(),
+                available=available,
                 max_time_s=seconds(row.get("TIMELIMIT", "")),
-                nodes=whole(row.get("NODES", "0")) or 0,
+                nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
             )
         )
-    return rows, table
+    return rows, Table(table.rows, tuple(unread))
 
 
 def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str, Qos]:

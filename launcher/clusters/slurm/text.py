@@ -62,7 +62,10 @@ def read_table(text: str, columns: Sequence[str] | None = None, *, what: str = "
     if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
         return _under_dashes(header, lines[1], lines[2:])
     names = header.split()
-    return _rows(names, [line.split(None, len(names) - 1) for line in lines[1:]], lines[1:])
+    cells = [line.split(None, len(names) - 1) for line in lines[1:]]
+    # A list of no nodes leaves the last cell out.
+    padded = [[*values, ""] if len(values) == len(names) - 1 else values for values in cells]
+    return _rows(names, padded, lines[1:])
 
 
 def read_records(text: str, *, what: str = "record") -> list[dict[str, str]]:

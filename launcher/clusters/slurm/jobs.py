@@ -1,0 +1,167 @@
+"""Jobs as squeue and sacct list them, and what their states mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.clusters.slurm.text import Table, read_table
+from launcher.logs.events import JobChanged, JobState
+
+# Free text last: it may hold the separator. Times come in seconds since the epoch (SLURM_TIME_FORMAT).
+QUEUE_FORMAT = "%i|%T|%V|%S|%e|%r|%k"
+QUEUE_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "Reason", "Comment")
+SACCT_FORMAT = "JobID,State,Submit,Start,End,ExitCode,SubmitLine"
+SACCT_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "ExitCode", "SubmitLine")
+
+_ENDED = {
+    "COMPLETED": (JobState.COMPLETED, ""),
+    "CANCELLED": (JobState.CANCELLED, "cancelled"),
+    "FAILED": (JobState.FAILED, "the job failed"),
+    "TIMEOUT": (JobState.FAILED, "the time limit was reached"),
+    "OUT_OF_MEMORY": (JobState.FAILED, "a node ran out of memory (of the host, not of a GPU)"),
+    "NODE_FAIL": (JobState.FAILED, "a node failed"),
+    "PREEMPTED": (JobState.FAILED, "preempted by a job of higher priority"),
+    "DEADLINE": (JobState.FAILED, "its deadline passed"),
+    "BOOT_FAIL": (JobState.FAILED, "a node did not boot"),
+    "REVOKED": (JobState.CANCELLED, "taken over by another cluster"),
+    "LAUNCH_FAILED": (JobState.FAILED, "Slurm could not launch it"),
+}
+_LIVE = {
+    "PENDING": (JobState.QUEUED, ""),
+    "CONFIGURING": (JobState.STARTING, "its nodes are being prepared"),
+    "RUNNING": (JobState.RUNNING, ""),
+    "COMPLETING": (JobState.RUNNING, "ending: its processes are being stopped"),
+    "STAGE_OUT": (JobState.RUNNING, "ending: files are being staged out"),
+    "SIGNALING": (JobState.RUNNING, "being signalled"),
+    "STOPPED": (JobState.RUNNING, "stopped by a signal"),
+    "SUSPENDED": (JobState.RUNNING, "suspended"),
+    "RESIZING": (JobState.RUNNING, "changing its size"),
+    "REQUEUED": (JobState.QUEUED, "requeued"),
+    "REQUEUE_FED": (JobState.QUEUED, "requeued"),
+    "REQUEUE_HOLD": (JobState.QUEUED, "requeued and held; `scontrol release` lets it go on"),
+    "RESV_DEL_HOLD": (JobState.QUEUED, "held: its reservation was deleted"),
+    "SPECIAL_EXIT": (JobState.QUEUED, "requeued and held after a special exit code"),
+}
+_REASONS = (
+    ("None", ""),
+    ("Priority", "waiting: jobs of higher priority are before it"),
+    ("Resources", "next in line: waiting for nodes to become free"),
+    ("BeginTime", "waiting for its begin time (a requeued job waits two minutes)"),
+    ("DependencyNeverSatisfied", "will never start: what it depends on failed"),
+    ("Dependency", "waiting for the job it depends on"),
+    ("JobHeldUser", "held by you; `scontrol release` lets it go on"),
+    ("JobHeldAdmin", "held by the site"),
+    ("PartitionTimeLimit", "will never start: it asks for more time than the partition allows"),
+    ("PartitionNodeLimit", "will never start: it asks for more nodes than the partition allows"),
+    ("PartitionDown", "waiting: the partition is closed"),
+    ("PartitionInactive", "waiting: the partition is closed"),
+    ("ReqNodeNotAvail", "waiting: nodes it needs are down, drained or reserved (for maintenance, say)"),
+    ("Nodes required for job are DOWN", "waiting: nodes it needs are down, drained or reserved"),
+    ("Reservation", "waiting for its reservation to begin"),
+    ("QOSMaxWall", "will never start: it asks for more time than the QoS allows"),
+    ("AssocMaxWall", "will never start: it asks for more time than the account may use at once"),
+    ("QOS", "waiting: a limit of the QoS is reached"),
+    ("Assoc", "waiting: a limit of the account is reached"),
+    ("AssociationJobLimit", "waiting: a limit of the account is reached"),
+    ("Licenses", "waiting for a licence"),
+    ("BadConstraints", "will never start: no node fits what it asks for"),
+    ("InvalidAccount", "will never start: its account is not valid any more"),
+    ("InvalidQOS", "will never start: its QoS is not valid any more"),
+    ("Cleaning", "waiting: its former run is being cleaned up"),
+    ("NodeDown", "waiting: a node it needs is down"),
+    ("launch failed requeued held", "held: it could not be launched; `scontrol release` tries again"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as Slurm lists it; times in seconds since the epoch."""
+
+    id: str
+    """Also `44_[2-4%2]` for tasks of an array and `42+0` for parts of a heterogeneous job."""
+    state: str
+    submitted: float | None = None
+    started: float | None = None
+    """Of a waiting job: when Slurm expects to start it."""
+    ended: float | None = None
+    """Of a running job: when its time is over."""
+    reason: str = ""
+    comment: str = ""
+    """The comment, or the command line of the submission."""
+    exit_code: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether the job is over."""
+        return base_state(self.state) in _ENDED
+
+
+def read_queue(text: str, columns: Sequence[str] | None = QUEUE_COLUMNS) -> tuple[list[JobRecord], Table]:
+    """Read squeue's or sacct's rows; lines that are none are in the table's `unread`.
+
+    Raises:
+        CannotReadError: it is not what squeue or sacct print.
+    """
+    table = read_table(text, columns, what="list of jobs")
+    return [_record(row) for row in table.rows if row.get("JobID")], table
+
+
+def base_state(state: str) -> str:
+    """Return a state without what follows it (`CANCELLED by 1001`), whole where it is cut (`OUT_OF_ME+`)."""
+    word = state.split()[0] if state.split() else ""
+    if word.endswith("+"):
+        stem = word[:-1]
+        return next((name for name in (*_ENDED, *_LIVE) if name.startswith(stem)), stem)
+    return word
+
+
+def meaning(job: JobRecord) -> JobChanged:
+    """Return what a job's state means for its run."""
+    state = base_state(job.state)
+    if state in _ENDED:
+        kind, words = _ENDED[state]
+        if state == "FAILED" and job.exit_code not in ("", "0:0"):
+            words = _exit_words(job.exit_code)
+        if state == "CANCELLED" and " by " in job.state:
+            words = f"cancelled by user {job.state.rpartition(' by ')[2]}"
+        return JobChanged(kind, words, job.ended)
+    kind, words = _LIVE.get(state, (JobState.UNKNOWN, f"in a state that is not known here: {job.state}"))
+    if state == "PENDING":
+        words = waiting(job.reason)
+    return JobChanged(kind, words)
+
+
+def waiting(reason: str) -> str:
+    """Explain why a job waits."""
+    bare = reason.strip("()")
+    for start, words in _REASONS:
+        if bare.startswith(start):
+            return f"{words} ({bare})" if words and len(bare) < 60 else words
+    return f"waiting ({bare})" if bare and bare != "null" else "waiting"
+
+
+def _exit_words(code: str) -> str:
+    status, _, number = code.partition(":")
+    if code == "0:53":
+        return "Slurm could not open its output file or directory"
+    if number not in ("", "0"):
+        return f"ended by signal {number}"
+    return f"the job ended with exit code {status}"
+
+
+def _record(row: dict[str, str]) -> JobRecord:
+    return JobRecord(
+        id=row["JobID"],
+        state=row.get("State", ""),
+        submitted=_time(row.get("Submit", "")),
+        started=_time(row.get("Start", "")),
+        ended=_time(row.get("End", "")),
+        reason=row.get("Reason", ""),
+        comment=row.get("Comment") or row.get("SubmitLine", ""),
+        exit_code=row.get("ExitCode", ""),
+    )
+
+
+def _time(text: str) -> float | None:
+    return float(text) if text.isdecimal() and int(text) else None

@@ -1,0 +1,108 @@
+"""Messages of Slurm at many sites: refusals, verdicts, no answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from launcher.clusters.slurm.messages import (
+    RefusedError,
+    UnreachableError,
+    failure,
+    fix_for,
+    read_job_id,
+    read_verdict,
+    told,
+)
+from launcher.clusters.slurm.text import CannotReadError
+from tests.slurm.samples import output
+
+VERDICTS = {
+    "sbatch-test-only-andes": ("2019-08-06T10:54:01", 64, "andes[499-500]", "batch"),
+    "sbatch-test-only-archer2": ("2022-02-01T23:20:51", 256, "nid002836", "standard"),
+    "sbatch-test-only-snellius": ("2026-08-04T13:55:08", 16, "gcn82", "gpu_h100"),
+    "sbatch-test-only-new-wording": ("2026-09-30T03:15:46", 8, "spcc-a100g03", "GPU-1A"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(samples: Path, name: str) -> None:
+    verdict = read_verdict(output(samples, name))
+    assert (verdict.start, verdict.cpus, verdict.nodes, verdict.partition) == VERDICTS[name]
+
+
+def test_a_verdict_that_names_the_cluster() -> None:
+    verdict = read_verdict(
+        "sbatch: Job 5 to start at 2026-01-01T00:00:00 on cluster c1 a using 8 processors"
+        " on nodes n1 in partition p"
+    )
+    assert (verdict.cluster, verdict.cpus, verdict.nodes) == ("c1", 8, "n1")
+
+
+REFUSALS = {
+    "sbatch-err-alliance-accounts": ("Please specify one of the following accounts", "--account"),
+    "sbatch-err-alliance-wrong-account": ("You cannot use this account", "--account"),
+    "sbatch-err-assoc-max-submit": ("AssocMaxSubmitJobLimit", "account"),
+    "sbatch-err-dos-linebreaks": ("DOS line breaks", "script"),
+    "sbatch-err-gres": ("Invalid generic resource", "GPUs"),
+    "sbatch-err-invalid-account": ("Invalid account or account/partition", "account"),
+    "sbatch-err-invalid-partition": ("invalid partition specified: abcd", "partitions"),
+    "sbatch-err-invalid-qos": ("Invalid qos specification", "QoS"),
+    "sbatch-err-no-partition": ("No partition specified", "partition"),
+    "sbatch-err-no-time-plugin": ("no time specification", "--time"),
+    "sbatch-err-node-config-cpu": ("CPU count per node", "node"),
+    "sbatch-err-node-config-mem": ("Memory specification", "node"),
+    "sbatch-err-qos-max-submit-clariden": ("QOSMaxSubmitJobPerUserLimit", "QoS"),
+    "sbatch-err-qos-max-submit": ("QOSMaxSubmitJobPerUserLimit", "QoS"),
+    "sbatch-uppmax-plugin-error": ("Invalid project.", "--account"),
+    "salloc-aau-invalid-account": ("Invalid account or account/partition", "account"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals_are_told_in_the_sites_words_with_what_to_do(samples: Path, name: str) -> None:
+    text = output(samples, name)
+    error = failure("sbatch", 1, text)
+    says, fix = REFUSALS[name]
+    assert isinstance(error, RefusedError)
+    assert says in error.what
+    assert fix in error.fix
+    assert "Unspecified error" not in error.what
+    assert "sbatch: error" not in error.what
+
+
+UNREACHABLE = [
+    "sbatch-err-controller-down",
+    "sbatch-err-temporarily-unable",
+    "sinfo-err-controller-down",
+    "squeue-err-socket-timeout",
+    "slurm-err-rate-limit",
+    "sacctmgr-dbd-down",
+]
+
+
+@pytest.mark.parametrize("name", UNREACHABLE)
+def test_no_answer_is_not_a_refusal(samples: Path, name: str) -> None:
+    for line in output(samples, name).splitlines():
+        if "sleeping and retrying" not in line and "PersistInit" not in line:
+            assert isinstance(failure("squeue", 1, output(samples, name)), UnreachableError)
+
+
+def test_accounting_that_is_off_and_ids_that_are_gone(samples: Path) -> None:
+    assert told(output(samples, "sacct-accounting-off")) == "Slurm accounting storage is disabled"
+    gone = failure("squeue", 1, output(samples, "squeue-err-invalid-id"))
+    assert isinstance(gone, RefusedError)
+    assert "Invalid job id specified" in gone.what
+    assert "job queue full" in told(output(samples, "sbatch-err-job-queue-full"))
+    assert fix_for("something new") == ""
+
+
+def test_answers_of_sbatch(samples: Path) -> None:
+    text = output(samples, "sbatch-submit-variants-qtoolkit")
+    found = re.findall(r'"stdout": "((?:[Ss]ubmitted|Granted)[^"]*?)\\n"', text)
+    assert {read_job_id(line) for line in found if "batch" in line} == {"24", "15"}
+    assert (read_job_id("77\n"), read_job_id("77;juwels\n")) == ("77", "77")
+    with pytest.raises(CannotReadError, match="Granted job allocation"):
+        read_job_id(next(line for line in found if line.startswith("Granted")))
