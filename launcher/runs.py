@@ -50,20 +50,38 @@ class RecipeRef(BaseModel):
     overrides: tuple[str, ...] = ()
 
 
+class SlurmRequest(BaseModel):
+    """What Slurm was asked for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    partition: str
+    account: str | None = None
+    time_s: int
+    """Time limit of each job, in seconds."""
+    qos: str | None = None
+    reservation: str | None = None
+    chain: int = 1
+    """How many jobs follow one another."""
+
+
 class RunSpec(_Stored):
     """What was asked for."""
 
     id: str
     name: str
-    kind: Literal["rehearsal", "training"]
+    kind: Literal["rehearsal", "smoke", "training"]
     created: datetime
     user: str
     host: str
     recipe: RecipeRef
-    cluster: Literal["local"]
+    cluster: Literal["local", "slurm"]
     nodes: int
     gpus_per_node: int
     max_steps: int | None = None
+    slurm: SlurmRequest | None = None
+    checkout: str | None = None
+    """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
     logs: str = "logs"
     """Directory of the logs: relative to the run's directory, or absolute."""
 
@@ -89,7 +107,14 @@ class Job(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str
+    """Slurm's number; the token from the intent until that is known."""
     submitted: datetime
+    token: str = ""
+    """What the job carries in its comment, so that it is found when the answer to its submission is lost."""
+    link: int = 1
+    """Its place in a chain, from 1."""
+    refused: str = ""
+    """Why it was refused; empty if it was not."""
     process: JobProcess | None = None
     """None from the intent until the start is known."""
     cancel_requested: datetime | None = None
@@ -215,7 +240,13 @@ def load(transport: Transport, directory: str) -> Run:
 
 def record_job(transport: Transport, run: Run, job: Job) -> Run:
     """Write a job into its run, in place of an earlier record of the same job; returns the run with it."""
-    jobs = (*(item for item in run.jobs if item.id != job.id), job)
+
+    def same(item: Job) -> bool:
+        return item.id == job.id or bool(job.token and item.token == job.token)
+
+    place = next((index for index, item in enumerate(run.jobs) if same(item)), len(run.jobs))
+    others = [item for item in run.jobs if not same(item)]
+    jobs = (*others[:place], job, *others[place:])
     transport.write_atomic(str(Path(run.directory, JOBS)), _dump(Jobs(schema=1, jobs=jobs)))
     return Run(run.directory, run.spec, jobs)
 
