@@ -7,28 +7,20 @@ times follow that line. Text between `│` is what a model wrote and never count
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from launcher.logs.events import (
     CheckpointSaving,
-    DriverTraceback,
     Event,
     MetricRecorded,
     MilestoneReached,
     PlanSeen,
+    Recovered,
     Role,
-    Source,
     StepBegan,
 )
-from launcher.logs.lines import RawLine, Segment, segments
 from launcher.logs.rules import Rule, RuleReader, Seen, rule
-
-TRACEBACK = "Traceback (most recent call last):"
-_EXCEPTION = re.compile(r"(?!raise\b)(?P<name>[A-Za-z_][\w.]*(?:\([\w.]+\))?)(?:: (?P<text>.*))?$")
-_EXCEPTION_NAME = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Died|Full)(?:\([\w.]+\))?$")
-_CHAINED = ("During handling of the above", "The above exception was", TRACEBACK)
 
 
 @dataclass(slots=True)
@@ -81,7 +73,12 @@ def _starting(progress: Progress, seen: Seen) -> Iterator[Event]:
     return iter(())
 
 
+def _recovered(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield Recovered(seen.source)
+
+
 def _started(progress: Progress, seen: Seen) -> Iterator[Event]:
+    yield Recovered(seen.source)
     if progress.starting in ("teacher", "student"):
         yield MilestoneReached(f"{progress.starting}-ready", seen.source, seen.time)
 
@@ -136,6 +133,8 @@ RULES: tuple[Rule[Progress], ...] = (
         r"\s*✓ (?P<split>Training|Validation) dataloader loaded with (?P<samples>\d+) samples$",
         _samples,
     ),
+    rule("Ray cluster initialized with", r"\s*✓ Ray cluster initialized with \d+ nodes$", _recovered),
+    rule("Connected to Ray cluster", r"\S+ \S+\s+INFO \S+ -- Connected to Ray cluster", _recovered),
     rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _starting),
     rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _started),
     rule(
@@ -182,36 +181,7 @@ RULES: tuple[Rule[Progress], ...] = (
 
 
 class DriverReader(RuleReader[Progress]):
-    """Reads a driver's log; also notices an exception that reached the driver's top level."""
+    """Reads a driver's log."""
 
     def __init__(self, log: str) -> None:
         super().__init__(log, Role.DRIVER, RULES, Progress())
-        self.literals = (*self.literals, TRACEBACK.encode())
-        self._exception: DriverTraceback | None = None
-        self._in_traceback = False
-
-    @property
-    def wants_all(self) -> bool:
-        """The lines of a traceback are needed up to its end."""
-        return self._in_traceback
-
-    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
-        """Yield what the line tells."""
-        source = replace(self._where, line=line.number, offset=line.offset)
-        for segment in segments(line.data) or (Segment(""),):
-            if segment.own and segment.text.startswith(TRACEBACK):
-                self._in_traceback = True
-            elif self._in_traceback:
-                yield from self._follow_traceback(segment, source)
-            if not segment.traced:
-                yield from self._apply(segment, source, time)
-
-    def _follow_traceback(self, segment: Segment, source: Source) -> Iterator[Event]:
-        text = segment.text
-        if not segment.own or not text or text[0].isspace() or text.startswith(_CHAINED):
-            return
-        match = _EXCEPTION.match(text)
-        if match and _EXCEPTION_NAME.search(match["name"]):
-            yield DriverTraceback(text, source)
-        elif not text.startswith(("Traceback", "ray::", "\u001b")):
-            self._in_traceback = False

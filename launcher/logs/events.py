@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from launcher.logs.signatures import Edit
+
 
 class Role(StrEnum):
     """Which part of a run wrote a log."""
@@ -128,16 +130,8 @@ class LauncherEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverTraceback:
-    """An exception that reached the driver's top level: the lines of its traceback end at `source`."""
-
-    message: str
-    source: Source
-
-
-@dataclass(frozen=True, slots=True)
 class FindingSeen:
-    """A recognised failure or warning; ranking causes against consequences is the reader's work."""
+    """A recognised failure or warning; which of them is the cause is `diagnosis.diagnose`'s work."""
 
     id: str
     title: str
@@ -152,6 +146,50 @@ class FindingSeen:
     causes: tuple[str, ...] = ()
     root: bool = False
     time: float | None = None
+    tier: int = 2
+    """1 explains a failure, 2 explains one where nothing of tier 1 was seen, 3 only reports one."""
+    edits: tuple[Edit, ...] = ()
+    """Changes of the recipe that help."""
+    stamp: float | None = None
+    """When it happened by the line's own words: wall-clock seconds that compare within a run, of no zone."""
+    pid: int | None = None
+    retried: bool = False
+    """What saw it tries again: it counts until that succeeds."""
+    confidence: str = ""
+    """Of the root finding: `high`, `medium` or `low`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionSeen:
+    """A traceback ended in an exception; the first of each process is told."""
+
+    message: str
+    source: Source
+    began: int
+    """Line of the traceback's first line."""
+    own: bool
+    """The owner of the log printed it, not a worker through Ray."""
+    wrapper: bool
+    """It only carries another process's error."""
+    node: str | None = None
+    rank: int | None = None
+    pid: int | None = None
+    stamp: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was being retried has succeeded: failures that this log told before are none."""
+
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictChanged:
+    """Another finding than before is taken for the cause; None where there is none (any more)."""
+
+    root: FindingSeen | None
+    before: FindingSeen | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +225,10 @@ Event = (
     | UnitsOnline
     | DriverEnded
     | LauncherEnded
-    | DriverTraceback
     | FindingSeen
+    | ExceptionSeen
+    | Recovered
+    | VerdictChanged
     | LogChanged
     | JobChanged
 )

@@ -11,10 +11,12 @@ from launcher.logs.events import (
     FindingSeen,
     LauncherEnded,
     MilestoneReached,
+    Recovered,
     Role,
     UnitsOnline,
 )
 from launcher.logs.rules import Rule, RuleReader, Seen, rule, stamp
+from launcher.logs.signatures import catalogue
 
 
 @dataclass(slots=True)
@@ -55,8 +57,13 @@ def _launcher_ended(stamps: Stamps, seen: Seen) -> Iterator[Event]:
 
 
 def _error(stamps: Stamps, seen: Seen) -> Iterator[Event]:
-    text = seen.match["text"]
-    yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=stamps.of(seen))
+    text, time = seen.match["text"], stamps.of(seen)
+    if catalogue().recognise(seen.segment.text) is None:
+        yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=time)
+
+
+def _joined(_: Stamps, seen: Seen) -> Iterator[Event]:
+    yield Recovered(seen.source)
 
 
 RULES: tuple[Rule[Stamps], ...] = (
@@ -84,6 +91,14 @@ HEAD_RULES: tuple[Rule[Stamps], ...] = (
 )
 
 
+# A worker's script starts Ray anew until this is printed.
+WORKER_RULES: tuple[Rule[Stamps], ...] = (
+    *RULES,
+    rule("Ray runtime started.", r"Ray runtime started\.$", _joined),
+)
+
+
 def launcher_reader(log: str, role: Role) -> RuleReader[Stamps]:
-    """Return a reader for a batch script's or a head's log."""
-    return RuleReader(log, role, HEAD_RULES if role is Role.HEAD else RULES, Stamps())
+    """Return a reader for a batch script's, a head's or a worker's log."""
+    rules = {Role.HEAD: HEAD_RULES, Role.WORKER: WORKER_RULES}.get(role, RULES)
+    return RuleReader(log, role, rules, Stamps())

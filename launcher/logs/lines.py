@@ -27,7 +27,17 @@ _ACTOR_PREFIX = re.compile(
     re.VERBOSE,
 )
 _REPEATED = re.compile(r"\s\[repeated (?P<n>\d+)x across cluster\](?: \(Ray deduplicates.*\))?\s*$")
+_RANK_PREFIX = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
+"""torch puts it before what a rank prints when it fails."""
 _XTRACE = re.compile(r"^\++ \S")
+_HEADER = re.compile(
+    r"""
+      (?P<vllm>DEBUG|INFO|WARNING|ERROR|CRITICAL)\ \d\d-\d\d\ [\d:]{8}\ \[[^\]]+\]\ ?   # vLLM
+    | (?P<python>DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:(?:[\w.]+:\d+:)?\ ?   # logging
+    | \[?(?P<glog>[DIWEF])\d{4}\ [\d:.]+\ [^\]]*\]\ ?                              # torch
+    """,
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,12 @@ class Segment:
     ip: str | None = None
     repeated: int = 0
     """How many more processes printed the same line, as Ray counted them."""
+
+    @property
+    def body(self) -> str:
+        """The text behind a logger's header."""
+        match = _HEADER.match(self.text)
+        return self.text[match.end() :] if match else self.text
 
     @property
     def own(self) -> bool:
@@ -70,6 +86,9 @@ def _parse(part: str) -> Segment:
         rank = int(match["rank"]) if match["rank"] else rank
         pid = int(match["pid"]) if match["pid"] else pid
         ip = match["ip"] or ip
+        text = text[match.end() :]
+    if match := _RANK_PREFIX.match(text):
+        rank = int(match["rank"])
         text = text[match.end() :]
     repeated = 0
     if actor is not None and (match := _REPEATED.search(text)):

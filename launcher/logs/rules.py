@@ -1,4 +1,7 @@
-"""Rules: a literal to find a line by, a pattern to understand it, and what it means."""
+"""Rules: a literal to find a line by, a pattern to understand it, and what it means.
+
+A log's reader goes over its lines once, for its rules and for evidence of failures (`evidence.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from launcher.logs.events import Event, Role, Source
+from launcher.logs.events import Event, MilestoneReached, Recovered, Role, Source, StepBegan
+from launcher.logs.evidence import LITERALS, Evidence
 from launcher.logs.lines import RawLine, Segment, segments
 
 State = TypeVar("State")
@@ -44,25 +48,35 @@ def rule(
 
 
 class RuleReader(Generic[State]):
-    """Reads a log by rules, first match wins; `state` is what later lines need to know of earlier ones."""
+    """Reads a log: by rules, first match wins, and for evidence of failures.
+
+    `state` is what later lines need to know of earlier ones.
+    """
 
     def __init__(self, log: str, role: Role, rules: tuple[Rule[State], ...], state: State) -> None:
         self._where = Source(log, role, 0)
         self._rules = rules
         self.state = state
-        self.literals = tuple(dict.fromkeys(item.literal.encode() for item in rules))
+        self.evidence = Evidence(role)
+        words = (*(item.literal for item in rules), *LITERALS, *self.evidence.known.literals)
+        self.literals = tuple(dict.fromkeys(word.encode() for word in words))
 
     @property
     def wants_all(self) -> bool:
-        """No rule needs the lines between."""
-        return False
+        """The lines of a traceback are needed up to its end."""
+        return self.evidence.wants_all
 
     def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
         """Yield what the line tells."""
         source = replace(self._where, line=line.number, offset=line.offset)
-        for segment in segments(line.data):
-            if not segment.traced:
-                yield from self._apply(segment, source, time)
+        for segment in segments(line.data) or (Segment(""),):
+            if self.evidence.is_text(segment):
+                continue
+            for event in self._apply(segment, source, time):
+                if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
+                    self.evidence.progressed()
+                yield event
+            yield from self.evidence.read(segment, source, time)
 
     def _apply(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
         for item in self._rules:

@@ -1,7 +1,7 @@
 """One pass over new bytes: find the few lines that mean something, and hand them to the log's reader.
 
 A log of many gigabytes holds few such lines. Each reader names literals; a chunk is searched for them as a
-whole (`bytes.find` runs at memory speed), and only lines that hold one are decoded and matched.
+whole (`search.py`), and only lines that hold one are decoded and matched.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from launcher.logs.events import Event
-from launcher.logs.lines import LineSplitter, RawLine
+from launcher.logs.lines import LINE_LIMIT, LineSplitter, RawLine
+from launcher.logs.search import Finder, finder_for
 
 Clock = Callable[[int], float | None]
 """Tells when the byte at an offset was written, in seconds since the epoch, where that is known."""
@@ -37,15 +38,32 @@ class Reader(Protocol):
 class Scanner:
     """Feeds the meaningful lines of a byte stream to a reader. Holds at most one unfinished line."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, finder: Finder | None = None) -> None:
         self.reader = reader
         self.splitter = LineSplitter()
+        self._finder = finder or finder_for(reader.literals)
 
     def feed(self, data: bytes, clock: Clock) -> Iterator[Event]:
         """Yield the events in the lines that `data` completes."""
-        for line in self._candidates(data):
-            if self._wanted(line.data):
-                yield from self.reader.read(line, clock(line.offset))
+        places = self._finder.places(data)
+        place = next(places, len(data))
+        start = 0
+        while start < len(data):
+            while place < start:
+                place = next(places, len(data))
+            if not self.splitter.holding and not self.reader.wants_all:
+                line_start = data.rfind(b"\n", start, place) + 1
+                if line_start > start:
+                    self.splitter.skip(data.count(b"\n", start, line_start), line_start - start)
+                    start = line_start
+            held = self.splitter.holding
+            stop = data.find(b"\n", start) + 1 or len(data)
+            # A literal in a line that is whole here is in what is kept of it, unless the line is too long.
+            told = not held and place < stop and stop - start <= LINE_LIMIT
+            for line in self.splitter.feed(data[start:stop]):
+                if told or self._wanted(line.data):
+                    yield from self.reader.read(line, clock(line.offset))
+            start = stop
 
     def finish(self, clock: Clock) -> Iterator[Event]:
         """Yield the events of an unfinished last line; only when nothing more will be appended to it."""
@@ -54,35 +72,4 @@ class Scanner:
             yield from self.reader.read(line, clock(line.offset))
 
     def _wanted(self, data: bytes) -> bool:
-        return self.reader.wants_all or any(literal in data for literal in self.reader.literals)
-
-    def _candidates(self, data: bytes) -> Iterator[RawLine]:
-        hits = _Hits(self.reader.literals, data)
-        start = 0
-        while start < len(data):
-            if not self.splitter.holding and not self.reader.wants_all:
-                line_start = data.rfind(b"\n", start, hits.first(start)) + 1
-                if line_start > start:
-                    self.splitter.skip(data.count(b"\n", start, line_start), line_start - start)
-                    start = line_start
-            stop = data.find(b"\n", start) + 1 or len(data)
-            yield from self.splitter.feed(data[start:stop])
-            start = stop
-
-
-class _Hits:
-    """Positions of literals in a chunk; each literal's search goes over the chunk once."""
-
-    def __init__(self, literals: tuple[bytes, ...], data: bytes) -> None:
-        self._data = data
-        self._next = {literal: data.find(literal) for literal in literals}
-
-    def first(self, start: int) -> int:
-        """Return the first position >= start that holds a literal, or the chunk's length."""
-        first = len(self._data)
-        for literal, position in self._next.items():
-            if 0 <= position < start:
-                position = self._next[literal] = self._data.find(literal, start)
-            if 0 <= position < first:
-                first = position
-        return first
+        return self.reader.wants_all or self._finder.holds(data)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from launcher.logs.diagnosis import UNKNOWN, Diagnosis, diagnose, place
 from launcher.logs.events import (
     MILESTONES,
     CheckpointSaving,
     DriverEnded,
-    DriverTraceback,
     Event,
+    ExceptionSeen,
     FindingSeen,
     JobChanged,
     JobState,
@@ -20,15 +21,22 @@ from launcher.logs.events import (
     MilestoneKind,
     MilestoneReached,
     PlanSeen,
+    Recovered,
     Role,
     Source,
     StepBegan,
     UnitsOnline,
+    VerdictChanged,
 )
+from launcher.logs.lines import Segment
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
-_ROLE_ORDER = {role: place for place, role in enumerate(Role)}
+# What a driver reaches only after everything before it went well; the others are steps of its set-up.
+_TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
+_EARLIER_S = 1.0
+"""So much earlier must a later line of the same finding have happened, by its own words, to be the first."""
+_REASON_LIMIT = 100
 
 
 @dataclass(slots=True)
@@ -38,7 +46,6 @@ class RunState:
     milestones: dict[str, MilestoneReached] = field(default_factory=dict)
     metrics: dict[str, dict[int, float]] = field(default_factory=dict)
     """Metric name -> step -> value."""
-    findings: list[FindingSeen] = field(default_factory=list)
     logs: dict[str, LogChanged] = field(default_factory=dict)
     checkpoints: dict[int, CheckpointSaving] = field(default_factory=dict)
     plan_max_steps: int | None = None
@@ -52,10 +59,18 @@ class RunState:
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
-    traceback: DriverTraceback | None = None
+    _seen: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
+    """Log and id -> its first occurrence."""
+    _exceptions: list[ExceptionSeen] = field(default_factory=list)
+    _trained: dict[str, int] = field(default_factory=dict)
+    """Log -> the last line that shows its owner going on; what failed before it was not the end."""
+    _set_up: dict[str, int] = field(default_factory=dict)
+    """Log -> the last line that shows that what is retried succeeded."""
+    _diagnosis: Diagnosis | None = None
 
     def apply(self, event: Event) -> None:  # noqa: C901 - one branch per kind of event
         """Take one event into the state."""
+        self._diagnosis = None
         match event:
             case MilestoneReached():
                 self._reach(event)
@@ -63,13 +78,19 @@ class RunState:
                 self.metrics.setdefault(event.name, {})[event.step] = event.value
             case StepBegan():
                 self.current = event
-                self._progressed(event.source)
+                _mark(self._trained, event.source)
             case LogChanged():
                 self.logs[event.log] = event
             case FindingSeen():
-                if event not in self.findings:
-                    self.findings.append(event)
-                    self.findings.sort(key=lambda item: _place(item.source))
+                self._find(event)
+            case ExceptionSeen():
+                if event not in self._exceptions:
+                    self._exceptions.append(event)
+            case Recovered():
+                later = self._trained if event.source.role is not Role.DRIVER else self._set_up
+                _mark(later, event.source)
+            case VerdictChanged():
+                pass
             case PlanSeen():
                 self._plan_seen(event)
             case CheckpointSaving():
@@ -80,8 +101,6 @@ class RunState:
                 self.driver_ended = event
             case LauncherEnded():
                 self.launcher_ended = event
-            case DriverTraceback():
-                self.traceback = event
             case JobChanged():
                 self.job = event
             case _:
@@ -89,19 +108,62 @@ class RunState:
 
     def _reach(self, event: MilestoneReached) -> None:
         known = self.milestones.get(event.id)
-        if known is None or _place(event.source) <= _place(known.source):
+        if known is None or place(event.source) <= place(known.source):
             self.milestones[event.id] = event
-        if event.source.role is Role.DRIVER:
-            self._progressed(event.source)
+        if (event.source.role is Role.HEAD and event.id == "head-up") or event.id in _TRAINING:
+            _mark(self._trained, event.source)
+        elif event.source.role is Role.DRIVER and event.id != "driver-started":
+            _mark(self._set_up, event.source)
 
-    def _progressed(self, source: Source) -> None:
-        """Forget a traceback that the driver went on after."""
-        if (
-            self.traceback is not None
-            and source.log == self.traceback.source.log
-            and source.line > self.traceback.source.line
-        ):
-            self.traceback = None
+    def _find(self, event: FindingSeen) -> None:
+        key = (event.source.log, event.id)
+        known = self._seen.get(key)
+        if known is None or not self._counts(known) or _is_earlier(event, known):
+            self._seen[key] = event
+        elif known.node is None and event.node is not None and event.source.line - known.source.line <= 3:
+            self._seen[key] = replace(known, node=event.node, rank=event.rank, pid=event.pid)
+
+    def _counts(self, item: FindingSeen) -> bool:
+        """Tell whether nothing after it shows that it was overcome."""
+        log, line = item.source.log, item.source.line
+        if line <= self._trained.get(log, 0) and item.severity == "fatal":
+            return False
+        return not (item.retried and line <= self._set_up.get(log, 0))
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What went wrong, the cause first."""
+        if self._diagnosis is None:
+            ended = self.driver_ended or self.launcher_ended
+            failed = ended is not None and ended.code != 0
+            completed = (ended is not None and ended.code == 0) or (
+                ended is None and "completed" in self.milestones
+            )
+            self._diagnosis = diagnose(
+                filter(self._counts, self._seen.values()),
+                self._standing_exceptions(),
+                job=self.job,
+                failed=failed or (self.job is not None and self.job.state is JobState.FAILED),
+                completed=completed,
+            )
+        return self._diagnosis
+
+    @property
+    def findings(self) -> list[FindingSeen]:
+        """The findings that stand: the cause first, then its consequences, then warnings."""
+        return list(self.diagnosis.findings)
+
+    def _standing_exceptions(self) -> list[ExceptionSeen]:
+        return [item for item in self._exceptions if item.source.line > self._trained.get(item.source.log, 0)]
+
+    @property
+    def traceback(self) -> ExceptionSeen | None:
+        """The exception that reached the driver's top level, unless the driver went on after it."""
+        reached = [
+            item for item in self._standing_exceptions() if item.own and item.source.role is Role.DRIVER
+        ]
+        inner = [item for item in reached if not item.wrapper]
+        return min(inner or reached, key=lambda item: place(item.source), default=None)
 
     def _plan_seen(self, event: PlanSeen) -> None:
         self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch
@@ -172,15 +234,16 @@ class RunState:
     def _ended_with(self, code: int) -> tuple[JobState, str]:
         if code == 0:
             return JobState.COMPLETED, ""
-        if code in INTERRUPTED:
+        root = self.diagnosis.root
+        if code in INTERRUPTED and (root is None or root.tier > 1):
             return JobState.CANCELLED, "stopped by a signal"
         who = "driver" if self.driver_ended is not None else "launcher"
         return JobState.FAILED, self._failure_reason(f"the {who} exited with {code}")
 
     def _failure_reason(self, otherwise: str) -> str:
-        fatal = next((item for item in self.findings if item.severity == "fatal"), None)
-        if fatal is not None:
-            return fatal.title
+        root = self.diagnosis.root
+        if root is not None:
+            return _in_few_words(root)
         return self.traceback.message if self.traceback is not None else otherwise
 
     def _live_state(self) -> tuple[JobState, str]:
@@ -189,8 +252,28 @@ class RunState:
         if job_state in (JobState.STARTING, JobState.RUNNING):
             started = "setup-complete" in self.milestones or self.current is not None
             return (JobState.RUNNING if started else JobState.STARTING), reason
+        root = self.diagnosis.root
+        if job_state is JobState.UNKNOWN and root is not None and root.tier < 3:
+            return JobState.FAILED, _in_few_words(root)
         return job_state, reason
 
 
-def _place(source: Source) -> tuple[int, str, int]:
-    return (_ROLE_ORDER[source.role], source.log, source.line)
+def _mark(lines: dict[str, int], source: Source) -> None:
+    lines[source.log] = max(lines.get(source.log, 0), source.line)
+
+
+def _is_earlier(one: FindingSeen, other: FindingSeen) -> bool:
+    if one.stamp is not None and other.stamp is not None and abs(one.stamp - other.stamp) > _EARLIER_S:
+        return one.stamp < other.stamp
+    return one.source.line < other.source.line
+
+
+def _in_few_words(root: FindingSeen) -> str:
+    """Return a cause as a line: its title, and what the log says."""
+    said = Segment(root.text).body.strip()
+    if root.id != UNKNOWN:
+        said = said.partition(". ")[0]
+    said = said if len(said) <= _REASON_LIMIT else f"{said[: _REASON_LIMIT - 1]}…"
+    if root.id == UNKNOWN:
+        return said
+    return root.title if root.title in said else f"{root.title}: {said}"

@@ -103,6 +103,10 @@ def finding_json(item: FindingSeen) -> dict[str, Any]:
         "text": item.text,
         "fix": item.fix,
         "causes": list(item.causes),
+        "tier": item.tier,
+        "confidence": item.confidence,
+        "edits": [{"key": edit.key, "to": edit.to, "how": edit.how} for edit in item.edits],
+        "time": item.time,
     }
 
 

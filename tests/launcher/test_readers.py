@@ -7,7 +7,7 @@ import random
 import pytest
 
 from launcher.logs.driver_log import DriverReader
-from launcher.logs.events import DriverTraceback, Event, JobState, MilestoneReached, Role
+from launcher.logs.events import Event, ExceptionSeen, JobState, MilestoneReached, Role
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Reader, Scanner
 from launcher.logs.state import RunState
@@ -118,7 +118,7 @@ Error during policy shutdown: sys.meta_path is None, Python is likely shutting d
 def test_an_exception_at_the_drivers_top_level_fails_the_run() -> None:
     state = driver(DriverText([0.9], end="").text() + TRACEBACK)
     assert state.state is JobState.FAILED
-    assert state.reason == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
+    assert state.reason == "GPU out of memory: torch.OutOfMemoryError: CUDA out of memory"
     assert "completed" not in state.milestones
 
 
@@ -131,7 +131,11 @@ def test_a_traceback_that_the_driver_went_on_after_is_no_failure() -> None:
 
 def test_a_worker_s_traceback_is_not_the_drivers() -> None:
     text = "\n".join(f"(Worker pid=3) {line}" for line in TRACEBACK.splitlines()[:-2])
-    assert not [event for event in events_of(DriverReader("d"), text) if isinstance(event, DriverTraceback)]
+    assert not [
+        event
+        for event in events_of(DriverReader("d"), text)
+        if isinstance(event, ExceptionSeen) and event.own
+    ]
 
 
 def test_launcher_milestones_have_the_times_that_the_lines_say() -> None:
