@@ -6,6 +6,7 @@ It has a name that nothing else carries, so it can check that the plainly named 
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -28,7 +29,12 @@ def shadowed_packages(home: Path) -> list[tuple[str, str]]:
 
 
 def main() -> int:
-    """Check the packages, then hand over to the command line; returns the exit code."""
+    """Check the packages, then hand over to the command line; returns the exit code.
+
+    Until a command takes ctrl-c over, it ends the process at once: Python's own way, an exception at any point,
+    prints a traceback while modules are loaded, and was seen to get lost there.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     home = Path(__file__).resolve().parent
     foreign = shadowed_packages(home)
     if foreign:
@@ -36,12 +42,9 @@ def main() -> int:
             print(f"distill-tui: package '{name}' would come from {origin}, not from {home}", file=sys.stderr)
         print("  Take that directory out of PYTHONPATH (or unset PYTHONPATH) and try again.", file=sys.stderr)
         return 2
-    try:
-        from tui.cli import main as run
+    from tui.cli import main as run
 
-        return run(__version__)
-    except KeyboardInterrupt:
-        return 130
+    return run(__version__)
 
 
 if __name__ == "__main__":

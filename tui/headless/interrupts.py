@@ -20,9 +20,9 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the signals their usual meaning back."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        """Let the signals end the process again."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
 
     def _note(self, number: int, _: FrameType | None) -> None:
         self.got = self.got or number
