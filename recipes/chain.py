@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, Place, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError
-from recipes.merge import EMPTY, merge_recipes
-from recipes.values import Leaf, Map, Seq, Value, plain
+from recipes.merge import merge_recipes
+from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
 

@@ -27,6 +27,7 @@ from recipes.yaml.parse import parse
 from recipes.yaml.reader import read_fast
 from recipes.yaml.remove import delete
 from recipes.yaml.scalars import same
+from recipes.yaml.typed import writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,8 +201,8 @@ class Document:
         held = self.get(path)
         tree = self.revision.tree
         if not self.is_written(path):
-            return self._take(insert_key(tree, path[:-1], path[-1], _writable(held)), path)
-        return self._take(set_value(tree, path, _writable(held)), path)
+            return self._take(insert_key(tree, path[:-1], path[-1], writable(held)), path)
+        return self._take(set_value(tree, path, writable(held)), path)
 
     def _borrowed(self, path: KeyPath) -> KeyPath | None:
         """Return the first section on the way to a path that is not written here but merged or an alias."""
@@ -314,12 +315,6 @@ class Document:
 
 def _path(key: str | KeyPath) -> KeyPath:
     return parse_key(key) if isinstance(key, str) else key
-
-
-def _writable(data: Plain) -> Writable:
-    if isinstance(data, dict):
-        return {key: _writable(item) for key, item in data.items()}
-    return [_writable(item) for item in data] if isinstance(data, list) else data
 
 
 def _differences(before: Value | None, after: Value | None) -> list[KeyPath]:

@@ -16,6 +16,7 @@ from recipes.yaml.layout import Layout
 from recipes.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from recipes.yaml.parse import parse
 from recipes.yaml.scalars import same
+from recipes.yaml.typed import writable
 from recipes.yaml.write import KEY, BlockWriter, Manner, flow_text, scalar_text
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class _Expander:
 
     def inline(self, item: Value, path: KeyPath, column: int, *, dash: bool = False) -> str:
         """Write what follows a ':' or '-': a scalar, or a collection that was in brackets or is empty."""
-        data: Writable = _writable(self.data(item, path))
+        data: Writable = writable(self.data(item, path))
         spot = self.spot(item)
         node = spot.node if spot is not None else None
         if isinstance(item, Seq) or (isinstance(node, MappingNode | SequenceNode) and node.flow):
@@ -173,9 +174,3 @@ def _index(node: Node, trail: Trail, index: dict[int, Spot]) -> None:
 
 def _first_entry(lines: list[str]) -> int:
     return next(number for number, line in enumerate(lines) if not line.lstrip().startswith("#"))
-
-
-def _writable(data: Plain) -> Writable:
-    if isinstance(data, dict):
-        return {key: _writable(item) for key, item in data.items()}
-    return [_writable(item) for item in data] if isinstance(data, list) else data

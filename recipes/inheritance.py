@@ -70,7 +70,7 @@ class EffectiveRecipe:
         missing = object()
         return self.get(key, missing) is not missing
 
-    def keys(self) -> Iterator[str]:
+    def leaf_keys(self) -> Iterator[str]:
         """Every leaf as a dotted key: scalars and empty collections."""
         return (format_key(path) for path, _ in leaves(self.merged))
 

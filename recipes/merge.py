@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.interpolation import MISSING, Evaluator, UnresolvedError, UnsupportedError, is_interpolation
-from recipes.values import Leaf, Map, Mark, Seq, Value, on_top
+from recipes.values import Leaf, Map, Seq, Value, on_top
 
 if TYPE_CHECKING:
     from recipes.keys import Step
 
 OVERRIDE_KEY = "_override_"
-EMPTY = Map({}, Mark("", 0, 0))
 
 
 def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:

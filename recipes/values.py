@@ -57,6 +57,9 @@ class Map:
 
 Value = Leaf | Seq | Map
 
+EMPTY = Map({}, Mark("", 0, 0))
+"""What an empty file says."""
+
 
 def plain(value: Value) -> Plain:
     """Return a value as plain Python data, interpolations as they are written."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, RecipeError
 from recipes.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, Tree, is_merge_key, walk
-from recipes.yaml.parse import parse
+from recipes.yaml.reparse import reparse
 from recipes.yaml.scalars import same
 
 if TYPE_CHECKING:
@@ -47,10 +47,12 @@ _MERGE = ("<<",)
 
 
 def splice(text: str, splices: Sequence[Splice]) -> str:
-    """Apply splices that do not overlap."""
-    for part in sorted(splices, key=lambda part: (part.start, part.end), reverse=True):
-        text = text[: part.start] + part.new + text[part.end :]
-    return text
+    """Apply splices that do not overlap; those at one place come in the order given."""
+    parts, position = [], 0
+    for part in sorted(splices, key=lambda part: part.start):
+        parts += [text[position : part.start], part.new]
+        position = part.end
+    return "".join(parts) + text[position:]
 
 
 def shape(node: Node) -> Shape:
@@ -123,7 +125,7 @@ def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
     """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
     text = splice(tree.text, splices)
     try:
-        trial = parse(text, tree.name)
+        trial = reparse(tree, splices, text)
     except RecipeError as error:
         raise EditRefusedError(
             f"The edit would leave text that is no YAML: {error.what}", where=error.where

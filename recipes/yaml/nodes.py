@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -157,7 +157,7 @@ class Tree:
 
     name: str
     text: str
-    lines: Lines
+    lines: Lines = field(compare=False)
     roots: tuple[Node, ...]
 
     @property

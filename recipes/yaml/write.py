@@ -206,6 +206,14 @@ class BlockWriter:
             return gap + flow_text(value)
         return gap + self.after_key(value, column, manner)[1:]
 
+    def lines_of_mapping(self, value: Mapping[Scalar, Writable]) -> str:
+        """Write a mapping at the left margin."""
+        return self._mapping(value, 0).removeprefix(self.newline)
+
+    def lines_of_sequence(self, value: Sequence[Writable]) -> str:
+        """Write a list at the left margin."""
+        return self._sequence(value, 0).removeprefix(self.newline)
+
     def _mapping(self, value: Mapping[Scalar, Writable], column: int) -> str:
         pad = self.newline + " " * column
         pairs = [

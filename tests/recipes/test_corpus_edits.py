@@ -11,12 +11,12 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 from omegaconf._utils import get_yaml_loader
-from ruamel.yaml import YAML
 
 from recipes.document import Document
 from recipes.keys import KeyPath, format_key, parse_key
 from recipes.values import Leaf, Map, Seq, Value
 from recipes.yaml.find import find_spot
+from recipes.yaml.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,7 @@ class Editor:
         handed_on = {parse_key(key) for key in also}
         assert flat(got, handed_on) == flat(model, handed_on), (self.name, format_key(path))
         assert OmegaConf.create(got) is not None
-        list(YAML(typ="safe", pure=True).parse(text))
+        assert self.document.revision.tree == parse(text, str(self.document.path))
         self.last = got
 
     def lines_changed(self, before: str) -> tuple[int, int, int]:

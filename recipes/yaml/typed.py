@@ -1,0 +1,61 @@
+"""A value as someone typed it, and a value as YAML text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from recipes.errors import RecipeError
+from recipes.values import plain
+from recipes.yaml.compose import compose
+from recipes.yaml.layout import Layout
+from recipes.yaml.nodes import ScalarNode
+from recipes.yaml.parse import parse
+from recipes.yaml.write import BlockWriter, scalar_text
+
+if TYPE_CHECKING:
+    from recipes.values import Plain
+    from recipes.yaml.write import Writable
+
+
+class Typed(NamedTuple):
+    """A value and, for a scalar on one line, how it was spelled."""
+
+    value: Writable
+    spelling: str
+
+
+def read_typed(text: str) -> Typed:
+    """Read a value as YAML, typed as OmegaConf types it; raises `RecipeError`."""
+    fix = "Quote a text that YAML would read otherwise: '\"@home\"'."
+    try:
+        tree = parse(text, "the value")
+    except RecipeError as error:
+        raise RecipeError(f"The value {text!r} is no YAML: {error.what}", fix=fix) from error
+    composed = compose(tree)
+    if composed.problems:
+        raise RecipeError(f"The value {text!r} cannot be used: {composed.problems[0].what}", fix=fix)
+    node = tree.root
+    spelling = ""
+    if isinstance(node, ScalarNode) and not node.tag and not node.anchor and not node.block:
+        spelling = text[node.body : node.end]
+    value = plain(composed.value) if composed.value is not None else None
+    return Typed(writable(value), "" if "\n" in spelling else spelling)
+
+
+def writable(data: Plain) -> Writable:
+    """Return data as what can be written."""
+    if isinstance(data, dict):
+        return {key: writable(item) for key, item in data.items()}
+    return [writable(item) for item in data] if isinstance(data, list) else data
+
+
+def yaml_text(value: Writable) -> str:
+    """Write a value as YAML lines, without a line break at the end."""
+    if isinstance(value, Mapping) and value:
+        return BlockWriter(Layout(), "\n").lines_of_mapping(value)
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        return BlockWriter(Layout(), "\n").lines_of_sequence(value)
+    if isinstance(value, Mapping | Sequence) and not isinstance(value, str):
+        return "{}" if isinstance(value, Mapping) else "[]"
+    return scalar_text(value)

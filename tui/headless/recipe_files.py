@@ -1,0 +1,64 @@
+"""What the recipe commands share: files, standard input and output, values as JSON."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recipes.chain import decode
+from recipes.document import Document
+from tui.headless.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recipes.inheritance import EffectiveRecipe, Resolver
+
+SCHEMA = {"schema": 1}
+STANDARD_INPUT = "-"
+STANDARD_NAME = "<stdin>"
+
+
+def open_document(file: str) -> Document:
+    """Open a recipe, or read it from standard input."""
+    if file != STANDARD_INPUT:
+        return Document.open(Path(file))
+    data = sys.stdin.buffer.read()
+    return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
+
+
+def resolve_document(document: Document, overrides: Sequence[str], resolver: Resolver) -> EffectiveRecipe:
+    """Resolve a document; parents of standard input count from the working directory."""
+    path = document.path or Path(STANDARD_NAME)
+    revision = document.revision
+    return resolver.resolve(path, overrides, tree=revision.tree, composed=revision.composed)
+
+
+def store(document: Document, *, dry_run: bool) -> None:
+    """Save an edited document, write it to standard output, or print what would change."""
+    if dry_run:
+        sys.stdout.write(document.diff())
+    elif document.path is None:
+        sys.stdout.buffer.write(document.to_bytes())
+        sys.stdout.buffer.flush()
+    elif document.changed:
+        saved = document.save()
+        if saved.other_names:
+            say(f"distill-tui: {saved.path} had other names (hard links): they keep the old text.")
+
+
+def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
+    """Return a value as JSON can say it: keys as strings, infinities and nan as YAML spells them."""
+    if isinstance(value, dict):
+        from recipes.keys import step_text
+
+        return {
+            key if isinstance(key, str) else step_text(key): jsonable(item) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    return value

@@ -1,0 +1,200 @@
+"""`recipe get, show, diff, resolve, origin, lint`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recipes.compare import ABSENT, differences
+from recipes.expand import expand
+from recipes.inheritance import EffectiveRecipe, Resolver
+from recipes.keys import KeyMissingError, format_key, parse_key
+from recipes.lint import teacher_drift, unknown_keys
+from recipes.origins import chain_of, followers_of, replaced_by
+from recipes.values import EMPTY
+from recipes.yaml.typed import writable, yaml_text
+from tui.headless.output import print_json, say
+from tui.headless.recipe_files import SCHEMA, jsonable, open_document, resolve_document
+
+if TYPE_CHECKING:
+    import argparse
+
+    from recipes.document import Document
+    from recipes.inheritance import Origin
+    from recipes.origins import Link
+    from recipes.values import Plain
+
+
+def get(options: argparse.Namespace) -> int:
+    """Print a value as YAML or JSON."""
+    document = open_document(options.file)
+    if options.effective:
+        value = _value(resolve_document(document, [], Resolver()), options.key)
+    else:
+        value = _written(document, options.key)
+    if options.json:
+        print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
+    else:
+        print(yaml_text(writable(value)))
+    return 0
+
+
+def _written(document: Document, key: str) -> Plain:
+    try:
+        return document.get(key)
+    except KeyMissingError as error:
+        if document.has("defaults"):
+            error.fix = "A parent may have it: --effective looks there too."
+        raise
+
+
+def _value(recipe: EffectiveRecipe, key: str) -> Any:  # noqa: ANN401 - a recipe holds anything
+    missing = object()
+    value = recipe.get(key, missing)
+    if value is missing:
+        name = parse_key(key)[-1]
+        found = next((other for other in recipe.leaf_keys() if parse_key(other)[-1] == name), "")
+        fix = f"There is {found}." if found else ""
+        raise KeyMissingError(f"The effective recipe has no key '{key}'", where=recipe.path, fix=fix)
+    return value
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the recipe's text, or all that it means."""
+    document = open_document(options.file)
+    if not (options.effective or options.expand or options.override):
+        sys.stdout.write(document.text)
+        return 0
+    resolver = Resolver()
+    recipe = resolve_document(document, options.override, resolver)
+    sys.stdout.write(expand(recipe, resolver.reader, document.revision.tree, resolved=not options.expand))
+    return 0
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Compare two recipes by their effective values."""
+    resolver = Resolver()
+    a, b = (resolve_document(open_document(file), [], resolver).values for file in (options.a, options.b))
+    found = list(differences(a, b))
+    if options.json:
+        changed = [item for item in found if ABSENT not in (item.a, item.b)]
+        print_json(
+            SCHEMA
+            | {
+                "changed": [
+                    {"key": item.key, "a": jsonable(item.a), "b": jsonable(item.b)} for item in changed
+                ],
+                "only_a": [
+                    {"key": item.key, "value": jsonable(item.a)} for item in found if item.b is ABSENT
+                ],
+                "only_b": [
+                    {"key": item.key, "value": jsonable(item.b)} for item in found if item.a is ABSENT
+                ],
+            }
+        )
+        return 0
+    for item in found:
+        sides = ("" if side is ABSENT else _one_line(side) for side in (item.a, item.b))
+        print(f"{item.key}: {' -> '.join(side or '(absent)' for side in sides)}")
+    return 0
+
+
+def _one_line(value: object) -> str:
+    from recipes.yaml.write import flow_text
+
+    return flow_text(writable(value))  # type: ignore[arg-type]
+
+
+def resolve(options: argparse.Namespace) -> int:
+    """Print the effective recipe."""
+    recipe = resolve_document(open_document(options.file), options.override, Resolver())
+    if options.json:
+        print_json(SCHEMA | {"recipe": jsonable(recipe.values)})
+    else:
+        values: Any = recipe.values
+        print(yaml_text(writable(values)))
+    return 0
+
+
+def origin(options: argparse.Namespace) -> int:
+    """Tell where a value comes from and what else changes with it."""
+    recipe = resolve_document(open_document(options.file), options.override, Resolver())
+    value = _value(recipe, options.key)
+    links = chain_of(recipe, options.key)
+    replaced = replaced_by(recipe, options.key)
+    followers = followers_of(recipe, options.key)
+    found = recipe.origin(options.key)
+    assert found is not None
+    if options.json:
+        print_json(
+            SCHEMA
+            | {
+                "key": format_key(parse_key(options.key)),
+                "value": jsonable(value),
+                "origin": _place(found),
+                "chain": [_link(link) for link in links],
+                "replaced": [_link(link) for link in replaced],
+                "followers": followers,
+            }
+        )
+        return 0
+    print(f"{options.key} = {_one_line(value)}")
+    for link in links:
+        place = f"{link.origin.file}:{link.origin.line}"
+        print(f"  {link.origin.how}: {place}: {link.key} = {_one_line(link.written)}")
+    for link in replaced:
+        print(f"  replaces {link.origin.file}:{link.origin.line}: {_one_line(link.written)}")
+    for key in followers:
+        print(f"  followed by {key}")
+    return 0
+
+
+def _place(found: Origin) -> dict[str, object]:
+    return {"file": found.file, "line": found.line, "how": found.how}
+
+
+def _link(link: Link) -> dict[str, object]:
+    return {"key": link.key, **_place(link.origin), "written": jsonable(link.written)}
+
+
+def lint(options: argparse.Namespace) -> int:
+    """List unknown keys and teacher drift. Both are warnings: the exit code is 0."""
+    document = open_document(options.file)
+    recipe = resolve_document(document, options.override, Resolver())
+    named = options.checkout or os.environ.get("NEMO_RL_ROOT")
+    unknown = unknown_keys(recipe, document.revision.values or EMPTY, Path(named) if named else None)
+    drift = teacher_drift(recipe)
+    if options.json:
+        print_json(
+            SCHEMA
+            | {
+                "unknown": [
+                    {"key": item.key, "line": item.line, "did_you_mean": item.did_you_mean or None}
+                    for item in unknown
+                ],
+                "drift": [
+                    {
+                        "key": item.key,
+                        "policy": jsonable(item.policy),
+                        "teacher": jsonable(item.teacher),
+                        "file": item.file,
+                        "line": item.line,
+                    }
+                    for item in drift
+                ],
+            }
+        )
+        return 0
+    for item in unknown:
+        guess = f"; did you mean {item.did_you_mean}?" if item.did_you_mean else ""
+        print(f"{options.file}:{item.line}: NeMo-RL does not know {item.key}{guess}")
+    for moved in drift:
+        student, teacher = _one_line(moved.policy), _one_line(moved.teacher)
+        print(
+            f"{moved.file}:{moved.line}: policy.{moved.key} is {student}, teacher.{moved.key} stays {teacher}"
+        )
+    if not unknown and not drift:
+        say("Every key is known, and the teacher follows the policy.")
+    return 0
