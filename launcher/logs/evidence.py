@@ -103,7 +103,7 @@ class Evidence:
         if not text or _CODE.match(text):
             return
         signature = self.known.recognise(text)
-        if signature is None or self.known.is_harmless(segment.text):
+        if signature is None or (not signature.informs and self.known.is_harmless(segment.text)):
             return
         who = self._who(segment)
         advice = signature.advice_in(self.phase)

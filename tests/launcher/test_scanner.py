@@ -11,6 +11,7 @@ from launcher.logs.driver_log import DriverReader
 from launcher.logs.events import Event, FindingSeen, Role, Source
 from launcher.logs.lines import RawLine
 from launcher.logs.scanner import Scanner
+from launcher.logs.search import PlainFinder, finder_for
 from tests.launcher.test_lines import cut
 
 
@@ -61,3 +62,39 @@ def test_any_cutting_finds_every_line_with_a_literal(
 def test_rules_have_literals_that_are_worth_searching_for() -> None:
     for literal in DriverReader("x").literals:
         assert len(literal) >= 6, literal
+
+
+WORDS = DriverReader("x").literals
+PARTS = st.sampled_from([*WORDS, *(word[:-1] for word in WORDS), b" ", b"\r", b"\x00\xff", b"x" * 700])
+MANY_LINES = st.lists(st.lists(PARTS, max_size=4).map(b"".join), max_size=40)
+
+
+@given(MANY_LINES, st.lists(st.integers(0, 20_000), max_size=12), st.integers(0, 70_000))
+def test_both_finders_hand_the_same_lines_to_the_reader(
+    lines: list[bytes], places: list[int], length: int
+) -> None:
+    lines.insert(len(lines) // 2, b"y" * length + WORDS[0])
+    data = b"\n".join(lines) + b"\n"
+    seen = []
+    for finder in (finder_for(WORDS), PlainFinder(WORDS)):
+        recorder = Recorder()
+        scanner = Scanner(recorder, finder)
+        for piece in cut(data, places):
+            list(scanner.feed(piece, lambda _: None))
+        list(scanner.finish(lambda _: None))
+        seen.append(recorder.seen)
+    assert seen[0] == seen[1]
+    whole = Recorder()
+    list(Scanner(whole, PlainFinder(WORDS)).feed(data, lambda _: None))
+    assert seen[0] == whole.seen
+    wanted = [line for line in data.split(b"\n") if any(word in line[:65536] for word in WORDS)]
+    assert [line for _, _, line in seen[0]] == [line[:65536] for line in wanted]
+
+
+def test_a_line_of_many_megabytes_costs_no_memory() -> None:
+    recorder = Recorder()
+    scanner = Scanner(recorder, PlainFinder(Recorder.literals))
+    for _ in range(50):
+        list(scanner.feed(b"needle " + b"z" * 1_000_000, lambda _: None))
+    list(scanner.feed(b"\nneedle\n", lambda _: None))
+    assert [(number, len(line)) for number, _, line in recorder.seen] == [(1, 65536), (2, 6)]

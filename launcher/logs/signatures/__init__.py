@@ -72,6 +72,8 @@ class Signature:
     source: tuple[str, ...]
     retried: bool
     generic: bool
+    informs: bool
+    """Its line is printed as a mere information."""
 
     def advice_in(self, phase: str) -> Advice:
         """Return what to do when it happened in a phase."""
@@ -172,6 +174,7 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
         source=tuple(table["source"]),
         retried=table.get("retried", False),
         generic=table.get("generic", False),
+        informs=table.get("informs", False),
     )
 
 
