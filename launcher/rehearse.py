@@ -79,12 +79,12 @@ def prepare(
     gpus = count_gpus(transport)
     _check_size(effective, recipe, gpus)
     venv = Path(environment.get("RAY_BARE_VENV") or sys.prefix)
-    _check_venv(transport, venv)
+    check_venv(transport, venv)
     _check_ports(environment)
     spec = _spec(transport, effective, recipe, overrides)
     directory = Path(store.root, spec.id)
     job_id = f"local-{secrets.token_hex(3)}"
-    scripts = _scripts()
+    scripts = rehearsal_scripts()
     plan = LaunchPlan(
         job_id=job_id,
         argv=("bash", str(directory / "ray_bare.sub")),
@@ -95,7 +95,7 @@ def prepare(
     )
     files = {
         "recipe.yaml": transport.read(str(recipe)),
-        "effective.yaml": _effective_yaml(effective),
+        "effective.yaml": effective_yaml(effective),
         "plan.json": plan.as_bytes(),
         **scripts,
     }
@@ -133,7 +133,12 @@ def _at(effective: EffectiveRecipe, recipe: Path, key: str) -> Place:
     return Place(origin.file, origin.line) if origin is not None else Place(str(recipe))
 
 
-def _check_venv(transport: Transport, venv: Path) -> None:
+def check_venv(transport: Transport, venv: Path) -> None:
+    """Check that Ray can be started from a Python environment.
+
+    Raises:
+        TransportError: it cannot.
+    """
     for program in ("python", "ray"):
         if transport.stat(str(venv / "bin" / program)) is None:
             raise TransportError(
@@ -185,18 +190,19 @@ def _spec(
     )
 
 
-def _scripts() -> dict[str, bytes]:
+def rehearsal_scripts() -> dict[str, bytes]:
     """Return the scripts of which a run keeps a copy, so that what ran can be read later."""
     home = Path(__file__).parent / "scripts"
     paths = [home / "ray_bare.sub", home / "rehearsal.py", *sorted((home / "rehearsal_lib").glob("*.py"))]
     return {str(path.relative_to(home)): path.read_bytes() for path in paths}
 
 
-def _effective_yaml(effective: EffectiveRecipe) -> bytes:
+def effective_yaml(effective: EffectiveRecipe, own_directories: Mapping[str, str] = OWN_DIRECTORIES) -> bytes:
+    """Return the values of a recipe as one file, with directories of the run's own."""
     import yaml
 
     values: dict[str, Any] = dict(effective.values)
-    for key, value in OWN_DIRECTORIES.items():
+    for key, value in own_directories.items():
         section, _, leaf = key.partition(".")
         inner = values.get(section)
         values[section] = {**(inner if isinstance(inner, dict) else {}), leaf: value}

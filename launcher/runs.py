@@ -30,6 +30,8 @@ from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
 
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
+SECRETS = "secrets.env"
+"""Keys that the driver needs, for the user's eyes alone."""
 
 
 class _Stored(BaseModel):
@@ -213,7 +215,9 @@ class RunStore:
             ) from error
         try:
             for name, data in files.items():
-                mode = 0o755 if name.endswith((".sub", ".py")) else 0o644
+                mode = 0o755 if name.endswith((".sub", ".sh", ".py")) else 0o644
+                if name == SECRETS:
+                    mode = 0o600
                 self.transport.write_atomic(str(Path(directory, name)), data, mode)
             self.transport.make_directory(str(Path(directory, spec.logs)))
             self.transport.write_atomic(str(Path(directory, SPEC)), _dump(spec))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from launcher.clusters.base import Cluster
@@ -20,6 +21,10 @@ def cluster_of(run: Run, transport: Transport) -> Cluster:
     match run.spec.cluster:
         case "local":
             return LocalCluster(transport)
+        case "slurm":
+            from launcher.clusters.slurm.cluster import SlurmCluster
+
+            return SlurmCluster(transport, str(Path(run.directory).parent))
 
 
 def watch_run(transport: Transport, run: Run) -> Watch:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from launcher.errors import LaunchError
 from launcher.logs.events import JobChanged, JobState
 from launcher.plan import LaunchPlan
 from launcher.runs import Job, JobProcess, Run, record_job
+from launcher.signals import uninterrupted
 from launcher.transports.base import ProcessId, Transport
 
 JOB_ID_VARIABLE = "RAY_BARE_JOB_ID"
@@ -36,7 +35,7 @@ class LocalCluster:
     def submit(self, run: Run, plan: LaunchPlan) -> Run:
         """Start the plan once; returns the run with its job recorded."""
         job = Job(id=plan.job_id, submitted=datetime.now(UTC))
-        with _uninterrupted():
+        with uninterrupted():
             run = record_job(self.transport, run, job)
             process = self.transport.spawn(plan.argv, env=plan.environment, cwd=plan.cwd, output=plan.output)
             return record_job(self.transport, run, job.model_copy(update={"process": _stored(process)}))
@@ -62,7 +61,7 @@ class LocalCluster:
         process = self._process(run, job)
         if process is None or not self.transport.alive(process):
             return run
-        with _uninterrupted():
+        with uninterrupted():
             run = record_job(
                 self.transport, run, job.model_copy(update={"cancel_requested": datetime.now(UTC)})
             )
@@ -93,13 +92,3 @@ class LocalCluster:
 
 def _stored(process: ProcessId) -> JobProcess:
     return JobProcess(host=process.host, boot=process.boot, pid=process.pid, started=process.started)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold back interrupts while a start and the record of it belong together."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)

@@ -1,0 +1,285 @@
+"""Slurm as a cluster: jobs are submitted once, followed with one question for all runs, and stopped.
+
+Before sbatch runs, the job is recorded with a token that it carries in its comment. Whatever becomes of the
+answer (a time-out, a killed client, a controller that restarts), the token is looked up; nothing is sent twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from launcher.clusters.slurm.client import (
+    QUERY_TIMEOUT_S,
+    SUBMIT_TIMEOUT_S,
+    SlurmClient,
+    conf,
+    is_unreachable,
+)
+from launcher.clusters.slurm.jobs import JobRecord, base_state, meaning
+from launcher.clusters.slurm.messages import (
+    RefusedError,
+    UnreachableError,
+    Verdict,
+    failure,
+    fix_for,
+    read_job_id,
+    read_verdict,
+)
+from launcher.clusters.slurm.queue import Queue, Snapshot
+from launcher.clusters.slurm.submission import Choices, sbatch_options
+from launcher.clusters.slurm.text import CannotReadError
+from launcher.errors import LaunchError, TransportError
+from launcher.logs.events import JobChanged, JobState
+from launcher.plan import LaunchPlan, passed_on
+from launcher.runs import SUMMARY, Job, Run, RunStore, record_job
+from launcher.signals import uninterrupted
+from launcher.transports.base import Completed, Transport
+
+LOOKED_UP_WITHIN_S = 45.0
+"""How long an unclear submission is looked up before the user is told that it is unclear."""
+SETTLED_S = 120.0
+"""A controller that answers so long after a submission without listing it never got it."""
+STOP_WITHIN_S = 90.0
+"""KillWait is 30 s at most sites, an epilog comes on top."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmCluster:
+    """The jobs of a user on a Slurm cluster."""
+
+    transport: Transport
+    root: str
+    """Where runs are kept."""
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    every_s: float = 30.0
+    """Seconds between two questions to the controller."""
+    sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def client(self) -> SlurmClient:
+        """Slurm's commands."""
+        return SlurmClient(self.transport, self.environment)
+
+    @property
+    def queue(self) -> Queue:
+        """What Slurm last said."""
+        return Queue(self.client, self.root, self.every_s)
+
+    # ------------------------------------------------------------ submitting
+
+    def submit(self, run: Run, plan: LaunchPlan) -> Run:
+        """Submit a plan once; returns the run with its job recorded.
+
+        Raises:
+            RefusedError: Slurm refused; the run records that.
+            UnreachableError: it is not clear whether Slurm took the job; whoever looks at the run finds out.
+        """
+        job = Job(id=plan.job_id, token=plan.job_id, submitted=datetime.now(UTC), link=len(run.jobs) + 1)
+        with uninterrupted():
+            run = record_job(self.transport, run, job)
+            done = self._sbatch(plan)
+            if done is not None and done.code == 0:
+                try:
+                    return self._adopt(run, job, read_job_id(done.stdout))
+                except CannotReadError:
+                    done = None
+        if done is not None and not is_unreachable(done) and fix_for(done.stderr):
+            return self._refuse(run, job, done)
+        found = self._look_up(job.token)
+        if found is not None:
+            return self._adopt(run, job, found.id)
+        if done is not None and not is_unreachable(done):
+            return self._refuse(run, job, done)
+        said = (
+            failure("sbatch", done.code, done.stderr).what
+            if done is not None
+            else "sbatch gave no clear answer"
+        )
+        raise UnreachableError(
+            f"it is not clear whether Slurm took the job: {said}",
+            where=Path(run.directory),
+            fix=f"Do not submit again: `distill-tui watch {run.spec.id}` finds out.",
+        )
+
+    def _sbatch(self, plan: LaunchPlan) -> Completed | None:
+        try:
+            return self.transport.run(
+                plan.argv, env=plan.environment, cwd=plan.cwd, timeout_s=SUBMIT_TIMEOUT_S
+            )
+        except TransportError as error:
+            if "did not end" in error.what:
+                return None
+            raise
+
+    def _adopt(self, run: Run, job: Job, identity: str) -> Run:
+        return record_job(self.transport, run, job.model_copy(update={"id": identity}))
+
+    def _refuse(self, run: Run, job: Job, done: Completed) -> Run:
+        error = failure("sbatch", done.code, done.stderr)
+        record_job(self.transport, run, job.model_copy(update={"refused": error.what}))
+        raise RefusedError(error.what, where=Path(run.directory), fix=error.fix)
+
+    def _look_up(self, token: str) -> JobRecord | None:
+        """Look for a job by its token until Slurm has twice said that there is none, or for some time."""
+        begun, denied = time.monotonic(), 0
+        while denied < 2 and time.monotonic() - begun < LOOKED_UP_WITHIN_S:
+            answer = self.queue.ask()
+            if answer.failures == 0:
+                found = answer.with_token(token)
+                if found is not None:
+                    return found
+                denied += 1
+            self.sleep(3)
+        return None
+
+    # ------------------------------------------------------------ following
+
+    def state(self, run: Run, job: Job) -> JobChanged | None:
+        """Return what Slurm says of a run's jobs: of the one that runs, else waits, else ended last."""
+        del job  # the links of a chain are one run
+        latest = max((item.submitted.timestamp() for item in run.jobs), default=0.0)
+        snapshot = self.queue.look(since=latest)
+        run = self._settle_intents(run, snapshot)
+        open_jobs = [item for item in run.jobs if not item.refused]
+        if not open_jobs:
+            return self._refused(run)
+        lost = [item for item in open_jobs if snapshot.job(item.id) is None]
+        if lost and snapshot.failures == 0:
+            snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
+            run = self._settle_intents(run, snapshot)
+            open_jobs = [item for item in run.jobs if not item.refused]
+        told = [(item, snapshot.job(item.id)) for item in open_jobs]
+        return self._judge(told, snapshot)
+
+    def _judge(self, told: Sequence[tuple[Job, JobRecord | None]], snapshot: Snapshot) -> JobChanged:
+        live = [record for _, record in told if record is not None and not record.over]
+        live.sort(key=lambda record: base_state(record.state) == "PENDING")
+        if live:
+            answer = meaning(live[0])
+            if snapshot.failures:
+                return JobChanged(
+                    answer.state, f"as Slurm said last; it gives no answer now: {snapshot.problem}"
+                )
+            return answer
+        unknown = [job for job, record in told if record is None]
+        if unknown:
+            return self._unknown(unknown[-1], snapshot)
+        job, record = told[-1]
+        if record is None:
+            return self._unknown(job, snapshot)
+        answer = meaning(record)
+        if answer.state is JobState.CANCELLED and job.cancel_requested is not None:
+            return JobChanged(answer.state, "cancelled by you", answer.time)
+        return answer
+
+    def _unknown(self, job: Job, snapshot: Snapshot) -> JobChanged:
+        """Judge a job that Slurm does not list."""
+        if snapshot.failures:
+            return JobChanged(JobState.UNKNOWN, f"Slurm gives no answer: {snapshot.problem}")
+        since = snapshot.asked - job.submitted.timestamp()
+        if job.id == job.token:
+            asked = min(snapshot.asked, snapshot.sacct_asked) - job.submitted.timestamp()
+            if asked > SETTLED_S:
+                return JobChanged(JobState.FAILED, "it never reached Slurm; submit again", over=True)
+            return JobChanged(
+                JobState.UNKNOWN, "it is not clear yet whether Slurm took it; its token is looked up"
+            )
+        if since < 0:
+            return JobChanged(JobState.QUEUED, "just submitted")
+        return JobChanged(
+            JobState.UNKNOWN,
+            "it left the queue; accounting does not tell yet how it ended",
+            over=since > SETTLED_S,
+        )
+
+    def _refused(self, run: Run) -> JobChanged | None:
+        last = run.job
+        return (
+            JobChanged(JobState.FAILED, last.refused, last.submitted.timestamp())
+            if last is not None
+            else None
+        )
+
+    def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
+        """Give jobs whose submission had no clear answer the number under which their token was found."""
+        for job in run.jobs:
+            if job.token and job.id == job.token and not job.refused:
+                found = snapshot.with_token(job.token)
+                if found is not None:
+                    run = self._adopt(run, job, found.id)
+        return run
+
+    def _unresolved(self, run: Run, snapshot: Snapshot) -> dict[str, float]:
+        """Return the jobs of all runs that squeue does not list, whose end is not known, with the time of submission."""
+        store = RunStore(self.transport, self.root)
+        runs = [item for item in store.list() if isinstance(item, Run) and item.spec.cluster == "slurm"]
+        wanted = {}
+        for item in (run, *runs):
+            if self.transport.stat(str(Path(item.directory, SUMMARY))) is not None and item is not run:
+                continue
+            for job in item.jobs:
+                if not job.refused and snapshot.job(job.id) is None:
+                    wanted[job.id] = job.submitted.timestamp()
+        return wanted
+
+    # ------------------------------------------------------------ stopping
+
+    def cancel(self, run: Run, job: Job) -> Run:
+        """Stop all jobs of a run and wait until they have left the nodes.
+
+        Raises:
+            UnreachableError: Slurm gave no answer; nothing is known to be stopped.
+            LaunchError: they did not end in time.
+        """
+        del job
+        run = self._settle_intents(run, self.queue.ask())
+        open_jobs = [item for item in run.jobs if not item.refused and item.id != item.token]
+        ids = [item.id for item in open_jobs]
+        if not ids:
+            return run
+        with uninterrupted():
+            done = self.client.run(["scancel", *ids])
+            # 8 and 140: no answer from the controller. Jobs that are over are passed over in silence.
+            if done.code:
+                raise failure("scancel", done.code, done.stderr)
+            for item in open_jobs:
+                run = record_job(
+                    self.transport, run, item.model_copy(update={"cancel_requested": datetime.now(UTC)})
+                )
+        begun = time.monotonic()
+        while True:
+            snapshot = self.queue.ask()
+            records = [snapshot.jobs.get(identity) for identity in ids]
+            if snapshot.failures == 0 and all(record is None or record.over for record in records):
+                return run
+            if time.monotonic() - begun > STOP_WITHIN_S:
+                raise LaunchError(
+                    f"job {', '.join(ids)} did not end within {STOP_WITHIN_S:.0f} s of scancel",
+                    where=Path(run.directory),
+                    fix="Slurm goes on stopping it; `squeue --me` tells when it is gone.",
+                )
+            self.sleep(2)
+
+
+def foretell(transport: Transport, environment: Mapping[str, str], choices: Choices) -> Verdict:
+    """Ask Slurm when such a job would start; nothing is submitted.
+
+    Raises:
+        RefusedError: Slurm would refuse.
+        UnreachableError: it gave no answer.
+    """
+    script = Path(__file__).parent.parent.parent / "scripts" / "ray_bare.sub"
+    options = sbatch_options(choices, "distill-tui", "test")
+    done = transport.run(
+        ["sbatch", "--test-only", *options, *choices.sbatch_args, str(script)],
+        env={**passed_on(environment), **conf(environment)},
+        timeout_s=QUERY_TIMEOUT_S,
+    )
+    if done.code:
+        raise failure("sbatch --test-only", done.code, done.stderr)
+    return read_verdict(done.stderr)
