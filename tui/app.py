@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -131,6 +132,10 @@ class DistillApp(App[None]):
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
 
+    def on_ready(self) -> None:
+        """Import on a thread what was left out of the start, so that no key waits for a slow file system."""
+        in_background(_import_the_rest, "imports", lambda error: post(self, Failed(error)))
+
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
         return self.settings.now()
@@ -243,6 +248,11 @@ class DistillApp(App[None]):
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
+
+
+def _import_the_rest() -> None:
+    for name in ("monitor", "help", "dialogs", "cancelling"):
+        import_module(f"tui.screens.{name}")
 
 
 def run_app(

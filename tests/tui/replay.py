@@ -61,7 +61,9 @@ class Replay:
     _driver: Iterator[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.logs = Path(self.run.logs) / f"{self.run.jobs[-1].id}-logs" if self.run.jobs else Path(self.run.logs)
+        self.logs = (
+            Path(self.run.logs) / f"{self.run.jobs[-1].id}-logs" if self.run.jobs else Path(self.run.logs)
+        )
         self.logs.mkdir(parents=True, exist_ok=True)
         text = DriverText(self.losses, validate_at=(5, 10), save_at=(5, 10), end=self.end)
         self._driver = text.lines()

@@ -21,11 +21,11 @@ from tui.widgets.strip import StateStrip
 from tui.widgets.timeline import Timeline, current_line
 
 PANES = ("timeline", "curve", "logs")
-_PANE_IDS = tuple(f"monitor.{pane}" for pane in PANES)
+_PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
 _PANE_COMMANDS = {
     "timeline": (*_PANE_IDS, "monitor.cancel"),
     "curve": (*_PANE_IDS, "monitor.metric"),
-    "logs": (*_PANE_IDS, "log.search", "log.follow", "log.choose"),
+    "logs": (*_PANE_IDS, "log.search", "log.follow"),
 }
 """What the bar shows first while a pane has the keys."""
 
@@ -125,7 +125,7 @@ class MonitorScreen(Screen[None]):
         """Show the view as it is at this moment."""
         now = self._host.now()
         waited = self._feed.busy_for
-        slow = waited if waited > 2 and not self.view.reading and self._opened is not None else 0.0
+        slow = waited if waited > 2 and self._opened is not None else 0.0
         self.strip.show(self.view, now, stopping=self._stopping, unanswered=slow)
         self.timeline.show(self.view, now)
         self.logs.update_status()

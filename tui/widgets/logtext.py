@@ -188,7 +188,7 @@ class LogText:
         if index is None:
             return None
         place = (index.start_of(line, self._read) - index.start) // STRIDE
-        stride = min(place, index.strides - 1)
+        stride = max(min(place, index.strides - 1), 0)
         strides = range(stride, -1, -1) if backwards else range(stride, index.strides)
         for stride in strides:
             if not going():

@@ -109,15 +109,14 @@ def _doing(view: RunView, *, stopping: bool) -> str:
 
 
 def _finding(finding: FindingSeen, reason: str) -> list[Content]:
-    word, style = (
-        (" ✗ failure: ", "$text-error") if finding.severity == "fatal" else (" ! warning: ", "$text-warning")
-    )
-    place = f"  ({finding.source.log}:{finding.source.line})"
+    fatal = finding.severity == "fatal"
+    word, style = (" ✗ failure: ", "$text-error") if fatal else (" ! warning: ", "$text-warning")
+    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}"
     lines = []
     if finding.title != reason:
-        lines.append(Content.assemble((word, f"{style} bold"), finding.title, (place, "dim")))
-    if finding.text and finding.text != finding.title:
-        lines.append(Content.assemble((f"   {finding.text}", "dim"), (place, "dim")))
+        lines.append(Content.assemble((word, f"{style} bold"), finding.title))
+    seen = finding.text if finding.text != finding.title else ""
+    lines.append(Content.assemble((f"   {place}  ", "dim"), (seen, "dim")))
     if finding.fix:
         lines.append(Content.assemble(("   → ", "bold"), finding.fix))
     return lines

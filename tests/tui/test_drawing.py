@@ -1,0 +1,85 @@
+"""Words, bars and plots: sizes that hold for any value."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.view import Curve
+from tui.widgets.curve import curve_lines
+from tui.widgets.plot import nice_ticks, plot
+from tui.words import bar, duration, number, size, sparkline, ticking
+
+VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=200)
+
+
+def test_durations() -> None:
+    told = [duration(value) for value in (0, 3.25, 9.96, 59.4, 59.6, 723, 3600, 11220, 90000, -5)]
+    assert told == ["0.0s", "3.2s", "10s", "59s", "1m00s", "12m03s", "1h00m", "3h07m", "1d01h", "0.0s"]
+    assert ticking(3.9) == "3s"
+
+
+def test_numbers_and_sizes() -> None:
+    assert [number(value) for value in (0, 0.30351, 12.3456, 1234567.0, 1.2e-7, math.nan)] == [
+        "0", "0.3035", "12.35", "1.235e+06", "1.200e-07", "nan",
+    ]  # fmt: skip
+    assert [size(count) for count in (0, 999, 1000, 12_345, 999_999, 1_002_000_000)] == [
+        "0 B", "999 B", "1.0 kB", "12.3 kB", "1000 kB", "1.0 GB",
+    ]  # fmt: skip
+
+
+@given(done=st.floats(-1, 2), width=st.integers(1, 40))
+def test_a_bar_has_its_width(done: float, width: int) -> None:
+    assert len(bar(done, width)) == width
+
+
+@given(values=VALUES, width=st.integers(1, 20))
+def test_a_sparkline_is_no_wider_than_asked(values: list[float], width: int) -> None:
+    assert len(sparkline(values, width)) <= width
+
+
+@given(values=VALUES, width=st.integers(0, 90), height=st.integers(0, 30))
+def test_a_plot_fits_for_any_values(values: list[float], width: int, height: int) -> None:
+    points = [(float(step), value) for step, value in enumerate(values)]
+    drawn = plot(points, width, height)
+    if drawn is None:
+        assert width < 30 or height < 3 or not any(math.isfinite(value) for value in values)
+        return
+    assert {len(label) + len(row) for label, row in zip(drawn.labels, drawn.rows, strict=True)} == {width}
+    assert len(drawn.rows) + (2 if drawn.axis else 1) == height
+    assert len(drawn.scale) <= len(drawn.rows[0])
+    assert drawn.gaps == sum(not math.isfinite(value) for value in values)
+    assert any(cell != " " for row in drawn.rows for cell in row)
+
+
+def test_ends_of_a_falling_curve_stand_in_the_corners() -> None:
+    drawn = plot([(float(step), 10.0 - step) for step in range(11)], 40, 12)
+    assert drawn is not None
+    assert drawn.rows[0][0] != " "
+    assert drawn.rows[-1][-1] != " "
+    assert drawn.rows[0][-1] == drawn.rows[-1][0] == " "
+
+
+def test_ten_thousand_points_keep_a_spike() -> None:
+    points = [(float(step), 100.0 if step == 5000 else 1.0) for step in range(10_000)]
+    drawn = plot(points, 60, 10)
+    assert drawn is not None
+    assert drawn.rows[0].strip()
+
+
+@given(low=st.floats(-1e9, 1e9), span=st.floats(1e-6, 1e9), wanted=st.integers(1, 12))
+def test_ticks_lie_within(low: float, span: float, wanted: int) -> None:
+    ticks = nice_ticks(low, low + span, wanted)
+    assert len(ticks) <= wanted + 2
+    margin = 1e-6 * max(abs(low), span)
+    assert all(low - margin <= tick <= low + span + margin for tick in ticks)
+
+
+def test_what_is_no_number_is_told() -> None:
+    curve = Curve("loss", "loss", ((1.0, 2.0), (2.0, math.nan), (3.0, math.inf), (4.0, 1.0)))
+    text = "\n".join(line.plain for line in curve_lines(curve, 60, 10))
+    assert "! 2 values not finite" in text
+    only = Curve("loss", "loss", ((1.0, math.nan),))
+    assert [line.plain for line in curve_lines(only, 60, 10)] == ["loss  nan at step 1"]

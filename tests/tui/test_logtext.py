@@ -1,0 +1,164 @@
+"""Reading a log's lines without keeping them: against a plain split, for any content, growth and truncation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.transports.local import LocalTransport
+from tui.widgets import logtext
+from tui.widgets.logtext import Extent, LogText, Needle, shown
+
+LINE = st.one_of(
+    st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"")),
+    st.integers(0, 90).map(lambda count: b"x" * count),
+    st.sampled_from([b"", b"needle", b"a \x1b[31mNee\x1b[0mdle b", b"bar 1%\rbar 2%\r", "größe Ä".encode()]),
+)
+CONTENT = st.builds(
+    lambda lines, end: b"\n".join(lines) + end, st.lists(LINE, max_size=60), st.sampled_from([b"", b"\n"])
+)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shrink every size, so that small content crosses all borders."""
+    sizes = {"BLOCK": 16, "TAIL": 64, "LINE_SHOWN": 512, "STRIDE_BLOCKS": 4, "STRIDE": 64}
+    for name, value in sizes.items():
+        monkeypatch.setattr(logtext, name, value)
+
+
+def lines_of(data: bytes) -> list[str]:
+    """Return what is to be shown, the plain way."""
+    lines = data.split(b"\n")
+    return [shown(line) for line in (lines if lines[-1] else lines[:-1])]
+
+
+def counted(text: LogText, budget: int = 50) -> Extent:
+    extent = text.refresh()
+    while not extent.counted:
+        extent = text.count(budget)
+    return extent
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(data=CONTENT, first=st.integers(0, 70), count=st.integers(0, 30))
+def test_any_window_of_any_log(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, first: int, count: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "log"
+    path.write_bytes(data)
+    text = LogText(LocalTransport(), str(path))
+    extent = counted(text)
+    expected = lines_of(data)
+    assert extent.lines == len(expected)
+    assert text.window(first, count) == expected[first : first + count]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(data=CONTENT, cuts=st.lists(st.integers(0, 400), max_size=5))
+def test_a_growing_log_and_its_tail(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, cuts: list[int]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "log"
+    path.write_bytes(b"")
+    text = LogText(LocalTransport(), str(path))
+    for end in [*sorted(cuts), len(data)]:
+        path.write_bytes(data[:end])
+        extent = text.refresh()
+        expected = lines_of(data[:end])
+        tail = text.window(max(extent.lines - 3, 0), 3)
+        assert tail == expected[len(expected) - len(tail) :]
+        assert len(tail) == min(3, extent.lines)
+    extent = counted(text)
+    assert text.window(0, 100) == lines_of(data)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(
+    data=CONTENT,
+    start=st.integers(0, 70),
+    backwards=st.booleans(),
+    word=st.sampled_from(["needle", "Ä", "x" * 20]),
+)
+def test_search_finds_what_is_shown(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, start: int, backwards: bool, word: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "log"
+    path.write_bytes(data)
+    text = LogText(LocalTransport(), str(path))
+    counted(text)
+    matches = [place for place, line in enumerate(lines_of(data)) if word.lower() in line.lower()]
+    before, after = (
+        [place for place in matches if place <= start],
+        [place for place in matches if place >= start],
+    )
+    expected = (before[-1] if before else None) if backwards else (after[0] if after else None)
+    assert text.find(Needle(word), start, backwards=backwards, going=lambda: True) == expected
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_the_tail_keeps_its_place_when_the_lines_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(b"line %d\n" % number for number in range(100)))
+    text = LogText(LocalTransport(), str(path))
+    extent = text.refresh()
+    assert not extent.counted
+    assert extent.lines < 10
+    last = text.window(extent.lines - 1, 5)
+    assert last == ["line 99"]
+    extent = counted(text)
+    assert extent.lines == 100
+    assert text.window(extent.shift, 1) == lines_of(path.read_bytes())[extent.shift : extent.shift + 1]
+
+
+def test_truncation_and_replacement_begin_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    text = LogText(LocalTransport(), str(path))
+    assert text.refresh().problem
+    path.write_text("one\ntwo\n")
+    first = text.refresh()
+    os.truncate(path, 4)
+    second = text.refresh()
+    assert (second.lines, second.generation) == (1, first.generation + 1)
+    (tmp_path / "new").write_text("uno\ndos\ntres\n")
+    (tmp_path / "new").replace(path)
+    third = text.refresh()
+    assert (third.lines, third.generation) == (3, second.generation + 1)
+    assert text.window(0, 9) == ["uno", "dos", "tres"]
+
+
+def test_a_line_of_many_megabytes_is_told_and_a_long_bar_shows_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(
+        b"before\n" + b"y" * 3_000_000 + b"\n" + b"".join(b"bar %d%%\r" % n for n in range(90000))
+    )
+    text = LogText(LocalTransport(), str(path))
+    counted(text, 10**9)
+    before, long, bar = text.window(0, 5)
+    assert before == "before"
+    assert long.endswith("… (3,000,000 bytes)")
+    assert len(long) < 20_000
+    assert bar == "bar 89999%"
+
+
+def test_a_gigabyte_opens_at_its_tail(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        file.truncate(1_000_000_000)  # zeros: no disk is used, and no line ends in them
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n" + b"the last lines\n" * 50_000)
+    reads: list[int] = []
+
+    class Counting(LocalTransport):
+        def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
+            reads.append(size)
+            return super().read(path, offset, size)
+
+    text = LogText(Counting(), str(path))
+    extent = text.refresh()
+    assert text.window(extent.lines - 40, 40) == ["the last lines"] * 40
+    assert sum(reads) < 1_000_000
