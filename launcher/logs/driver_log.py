@@ -19,6 +19,7 @@ from launcher.logs.events import (
     Recovered,
     Role,
     StepBegan,
+    TrackerTold,
 )
 from launcher.logs.rules import Rule, RuleReader, Seen, rule
 
@@ -71,6 +72,10 @@ def _samples(_: Progress, seen: Seen) -> Iterator[Event]:
 def _starting(progress: Progress, seen: Seen) -> Iterator[Event]:
     progress.starting = seen.match["group"]
     return iter(())
+
+
+def _tracked(_: Progress, seen: Seen) -> Iterator[Event]:
+    yield TrackerTold(seen.match["path"], seen.source)
 
 
 def _recovered(_: Progress, seen: Seen) -> Iterator[Event]:
@@ -135,6 +140,7 @@ RULES: tuple[Rule[Progress], ...] = (
     ),
     rule("Ray cluster initialized with", r"\s*✓ Ray cluster initialized with \d+ nodes$", _recovered),
     rule("Connected to Ray cluster", r"\S+ \S+\s+INFO \S+ -- Connected to Ray cluster", _recovered),
+    rule("Initialized TensorboardLogger", r"Initialized TensorboardLogger at (?P<path>/\S.*)$", _tracked),
     rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _starting),
     rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _started),
     rule(

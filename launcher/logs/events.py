@@ -185,6 +185,30 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
+class LogRestarted:
+    """A log was truncated or replaced: what it told before is of another run of its writer."""
+
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerFound:
+    """The driver also writes for a tracking tool."""
+
+    kind: str
+    """`tensorboard` or `wandb-offline`."""
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerTold:
+    """The driver said where it writes for a tracking tool."""
+
+    path: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictChanged:
     """Another finding than before is taken for the cause; None where there is none (any more)."""
 
@@ -228,6 +252,9 @@ Event = (
     | FindingSeen
     | ExceptionSeen
     | Recovered
+    | LogRestarted
+    | TrackerFound
+    | TrackerTold
     | VerdictChanged
     | LogChanged
     | JobChanged

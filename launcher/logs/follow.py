@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from launcher.errors import TransportError
 from launcher.logs.driver_log import DriverReader
-from launcher.logs.events import Event, LogChanged, MilestoneReached, Role, Source
+from launcher.logs.events import Event, LogChanged, LogRestarted, MilestoneReached, Role, Source
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Clock, Reader, Scanner
 from launcher.logs.sources import LogFile
@@ -53,6 +53,7 @@ class Follower:
         else:
             if self.inode is not None and (entry.inode != self.inode or entry.size < self.offset):
                 self.scanner = Scanner(reader_for(self.log))
+                yield LogRestarted(Source(self.log.name, self.log.role, 0))
             self.inode = entry.inode
             try:
                 yield from self._read(entry.size, clock, budget)

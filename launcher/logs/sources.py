@@ -16,6 +16,10 @@ _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(r"(?:launcher\.log|slurm-.*\.out)$"), Role.SLURM),
     (re.compile(r"companion.*\.log$"), Role.COMPANION),
 )
+# Other launchers name their logs as they like, but mostly so that people can tell them.
+_LIKELY = re.compile(
+    r"(?:^|.*[-_.])(?P<role>driver|head|worker|workers|slurm|companion)(?:[-_.\d].*)?\.(?:log|out|err)$"
+)
 CLOCK_NAME = "log-clock.tsv"
 _LOG_DIRECTORY = re.compile(r"(?:.*-logs|logs)$")
 _DEPTH = 3
@@ -35,7 +39,10 @@ class LogFile:
 def role_of(name: str) -> Role | None:
     """Return the role that a file's name tells, or None."""
     base = PurePosixPath(name).name
-    return next((role for pattern, role in _ROLES if pattern.match(base)), None)
+    known = next((role for pattern, role in _ROLES if pattern.match(base)), None)
+    if known is None and (match := _LIKELY.match(base)):
+        return Role(match["role"].removesuffix("s"))
+    return known
 
 
 @dataclass(frozen=True, slots=True)

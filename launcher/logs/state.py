@@ -17,6 +17,7 @@ from launcher.logs.events import (
     JobState,
     LauncherEnded,
     LogChanged,
+    LogRestarted,
     MetricRecorded,
     MilestoneKind,
     MilestoneReached,
@@ -25,6 +26,8 @@ from launcher.logs.events import (
     Role,
     Source,
     StepBegan,
+    TrackerFound,
+    TrackerTold,
     UnitsOnline,
     VerdictChanged,
 )
@@ -59,6 +62,12 @@ class RunState:
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
+    trackers: dict[str, str] = field(default_factory=dict)
+    """Path -> kind of what the driver also writes for."""
+    tracked: set[str] = field(default_factory=set)
+    """Directories that the driver named for such files; they may be out of reach from here."""
+    deadline: float | None = None
+    """When the allocation ends, in seconds since the epoch, where that is known."""
     _seen: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
     """Log and id -> its first occurrence."""
     _exceptions: list[ExceptionSeen] = field(default_factory=list)
@@ -89,6 +98,12 @@ class RunState:
             case Recovered():
                 later = self._trained if event.source.role is not Role.DRIVER else self._set_up
                 _mark(later, event.source)
+            case LogRestarted():
+                self._forget(event.source.log)
+            case TrackerFound():
+                self.trackers[event.path] = event.kind
+            case TrackerTold():
+                self.tracked.add(event.path)
             case VerdictChanged():
                 pass
             case PlanSeen():
@@ -114,6 +129,13 @@ class RunState:
             _mark(self._trained, event.source)
         elif event.source.role is Role.DRIVER and event.id != "driver-started":
             _mark(self._set_up, event.source)
+
+    def _forget(self, log: str) -> None:
+        """Drop the evidence of a log that began anew; its milestones and metrics are written over."""
+        self._seen = {key: item for key, item in self._seen.items() if key[0] != log}
+        self._exceptions = [item for item in self._exceptions if item.source.log != log]
+        self._trained.pop(log, None)
+        self._set_up.pop(log, None)
 
     def _find(self, event: FindingSeen) -> None:
         key = (event.source.log, event.id)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+import time
+from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
 from launcher.logs.events import MILESTONE_TITLES, MILESTONES, Event, FindingSeen, MilestoneReached, Source
+from launcher.logs.progress import pace_of
+from launcher.logs.signatures import Edit
 from launcher.logs.state import RunState
 
 SCHEMA = 1
@@ -26,6 +29,8 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
         ],
         "metrics": metrics_json(state),
         "findings": [finding_json(item) for item in state.findings],
+        "verdict": verdict_json(state),
+        "trackers": [{"kind": kind, "path": path} for path, kind in sorted(state.trackers.items())],
         "logs": [
             {
                 "name": log.log,
@@ -81,6 +86,28 @@ def metrics_json(state: RunState) -> dict[str, Any]:
         "steps": loss_steps,
         "validation_steps": validated,
         "checkpoints": sorted(state.checkpoints),
+        "at": {name: sorted(points) for name, points in state.metrics.items()},
+        **pace_json(state),
+    }
+
+
+def verdict_json(state: RunState) -> dict[str, Any] | None:
+    """Return what is taken for the cause, in short; None where nothing is."""
+    root = state.diagnosis.root
+    if root is None:
+        return None
+    return {"id": root.id, "title": root.title, "confidence": root.confidence, "node": root.node}
+
+
+def pace_json(state: RunState) -> dict[str, Any]:
+    """Return how fast the run goes."""
+    left = state.deadline - time.time() if state.deadline is not None else None
+    pace = pace_of(state.metrics.get("step_time_s", {}), state.step, state.max_steps, left)
+    return {
+        "step_time_recent_s": pace.recent_s,
+        "step_time_trend": pace.trend,
+        "eta_s": None if state.state.ended else pace.eta_s,
+        "steps_that_fit": pace.fitting,
     }
 
 
@@ -118,7 +145,9 @@ def event_json(event: Event) -> dict[str, Any]:
     body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
     for item in fields(event):
         value = getattr(event, item.name)
-        if isinstance(value, Source):
+        if isinstance(value, FindingSeen):
+            body[item.name] = finding_json(value)
+        elif isinstance(value, Source):
             body |= {"log": value.log, "role": value.role.value, "line": value.line}
         else:
             body[item.name] = _plain(value)
@@ -128,6 +157,8 @@ def event_json(event: Event) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [asdict(item) if isinstance(item, Edit) else item for item in value]
     if isinstance(value, Enum):
         return value.value
     return _finite(value) if isinstance(value, float) else value

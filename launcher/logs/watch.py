@@ -10,10 +10,11 @@ from pathlib import Path
 
 from launcher.errors import TransportError
 from launcher.logs.clock import LogClock
-from launcher.logs.events import Event, JobChanged, JobState, Role
+from launcher.logs.events import Event, FindingSeen, JobChanged, JobState, Role, VerdictChanged
 from launcher.logs.follow import BUDGET, Follower
 from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
 from launcher.logs.state import RunState
+from launcher.logs.trackers import Trackers
 from launcher.transports.base import Entry, Transport
 
 JobProbe = Callable[[], JobChanged | None]
@@ -56,6 +57,8 @@ class Watch:
         for event in (*self._date(), *self._ask()):
             self.state.apply(event)
             events.append(event)
+        events += self._track()
+        events += self._changed_verdict()
         self._polls += 1
         return events
 
@@ -69,6 +72,8 @@ class Watch:
                 for event in follower.finish(self._clock_of(follower.log)):
                     self.state.apply(event)
                     events.append(event)
+            events += self._track(force=True)
+            events += self._changed_verdict()
         return events
 
     @property
@@ -82,6 +87,28 @@ class Watch:
         return any(self._sizes.get(name, 0) > follower.offset for name, follower in self._followers.items())
 
     _sizes: dict[str, int] = field(default_factory=dict)
+    _trackers: Trackers | None = None
+    _root: FindingSeen | None = None
+
+    def _track(self, *, force: bool = False) -> list[Event]:
+        """Take in the files of tracking tools, once a driver is there to write them."""
+        if self._trackers is None:
+            if not self.state.tracked and not any(log.role is Role.DRIVER for log in self.known_logs):
+                return []
+            self._trackers = Trackers(self.transport, set(self.directories))
+        self._trackers.directories |= self.state.tracked
+        events = list(self._trackers.poll(self.now(), force=force))
+        for event in events:
+            self.state.apply(event)
+        return events
+
+    def _changed_verdict(self) -> list[Event]:
+        """Tell when another finding is taken for the cause than at the last poll."""
+        root, before = self.state.diagnosis.root, self._root
+        self._root = root
+        if (root and (root.id, root.source)) == (before and (before.id, before.source)):
+            return []
+        return [VerdictChanged(root, before)]
 
     def _look(self) -> list[tuple[LogFile, Entry | None]]:
         """Return every log known so far or found now, with what the directory says of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,8 +16,10 @@ from launcher.logs.events import (
     MetricRecorded,
     MilestoneReached,
     UnitsOnline,
+    VerdictChanged,
 )
 from launcher.logs.state import RunState
+from launcher.logs.summary import finding_json
 
 
 def clock(time: float | None) -> str:
@@ -49,22 +51,55 @@ class EventPrinter:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
             case FindingSeen():
-                return [f"{clock(event.time)}  ✗ {event.title} ({event.source.log}:{event.source.line})"]
+                return [f"{clock(event.time)}  ✗ {event.title} {_place(event)}"] if self._new(event) else []
+            case VerdictChanged(root=None):
+                return [f"{clock(None)}  · went on: what was seen was no failure"]
+            case VerdictChanged(root=FindingSeen() as root):
+                return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_place(root)}"]
             case JobChanged() if event.reason and not event.over:
                 return [f"{clock(event.time)}  · {event.state.value}: {event.reason}"]
         return []
+
+    def _new(self, event: FindingSeen) -> bool:
+        """Tell whether a finding of this kind was not printed of this log yet."""
+        kind = f"{event.id}\0{event.source.log}\0{event.title}"
+        if kind in self._printed:
+            return False
+        self._printed.add(kind)
+        return True
 
     def verdict(self, name: str, state: RunState) -> list[str]:
         """Return the last lines of a run that ended."""
         mark = "✓" if state.state.value == "completed" else "✗"
         reason = f": {state.reason}" if state.reason else ""
         lines = [f"{mark} {name} {state.state.value}{reason}"]
+        lines += finding_lines([finding_json(item) for item in state.findings])
         losses = state.metrics.get("loss", {})
         if len(losses) > 1:
             lines.append(
                 f"  loss {losses[min(losses)]:.4f} -> {losses[max(losses)]:.4f} in {len(losses)} steps"
             )
         return lines
+
+
+def _place(finding: FindingSeen) -> str:
+    """Return where a finding was seen."""
+    return f"({finding.source.log}:{finding.source.line})" if finding.source.line else "(the cluster's word)"
+
+
+def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return findings as lines: the cause with what to do, then what followed from it."""
+    lines = []
+    for item in findings:
+        where = f"{item['log']}:{item['line']}" if item["line"] else "the cluster's word"
+        about = "".join(f", {name} {item[name]}" for name in ("node", "rank") if item[name] is not None)
+        kind = "cause: " if item["root"] else ("warning: " if item["severity"] == "warning" else "")
+        lines.append(f"  ✗ {kind}{item['title']} ({where}{about})")
+        if item["root"]:
+            lines.append(f"    {item['text'][:200]}")
+            if item["fix"]:
+                lines.append(f"    -> {item['fix']}")
+    return lines
 
 
 def step_line(step: int, state: RunState) -> str:
@@ -87,8 +122,7 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
     for milestone in state["milestones"]:
         where = f"{milestone['log']}:{milestone['line']}"
         yield f"  {clock(milestone['time'])}  ✓ {milestone['title']:26} {where}"
-    for finding in state["findings"]:
-        yield f"  ✗ {finding['title']} ({finding['log']}:{finding['line']})"
+    yield from finding_lines(state["findings"])
     metrics = state["metrics"]
     if metrics["loss"]:
         first, last = metrics["loss"][0], metrics["loss"][-1]

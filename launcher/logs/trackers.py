@@ -1,0 +1,98 @@
+"""What a driver writes for TensorBoard and W&B: found below its log directories, read where we can.
+
+The driver prints the loss and the times alone; learning rate, gradient norm, tokens a second and the GPUs'
+load are only in TensorBoard's files (nemo_rl/utils/logger.py). There the step of `ray/…` tags is the number
+of seconds since the monitor began.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from launcher.errors import TransportError
+from launcher.logs.events import Event, MetricRecorded, Role, Source, TrackerFound
+from launcher.logs.tensorboard import DamagedError, EventFile, Scalar
+from launcher.transports.base import Entry, Transport
+
+METRICS = {
+    "train/lr": "lr",
+    "train/grad_norm": "grad_norm",
+    "train/tokens_per_sec_per_gpu": "tokens_per_s_per_gpu",
+    "train/truncation_rate": "truncation_rate",
+    "train/total_num_tokens": "tokens",
+}
+_GPU = re.compile(r"ray/node\.\d+\.gpu\.\d+\.(?P<what>util|mem_gb)$")
+_GPU_METRICS = {"util": "gpu_util", "mem_gb": "gpu_mem_gb"}
+_INTERESTING = re.compile(r"(?:logs?|exp_\d+|tensorboard|wandb|out|run)$")
+_DEPTH = 5
+_READ = 1024 * 1024
+_EVERY_S = 10.0
+"""The driver itself flushes these files every two minutes at the latest (torch, SummaryWriter)."""
+
+
+@dataclass(slots=True)
+class Trackers:
+    """The tracking files below some directories; looked at now and then."""
+
+    transport: Transport
+    directories: set[str] = field(default_factory=set)
+    _files: dict[str, EventFile] = field(default_factory=dict)
+    _given_up: set[str] = field(default_factory=set)
+    _found: set[str] = field(default_factory=set)
+    _gpus: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
+    _next: float = 0.0
+
+    def poll(self, now: float, *, force: bool = False) -> Iterator[Event]:
+        """Yield what is new since the last look, at most every ten seconds unless forced."""
+        if now < self._next and not force:
+            return
+        self._next = now + _EVERY_S
+        for directory in sorted(self.directories):
+            yield from self._look(directory, PurePosixPath(directory), 0)
+
+    def _look(self, top: str, directory: PurePosixPath, depth: int) -> Iterator[Event]:
+        try:
+            entries = self.transport.listdir(str(directory))
+        except TransportError:  # not there (yet), or not for us: the driver's log still tells the most
+            return
+        for entry in entries:
+            path = directory / entry.name
+            if not entry.is_dir and "tfevents" in entry.name:
+                yield from self._announce("tensorboard", str(directory))
+                yield from self._read(top, path, entry)
+            elif entry.is_dir and directory.name == "wandb" and entry.name.startswith("offline-run-"):
+                yield from self._announce("wandb-offline", str(path))
+            elif entry.is_dir and depth < _DEPTH and _INTERESTING.match(entry.name):
+                yield from self._look(top, path, depth + 1)
+
+    def _announce(self, kind: str, path: str) -> Iterator[Event]:
+        if path not in self._found:
+            self._found.add(path)
+            yield TrackerFound(kind, path)
+
+    def _read(self, top: str, path: PurePosixPath, entry: Entry) -> Iterator[Event]:
+        name = str(path)
+        file = self._files.setdefault(name, EventFile())
+        source = Source(str(path.relative_to(top)), Role.DRIVER, 0)
+        try:
+            while file.offset < entry.size and name not in self._given_up:
+                data = self.transport.read(name, file.offset, min(_READ, entry.size - file.offset))
+                if not data:
+                    return
+                for scalar in file.feed(data):
+                    yield from self._metric(scalar, source)
+        except (TransportError, DamagedError):
+            self._given_up.add(name)
+
+    def _metric(self, scalar: Scalar, source: Source) -> Iterator[Event]:
+        if name := METRICS.get(scalar.tag):
+            yield MetricRecorded(name, scalar.step, scalar.value, source, scalar.time)
+        elif match := _GPU.match(scalar.tag):
+            name = _GPU_METRICS[match["what"]]
+            values = self._gpus.setdefault((name, scalar.step), {})
+            values[scalar.tag] = scalar.value
+            mean = sum(values.values()) / len(values)
+            yield MetricRecorded(name, scalar.step, mean, source, scalar.time)
