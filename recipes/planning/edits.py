@@ -20,9 +20,12 @@ class Edit:
     absent: bool = False
     remove: bool = False
 
-    def override(self) -> str:
-        """Return the edit as a Hydra override, as values would be read after it."""
-        return f"~{self.key}" if self.remove else f"++{self.key}={hydra(self.after)}"
+    def overrides(self) -> tuple[str, ...]:
+        """Return the edit as Hydra overrides, as values would be read after it."""
+        if not self.remove:
+            return (f"++{self.key}={hydra(self.after)}",)
+        # Hydra takes a key that holds null for absent when it is to delete it.
+        return (f"++{self.key}=0", f"~{self.key}") if self.before is None else (f"~{self.key}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,10 @@ class Fix:
 
     title: str
     edits: tuple[Edit, ...] = field(default=())
+
+    def overrides(self) -> tuple[str, ...]:
+        """Return the edits as Hydra overrides."""
+        return tuple(override for edit in self.edits for override in edit.overrides())
 
 
 def hydra(value: object) -> str:

@@ -108,7 +108,7 @@ def test_a_recipe_that_does_not_fit_is_told_what_would(recipe: Path) -> None:
         nodes = [option.nodes for option in chosen if option.side == side]
         assert nodes == sorted(nodes), "the cheapest come first"
     first = next(option for option in chosen if option.side == "teacher")
-    after = resolve(recipe, [edit.override() for edit in first.fix.edits])
+    after = resolve(recipe, first.fix.overrides())
     assert {p.id: p.fits for p in estimate(after, MODELS, 40.0).phases}["teacher-score"]
 
 

@@ -1,0 +1,244 @@
+"""What a check is, what it sees, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from recipes.checks.checkout import Checkout
+from recipes.models import ModelFacts, Models, Unknown
+from recipes.planning import Edit, Fix, Setup, Side
+
+if TYPE_CHECKING:
+    from recipes.inheritance import EffectiveRecipe
+
+Outcome = Literal["pass", "fail", "warn", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the cluster; None is unknown.
+
+    `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
+    when it starts the driver. `node_gpus`, `node_cpus` and `available_nodes` are what there is.
+    """
+
+    nodes: int | None = None
+    gpus_per_node: int | None = None
+    gpu_memory_gib: float | None = None
+    time_s: int | None = None
+    node_gpus: int | None = None
+    node_cpus: int | None = None
+    available_nodes: int | None = None
+    offline: bool = False
+
+    def overrides(self) -> list[str]:
+        """Return the overrides that the launcher adds to the driver's command."""
+        pairs = (("cluster.num_nodes", self.nodes), ("cluster.gpus_per_node", self.gpus_per_node))
+        return [f"++{key}={value}" for key, value in pairs if value is not None]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a check may look at besides the recipe.
+
+    `environment` is the driver's, None where it is not known. `root` is the driver's working directory.
+    """
+
+    models: Models
+    environment: Mapping[str, str] | None = None
+    checkout: Checkout | None = None
+    request: Request = field(default_factory=Request)
+    root: Path = field(default_factory=Path.cwd)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        environment: Mapping[str, str] | None = None,
+        checkout: Path | None = None,
+        request: Request | None = None,
+    ) -> Inputs:
+        """Return the inputs for a driver that would start in a checkout (default: here)."""
+        root = checkout or Path.cwd()
+        return cls(
+            Models.of(environment, root),
+            environment,
+            Checkout.at(checkout) if checkout is not None else None,
+            request or Request(),
+            root,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a rule has to say; the first key is what it is about."""
+
+    outcome: Outcome
+    message: str
+    keys: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    foretells: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A line of a recipe that a finding is about; `file` is `<override>` for an override."""
+
+    file: str
+    line: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one rule, once per finding."""
+
+    id: str
+    title: str
+    outcome: Outcome
+    message: str
+    foretells: str = ""
+    where: tuple[Where, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """A recipe with everything that rules ask of it."""
+
+    recipe: EffectiveRecipe
+    inputs: Inputs
+
+    def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
+        """Return a value of the effective recipe."""
+        return self.recipe.get(key, default)
+
+    def has(self, key: str) -> bool:
+        """Tell whether a key is there, null included."""
+        return self.recipe.has(key)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """The arithmetic of the recipe."""
+        return Setup.of(self.recipe)
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Student and teacher."""
+        return self.setup.sides
+
+    @cached_property
+    def placed(self) -> tuple[Side, ...]:
+        """The sides whose GPUs divide into copies of their model: only there is dp known."""
+        if not self.setup.split_is_legal:
+            return ()
+        return tuple(side for side in self.sides if side.backend and side.divides)
+
+    @cached_property
+    def gym(self) -> bool:
+        """Whether NeMo-Gym's own driver is to run."""
+        return self.get("env.should_use_nemo_gym") is True
+
+    @property
+    def checkout(self) -> Checkout | None:
+        """The NeMo-RL checkout, if known."""
+        return self.inputs.checkout
+
+    @cached_property
+    def _facts(self) -> dict[str, ModelFacts | Unknown]:
+        return {}
+
+    def model(self, side: Side) -> ModelFacts | Unknown:
+        """Return what is known of a side's model."""
+        if side.name not in self._facts:
+            self._facts[side.name] = self.inputs.models.find(side.model)
+        return self._facts[side.name]
+
+    def known(self, side: Side) -> ModelFacts | None:
+        """Return a side's model facts, None if they cannot be told."""
+        facts = self.model(side)
+        return facts if isinstance(facts, ModelFacts) else None
+
+    def variable(self, name: str) -> str | None:
+        """Return a variable of the driver's environment; None where it is unset or unknown."""
+        return (self.inputs.environment or {}).get(name)
+
+    def edit(self, key: str, after: object) -> Edit:
+        """Return the edit that sets a key."""
+        absent = not self.has(key)
+        return Edit(key, None if absent else self.get(key), after, absent=absent)
+
+    def fix(self, key: str, after: object) -> Fix:
+        """Return the fix that sets one key."""
+        return Fix(f"{key}: {shown(self.get(key))} -> {shown(after)}", (self.edit(key, after),))
+
+    def fix_all(self, values: Mapping[str, object]) -> Fix:
+        """Return the fix that sets several keys."""
+        title = ", ".join(f"{key}: {shown(self.get(key))} -> {shown(after)}" for key, after in values.items())
+        return Fix(title, tuple(self.edit(key, after) for key, after in values.items()))
+
+    def removal(self, key: str) -> Fix:
+        """Return the fix that deletes a key."""
+        return Fix(f"delete {key}", (Edit(key, self.get(key), None, remove=True),))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A failure that can be foretold: `find` yields nothing where there is nothing to say.
+
+    `foretells` is what NeMo-RL (or what it stands on) would say, `place` where in NeMo-RL.
+    """
+
+    id: str
+    title: str
+    find: Callable[[Context], Iterable[Finding]]
+    foretells: str
+    place: str
+
+    def results(self, context: Context) -> list[Result]:
+        """Apply the rule; one passed result if it finds nothing."""
+        found = [self._result(context, finding) for finding in self.find(context)]
+        return found or [Result(self.id, self.title, "pass", "")]
+
+    def _result(self, context: Context, finding: Finding) -> Result:
+        where = []
+        for key in finding.keys:
+            origin = context.recipe.origin(key) or context.recipe.origin(key.rpartition(".")[0])
+            if origin is not None:
+                where.append(Where(origin.file, origin.line, key))
+        foretold = ""
+        if finding.outcome in ("fail", "warn"):
+            foretold = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
+        return Result(
+            self.id, self.title, finding.outcome, finding.message, foretold, tuple(where), finding.fixes
+        )
+
+
+def fail(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "") -> Finding:
+    """Return the finding that the run would fail."""
+    return Finding("fail", message, keys, tuple(fixes), foretells)
+
+
+def warn(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "") -> Finding:
+    """Return the finding that something is doubtful, or has no effect."""
+    return Finding("warn", message, keys, tuple(fixes), foretells)
+
+
+def cannot_tell(message: str, needed: str, *keys: str) -> Finding:
+    """Return the finding that a rule cannot be decided, and what would be needed."""
+    return Finding("unknown", f"cannot tell: {message}. {needed}", keys)
+
+
+def shown(value: object) -> str:
+    """Return a value as a recipe shows it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, dict)):
+        return "…"
+    return str(value)

@@ -1,0 +1,131 @@
+"""The data sets of a recipe, with the defaults they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from recipes.models import Unknown
+
+if TYPE_CHECKING:
+    from recipes.inheritance import EffectiveRecipe
+    from recipes.models import Hub
+
+REPOSITORIES = {
+    "DeepScaler": "agentica-org/DeepScaleR-Preview-Dataset",
+    "AIME2024": "HuggingFaceH4/aime_2024",
+    "AIME2025": "opencompass/AIME2025",
+    "OpenMathInstruct-2": "nvidia/OpenMathInstruct-2",
+    "DAPOMath17K": "BytedTsinghua-SIA/DAPO-Math-17k",
+    "DAPOMathAIME2024": "BytedTsinghua-SIA/AIME-2024",
+    "gsm8k": "openai/gsm8k",
+    "GSM8K": "openai/gsm8k",
+    "HelpSteer3": "nvidia/HelpSteer3",
+    "squad": "rajpurkar/squad",
+    "tulu3_sft_mixture": "allenai/tulu-3-sft-mixture",
+}
+"""Where data sets that NeMo-RL knows by name come from."""
+
+SIZES = {
+    "DeepScaler": 40_315,
+    "OpenMathInstruct-2": 1_000_000,
+    "DAPOMath17K": 17_398,
+    "gsm8k": 7_473,
+    "GSM8K": 7_473,
+    "AIME2024": 30,
+    "AIME2025": 30,
+}
+"""Samples of the training split that NeMo-RL loads; the published counts."""
+
+_FILES = ("prompt_file", "system_prompt_file")
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """One data set of a recipe: where it is named, and what it takes from `data.default`."""
+
+    split: Literal["train", "validation"]
+    key: str
+    name: str
+    path: str
+    env: str
+    env_key: str
+    files: dict[str, tuple[str, object]]
+    split_size: float
+    repeat: int
+
+
+def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
+    """Return the data sets of a recipe, training first."""
+    default = recipe.get("data.default")
+    default = default if isinstance(default, dict) else {}
+    found: list[DataSet] = []
+    for split in ("train", "validation"):
+        section = recipe.get(f"data.{split}")
+        entries = section if isinstance(section, list) else [section]
+        for number, entry in enumerate(entries):
+            if isinstance(entry, dict):
+                key = f"data.{split}.{number}" if isinstance(section, list) else f"data.{split}"
+                found.append(_read(split, key, entry, default))
+    return found
+
+
+def _read(
+    split: Literal["train", "validation"], key: str, entry: dict[str, object], default: dict[str, object]
+) -> DataSet:
+    def place(name: str) -> tuple[str, object]:
+        return (
+            (f"{key}.{name}", entry[name]) if name in entry else (f"data.default.{name}", default.get(name))
+        )
+
+    env_key, env = place("env_name")
+    size, repeat = entry.get("split_validation_size"), entry.get("repeat")
+    return DataSet(
+        split,
+        key,
+        str(entry.get("dataset_name") or default.get("dataset_name") or ""),
+        str(entry.get("data_path") or ""),
+        str(env or ""),
+        env_key,
+        {name: place(name) for name in _FILES},
+        float(size) if isinstance(size, (int, float)) else 0.0,
+        repeat if isinstance(repeat, int) and repeat > 0 else 1,
+    )
+
+
+def length_of(entry: DataSet, root: Path) -> int | Unknown:
+    """Return how many samples a data set has: lines of a local file, or a published count."""
+    if entry.path:
+        path = root / entry.path
+        if path.is_file():
+            try:
+                with path.open("rb") as lines:
+                    count = sum(1 for line in lines if line.strip())
+            except OSError as error:
+                return Unknown(f"{path} cannot be read: {error}", "Check its permissions.")
+        else:
+            return Unknown(
+                f"{path} is not a file here", "Correct data_path, or give the checkout (--checkout)."
+            )
+    elif entry.name in SIZES:
+        count = SIZES[entry.name]
+    else:
+        return Unknown(
+            f"the size of {entry.name or 'the data set'} is not known", "Look it up where it is published."
+        )
+    return (
+        int(count * (1 - entry.split_size) if entry.split_size < 1 else count - entry.split_size)
+        * entry.repeat
+    )
+
+
+def is_cached(hub: Hub, name: str) -> bool | None:
+    """Tell whether a data set known by name is in the Hugging Face cache; None if its source is not known."""
+    repository = REPOSITORIES.get(name)
+    if repository is None:
+        return None
+    if hub.snapshot(repository, "datasets") is not None:
+        return True
+    prepared = hub.directory.parent / "datasets" / repository.replace("/", "___")
+    return prepared.is_dir()

@@ -1,0 +1,159 @@
+"""Applying all rules to a recipe, and trying every fix before it is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.checks import batch_rules, generation_rules, model_rules, parallel_rules, settings_rules
+from recipes.checks.core import Context, Finding, Inputs, Result, Rule, Where
+from recipes.errors import RecipeError
+from recipes.inheritance import EffectiveRecipe, Resolver
+
+if TYPE_CHECKING:
+    from recipes.planning import Fix
+
+_OFFERED = 3
+_TRIED = 8
+"""Fixes that are offered and tried, at most, per finding."""
+
+
+def _nothing(context: Context) -> tuple[Finding, ...]:  # the recipe has been read: nothing to say
+    return ()
+
+
+ENTRY_RULES = (
+    Rule(
+        "C1",
+        "The recipe and its parents load",
+        _nothing,
+        "FileNotFoundError, or an error of YAML",
+        "utils/config.py",
+    ),
+    Rule(
+        "C2",
+        "Interpolations resolve",
+        _nothing,
+        "InterpolationKeyError: Interpolation key not found",
+        "run_distillation.py",
+    ),
+    Rule("C3", "Overrides apply", _nothing, "Failed to parse Hydra overrides", "utils/config.py"),
+)
+"""What shows before there is an effective recipe: the resolver itself decides these."""
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (
+            *ENTRY_RULES,
+            *settings_rules.RULES,
+            *batch_rules.RULES,
+            *parallel_rules.RULES,
+            *generation_rules.RULES,
+            *model_rules.RULES,
+        ),
+        key=lambda rule: int(rule.id[1:]),
+    )
+)
+"""All rules, by number."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What all rules say about a recipe; `recipe` is None where it could not be read."""
+
+    results: tuple[Result, ...]
+    recipe: EffectiveRecipe | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is foretold to fail."""
+        return not self.failing
+
+    @property
+    def failing(self) -> tuple[Result, ...]:
+        """The findings that foretell a failure."""
+        return tuple(result for result in self.results if result.outcome == "fail")
+
+    def of(self, id_: str) -> tuple[Result, ...]:
+        """Return what one rule said."""
+        return tuple(result for result in self.results if result.id == id_)
+
+
+class Checker:
+    """Checks recipes again and again; parsed parents are kept between calls."""
+
+    def __init__(self, inputs: Inputs, resolver: Resolver | None = None) -> None:
+        self.inputs = inputs
+        self.resolver = resolver or Resolver()
+
+    def check(self, path: Path, overrides: Sequence[str] = (), *, verify_fixes: bool = True) -> Report:
+        """Check a recipe file with overrides; what cannot be read is a failing C1, C2 or C3."""
+        asked = [*overrides, *self.inputs.request.overrides()]
+        try:
+            recipe = self.resolver.resolve(path, asked)
+        except RecipeError as error:
+            return self._unread(path, overrides, error)
+        results = apply(recipe, self.inputs)
+        if verify_fixes:
+            results = [self._verified(path, asked, results, result) for result in results]
+        return Report(tuple(results), recipe)
+
+    def _verified(
+        self, path: Path, overrides: Sequence[str], results: list[Result], result: Result
+    ) -> Result:
+        """Keep the fixes after which the finding is gone and nothing fails that did not before."""
+        if not any(fix.edits for fix in result.fixes):
+            return result
+        before = {(known.id, _subject(known)) for known in results if known.outcome == "fail"}
+        this = (result.id, _subject(result))
+        kept: list[Fix] = []
+        for fix in _distinct(result.fixes)[:_TRIED]:
+            try:
+                fixed = self.resolver.resolve(path, [*overrides, *fix.overrides()])
+            except RecipeError:
+                continue
+            after = apply(fixed, self.inputs)
+            failing = {(known.id, _subject(known)) for known in after if known.outcome == "fail"}
+            gone = all(
+                (known.id, _subject(known)) != this for known in after if known.outcome == result.outcome
+            )
+            if gone and failing <= before:
+                kept.append(fix)
+                if len(kept) == _OFFERED:
+                    break
+        return replace(result, fixes=tuple(kept))
+
+    def _unread(self, path: Path, overrides: Sequence[str], error: RecipeError) -> Report:
+        """Say which entry rule a recipe breaks: the overrides', the interpolations' or the files'."""
+        rule = ENTRY_RULES[0]
+        try:
+            self.resolver.resolve(path)
+            rule = ENTRY_RULES[2] if overrides else rule
+        except RecipeError as alone:
+            if "nterpolation" in alone.what or "${" in alone.what:
+                rule = ENTRY_RULES[1]
+        place = error.where
+        where = (Where(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+        message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
+        foretold = f"{rule.foretells} ({rule.place})"
+        return Report((Result(rule.id, rule.title, "fail", message, foretold, where),))
+
+
+def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
+    """Apply all rules to an effective recipe; the quick way while somebody types."""
+    sections = [name for name in ("teacher", "distillation") if isinstance(recipe.get(name), dict)]
+    if not sections or recipe.has("teachers"):
+        message = "cannot tell: this is not a recipe of on-policy distillation from one teacher"
+        return [Result("C4", "An on-policy distillation recipe", "unknown", message)]
+    context = Context(recipe, inputs)
+    return [result for rule in RULES for result in rule.results(context)]
+
+
+def _subject(result: Result) -> str:
+    return result.where[0].key if result.where else ""
+
+
+def _distinct(fixes: Sequence[Fix]) -> list[Fix]:
+    return list({fix.overrides(): fix for fix in fixes if fix.edits}.values())

@@ -1,0 +1,324 @@
+"""Rules on vLLM and on the cluster: C38 to C42, C58 to C63."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.planning.setup import whole
+from recipes.planning.sizes import divisors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_VLLM = "models/generation/vllm/vllm_generation.py"
+_CLUSTER = "distributed/virtual_cluster.py"
+_DISTILLATION = "algorithms/distillation.py"
+_BASE = "policy.generation.vllm_cfg"
+_RESOURCES = "policy.generation.colocated.resources"
+_CPUS_PER_GPU = 3
+"""Worker groups that share a GPU, each with a CPU of its own."""
+_REQUIRED = {
+    "tensor_parallel_size": 1,
+    "pipeline_parallel_size": 1,
+    "expert_parallel_size": 1,
+    "gpu_memory_utilization": 0.6,
+    "max_model_len": None,
+    "async_engine": False,
+}
+
+
+def _vllm(context: Context) -> bool:
+    return bool(context.get("policy.generation.backend") == "vllm")
+
+
+def _size(context: Context, name: str) -> int:
+    return whole(context.get(f"{_BASE}.{name}")) or 1
+
+
+def _engines(context: Context) -> Iterator[Finding]:
+    """C38."""
+    setup = context.setup
+    width, gpus = setup.vllm_width, setup.generation_gpus
+    if not _vllm(context) or not setup.split_is_legal or gpus % width == 0:
+        return
+    key = f"{_BASE}.tensor_parallel_size"
+    pipeline = _size(context, "pipeline_parallel_size")
+    tensor = _size(context, "tensor_parallel_size")
+    sizes = [size for size in divisors(gpus) if gpus % (size * pipeline) == 0]
+    yield fail(
+        f"{gpus} generating GPUs do not divide into engines of {width}",
+        key,
+        f"{_BASE}.pipeline_parallel_size",
+        fixes=[context.fix(key, size) for size in sorted(sizes, key=lambda size: abs(size - tensor))[:3]],
+        foretells=(
+            f"World size must be a multiple of model parallel size. Got world size {gpus} and model parallel "
+            f"size (TP * PP) {width}."
+        ),
+    )
+
+
+def _engine_stages(context: Context) -> Iterator[Finding]:
+    """C39."""
+    key = f"{_BASE}.pipeline_parallel_size"
+    engine = f"{_BASE}.async_engine"
+    if _vllm(context) and _size(context, "pipeline_parallel_size") > 1 and context.get(engine) is not True:
+        fixes = [context.fix(engine, after=True), context.fix(key, 1)]
+        yield fail("an engine of several stages must be asynchronous", key, engine, fixes=fixes)
+
+
+def _experts(context: Context) -> Iterator[Finding]:
+    """C40."""
+    key = f"{_BASE}.expert_parallel_size"
+    expert, tensor = _size(context, "expert_parallel_size"), _size(context, "tensor_parallel_size")
+    if not _vllm(context) or expert <= 1:
+        return
+    if expert % tensor:
+        fixes = [context.fix(key, tensor)]
+        yield fail(
+            f"EP {expert} is no multiple of TP {tensor}",
+            key,
+            fixes=fixes,
+            foretells="When EP > 1, EP must be a multiple of TP since vLLM's EP = DP * TP.",
+        )
+    elif expert != tensor and context.get(f"{_BASE}.async_engine") is True and not context.gym:
+        fixes = [context.fix(f"{_BASE}.async_engine", after=False), context.fix(key, tensor)]
+        yield fail(
+            f"an asynchronous engine with EP {expert} and TP {tensor}",
+            key,
+            f"{_BASE}.async_engine",
+            fixes=fixes,
+            foretells="vLLM async_engine has some issues when using DP inside vLLM.",
+        )
+
+
+def _sampling(context: Context) -> Iterator[Finding]:
+    """C41."""
+    if not _vllm(context):
+        return
+    key = "policy.generation.top_k"
+    top_k = whole(context.get(key))
+    if top_k is not None and top_k != -1 and top_k < 1:
+        yield fail(
+            f"{key} is {top_k}",
+            key,
+            fixes=[context.fix(key, None)],
+            foretells=f"top_k valid values: … Got top_k={top_k}.",
+        )
+    key = "policy.generation.top_p"
+    top_p = context.get(key)
+    if isinstance(top_p, (int, float)) and not isinstance(top_p, bool) and not 0 < top_p <= 1:
+        yield fail(
+            f"{key} is {top_p}, not in (0, 1]",
+            key,
+            fixes=[context.fix(key, 1.0)],
+            foretells=f"top_p valid values: … Got top_p={top_p}.",
+        )
+
+
+def _required(context: Context) -> Iterator[Finding]:
+    """C42."""
+    if not _vllm(context):
+        return
+    if not isinstance(context.get(_BASE), dict):
+        yield fail(f"{_BASE} is missing", _BASE)
+        return
+    for name, default in _REQUIRED.items():
+        key = f"{_BASE}.{name}"
+        if not context.has(key):
+            value = context.get("policy.max_total_sequence_length") if default is None else default
+            yield fail(
+                f"{key} is missing", key, fixes=[context.fix(key, value)], foretells=f"KeyError: '{name}'"
+            )
+
+
+def _megatron_generation(context: Context) -> Iterator[Finding]:
+    """C58."""
+    if context.get("policy.generation.backend") == "megatron" and not context.setup.colocated:
+        keys = "policy.generation.backend", "policy.generation.colocated.enabled"
+        yield fail(
+            "Megatron generates only on the GPUs that train", *keys, fixes=[context.fix(keys[1], after=True)]
+        )
+
+
+def _split_one_node(context: Context) -> Iterator[Finding]:
+    """C59."""
+    setup = context.setup
+    if setup.colocated or setup.nodes != 1 or context.get("policy.generation.backend") == "megatron":
+        return
+    gpus, key = setup.generation_gpus_per_node, f"{_RESOURCES}.gpus_per_node"
+    half = max(setup.gpus_per_node // 2, 1)
+    fixes = [context.fix(key, half)] if setup.gpus_per_node > 1 else []
+    fixes.append(context.fix("policy.generation.colocated.enabled", after=True))
+    if gpus is None or gpus <= 0:
+        text = f"{key} must be explicitly set to a value > 0 when cluster.num_nodes = 1"
+        yield fail(f"{key} is {shown(context.get(key))}", key, fixes=fixes, foretells=text)
+    elif gpus >= setup.gpus_per_node:
+        text = "num_gpus_per_node must be greater than 0 if using GPUs"
+        message = f"generation takes {gpus} of {setup.gpus_per_node} GPUs, none is left to train"
+        yield fail(message, key, "cluster.gpus_per_node", fixes=fixes, foretells=text)
+    nodes_key = f"{_RESOURCES}.num_nodes"
+    if setup.generation_nodes not in (None, 1):
+        text = (
+            f"{nodes_key} must be 1 or set to null when cluster.num_nodes = 1 and inference is non-colocated"
+        )
+        both = {nodes_key: None} if gpus and 0 < gpus < setup.gpus_per_node else {nodes_key: None, key: half}
+        yield fail(
+            f"{nodes_key} is {setup.generation_nodes} on one node",
+            nodes_key,
+            fixes=[context.fix_all(both)],
+            foretells=text,
+        )
+
+
+def _split_nodes(context: Context) -> Iterator[Finding]:
+    """C60: the classic trap is a split made for one node, carried to several."""
+    setup = context.setup
+    if setup.colocated or setup.nodes == 1 or context.get("policy.generation.backend") == "megatron":
+        return
+    nodes_key, gpus_key = f"{_RESOURCES}.num_nodes", f"{_RESOURCES}.gpus_per_node"
+    nodes = (
+        setup.generation_nodes if setup.generation_nodes and 0 < setup.generation_nodes < setup.nodes else 1
+    )
+    legal = {nodes_key: nodes, gpus_key: setup.gpus_per_node}
+    fixes = [context.fix_all({key: value for key, value in legal.items() if context.get(key) != value})]
+    fixes.append(context.fix("policy.generation.colocated.enabled", after=True))
+    present = setup.generation_nodes
+    if present is None or present <= 0:
+        text = (
+            "TypeError: '>' not supported between NoneType and int"
+            if present is None
+            else f"{nodes_key} must be > 0"
+        )
+        yield fail(
+            f"{nodes_key} is {shown(context.get(nodes_key))}, with {setup.nodes} nodes",
+            nodes_key,
+            fixes=fixes,
+            foretells=text,
+        )
+    elif present >= setup.nodes:
+        message = f"generation takes {present} of {setup.nodes} nodes, none is left to train"
+        yield fail(
+            message,
+            nodes_key,
+            "cluster.num_nodes",
+            fixes=fixes,
+            foretells="num_gpus_per_node must be greater than 0",
+        )
+    if setup.generation_gpus_per_node != setup.gpus_per_node:
+        text = f"{gpus_key} must be explicitly set and equal to cluster.gpus_per_node"
+        message = f"{gpus_key} is {shown(context.get(gpus_key))}, nodes have {setup.gpus_per_node}"
+        yield fail(message, gpus_key, "cluster.gpus_per_node", fixes=fixes, foretells=text)
+
+
+def _resources(context: Context) -> Iterator[Finding]:
+    """C61: three worker groups share a GPU and each takes a CPU."""
+    setup, request = context.setup, context.inputs.request
+    cpus = request.node_cpus
+    needed = setup.gpus_per_node * (_CPUS_PER_GPU if setup.colocated else 1)
+    if cpus is not None and cpus < needed:
+        yield fail(
+            f"a node has {cpus} CPUs for Ray, {needed} are needed ({_CPUS_PER_GPU} per GPU)",
+            "cluster.gpus_per_node",
+            foretells=f"Not enough CPUs available. Requested {needed} CPUs, but only {cpus} are available",
+        )
+    nodes = request.available_nodes
+    if nodes is not None and setup.nodes > nodes:
+        yield fail(
+            f"the recipe asks for {setup.nodes} nodes, there are {nodes}",
+            "cluster.num_nodes",
+            fixes=[context.fix("cluster.num_nodes", nodes)],
+            foretells=f"Not enough GPUs available. Requested {setup.gpus} GPUs",
+        )
+    if cpus is None and nodes is None:
+        yield cannot_tell(
+            "what the nodes have", "Ask for a partition: its nodes' CPUs and GPUs are then compared."
+        )
+
+
+def _one_node(context: Context) -> Iterator[Finding]:
+    """C62."""
+    gpus = context.inputs.request.node_gpus
+    asked = context.setup.gpus_per_node
+    if gpus is not None and asked > gpus:
+        key = "cluster.gpus_per_node"
+        yield fail(
+            f"a node has {gpus} GPUs, the recipe asks for {asked} on one", key, fixes=[context.fix(key, gpus)]
+        )
+
+
+def _segments(context: Context) -> Iterator[Finding]:
+    """C63."""
+    key = "cluster.segment_size"
+    size = whole(context.get(key))
+    nodes = context.setup.nodes
+    if size is None:
+        return
+    if size <= 0 or nodes % size:
+        text = f"num_nodes ({nodes}) must be divisible by segment_size ({size})."
+        yield fail(
+            f"segments of {size} do not divide {nodes} nodes",
+            key,
+            "cluster.num_nodes",
+            fixes=[context.fix(key, None)],
+            foretells=text,
+        )
+    else:
+        yield warn(f"{key} is for systems with NVLink between nodes", key, fixes=[context.fix(key, None)])
+
+
+RULES = (
+    Rule(
+        "C38",
+        "GPUs divide into engines",
+        _engines,
+        "World size must be a multiple of model parallel size.",
+        _VLLM,
+    ),
+    Rule(
+        "C39",
+        "Engines of several stages",
+        _engine_stages,
+        "When pipeline_parallel_size > 1, async_engine must be set to True",
+        _VLLM,
+    ),
+    Rule("C40", "Expert parallelism of engines", _experts, "When EP > 1, EP must be a multiple of TP", _VLLM),
+    Rule("C41", "Sampling", _sampling, "top_k and top_p valid values", _VLLM),
+    Rule(
+        "C42",
+        "Keys that vLLM needs",
+        _required,
+        "VLLM Configuration Error: Missing required keys in VllmConfig.",
+        _VLLM,
+    ),
+    Rule(
+        "C58",
+        "Megatron generation",
+        _megatron_generation,
+        "Non-colocated inference is not supported for Megatron generation backends.",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C59",
+        "Generation apart, on one node",
+        _split_one_node,
+        "policy.generation.colocated.resources.gpus_per_node must be explicitly set",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C60",
+        "Generation apart, on several nodes",
+        _split_nodes,
+        "policy.generation.colocated.resources.num_nodes must be > 0",
+        _DISTILLATION,
+    ),
+    Rule("C61", "Ray has the GPUs and CPUs", _resources, "Not enough GPUs available", _CLUSTER),
+    Rule(
+        "C62",
+        "A node has its GPUs",
+        _one_node,
+        "Timed out waiting for placement groups to be ready.",
+        _CLUSTER,
+    ),
+    Rule("C63", "Segments of nodes", _segments, "num_nodes must be divisible by segment_size", _CLUSTER),
+)

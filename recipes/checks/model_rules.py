@@ -1,0 +1,136 @@
+"""Rules on models and files: C64 to C66."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.checks.offline import needs
+from recipes.models import ModelFacts, Unknown
+from recipes.models.table import TABLE
+from recipes.models.vocabulary import Difference, compare
+from recipes.planning.setup import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recipes.planning import Fix
+
+_SKIP = "NRL_SKIP_DISTILLATION_TOKENIZER_CHECK"
+_DISTILLATION = "algorithms/distillation.py"
+
+
+def _vocabulary(context: Context) -> Iterator[Finding]:
+    """C64: as NeMo-RL compares: tokens, then the models' vocabulary sizes."""
+    student, teacher = context.sides
+    if not student.model or not teacher.model or student.model == teacher.model == student.tokenizer:
+        return
+    keys = student.key("model_name"), teacher.key("model_name")
+    skipped = bool(context.variable(_SKIP))
+    facts = [context.model(side) for side in (student, teacher)]
+    sizes = [known.vocab for known in facts if isinstance(known, ModelFacts)]
+    if len(sizes) == 2 and sizes[0] != sizes[1]:
+        message = f"{student.model} has a vocabulary of {sizes[0]}, {teacher.model} of {sizes[1]}"
+        if skipped:
+            yield warn(f"{message}; {_SKIP} lets it pass", *keys)
+        else:
+            text = "Model config vocab sizes differ between student and teacher."
+            yield fail(message, *keys, fixes=_same_family(context, sizes[1]), foretells=text)
+        return
+    for known in facts:
+        if isinstance(known, Unknown):
+            yield cannot_tell(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
+            return
+    found = compare(context.inputs.models, student.tokenizer, teacher.model)
+    if isinstance(found, Unknown):
+        yield cannot_tell(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
+    elif isinstance(found, Difference):
+        text = "Token->ID mapping differs between student and teacher."
+        make = warn if skipped else fail
+        yield make(found.what, student.key("tokenizer.name"), *keys, foretells=text)
+
+
+def _same_family(context: Context, vocab: int) -> list[Fix]:
+    """Students of the teacher's family, of the nearest size, whose vocabulary is the teacher's."""
+    student, teacher = (context.known(side) for side in context.sides)
+    size = student.params if student is not None else None
+    if size is None or teacher is None:
+        return []
+    near = [
+        facts
+        for facts in TABLE.values()
+        if facts.vocab == vocab
+        and facts.family == teacher.family
+        and (facts.params or 0) < (teacher.params or 0)
+    ]
+    near.sort(key=lambda facts: abs((facts.params or 0) - size))
+    return [context.fix("policy.model_name", facts.id) for facts in near[:2]]
+
+
+def _context_length(context: Context) -> Iterator[Finding]:
+    """C65."""
+    key = "policy.generation.vllm_cfg.max_model_len"
+    length = whole(context.get(key))
+    side = context.setup.policy
+    if length is None or context.get("policy.generation.backend") != "vllm" or not side.model:
+        return
+    facts = context.model(side)
+    if isinstance(facts, Unknown):
+        yield cannot_tell(
+            f"whether {length} tokens are within the model's context, {facts.reason}", facts.fix, key
+        )
+    elif facts.context is None:
+        need = f"Run `hf download {facts.id} config.json` on a node with internet."
+        yield cannot_tell(f"the context length of {facts.id}", need, key)
+    elif length > facts.context and not side.get("hf_config_overrides.rope_scaling"):
+        text = f"User-specified max_model_len ({length}) is greater than the derived ({facts.context})"
+        both = {"policy.max_total_sequence_length": facts.context}
+        yield fail(
+            f"{key} is {length}, {facts.id} reaches {facts.context}",
+            key,
+            "policy.max_total_sequence_length",
+            fixes=[context.fix_all(both), context.fix(key, facts.context)],
+            foretells=text,
+        )
+
+
+def _files(context: Context) -> Iterator[Finding]:
+    """C66: what a node without internet must find in the cache."""
+    offline = context.inputs.request.offline or any(
+        context.variable(name) not in (None, "", "0") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    )
+    for need in needs(context):
+        if need.found is True:
+            continue
+        if need.found is None:
+            yield cannot_tell(f"whether {need.what} is there", need.command, need.key)
+        elif offline:
+            yield fail(f"{need.what} is not in {need.place}: `{need.command}`", need.key)
+        else:
+            message = f"{need.what} is not in {need.place}; a node without internet needs `{need.command}`"
+            yield warn(message, need.key)
+
+
+RULES = (
+    Rule(
+        "C64",
+        "Student and teacher share a vocabulary",
+        _vocabulary,
+        "Token->ID mapping differs between student and teacher.",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C65",
+        "The model's context is long enough",
+        _context_length,
+        "User-specified max_model_len is greater than the derived max_model_len",
+        "vLLM",
+    ),
+    Rule(
+        "C66",
+        "Files are there without internet",
+        _files,
+        "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+        "transformers, datasets",
+    ),
+)

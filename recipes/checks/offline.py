@@ -1,0 +1,110 @@
+"""What a run needs on nodes without internet: found, missing, and the command that fetches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.checks.data import REPOSITORIES, datasets, is_cached
+
+if TYPE_CHECKING:
+    from recipes.checks.core import Context
+
+_ACTORS = "nemo_rl.models"
+_WORKERS = {
+    "dtensor": "policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2",
+    "dtensor-v1": "policy.workers.dtensor_policy_worker.DTensorPolicyWorker",
+    "megatron": "policy.workers.megatron_policy_worker.MegatronPolicyWorker",
+    "vllm": "generation.vllm.vllm_worker.VllmGenerationWorker",
+    "vllm-async": "generation.vllm.vllm_worker_async.VllmAsyncGenerationWorker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that must lie on a file system that the nodes see; `found` None: cannot be told from here."""
+
+    what: str
+    key: str
+    found: bool | None
+    place: str
+    command: str
+
+
+def needs(context: Context) -> Iterator[Need]:
+    """Yield models, tokenizers and data sets that a recipe will load."""
+    models = context.inputs.models
+    hub = str(models.hub.directory)
+    seen: set[str] = set()
+    for side in context.sides:
+        name = side.model
+        if name and name not in seen:
+            seen.add(name)
+            command = f"hf download {name}"
+            yield Need(f"the model {name}", side.key("model_name"), models.has_weights(name), hub, command)
+        other = side.tokenizer
+        if other and other not in seen:
+            seen.add(other)
+            there = models.directory(other) is not None
+            key = side.key("tokenizer.name")
+            yield Need(
+                f"the tokenizer {other}", key, there, hub, f"hf download {other} --include 'token*' '*.json'"
+            )
+    for entry in datasets(context.recipe):
+        label = entry.path or entry.name
+        if not label or label in seen:
+            continue
+        seen.add(label)
+        yield _data_need(context, entry.key, entry.name, entry.path)
+
+
+def _data_need(context: Context, key: str, name: str, path: str) -> Need:
+    if path:
+        root = context.inputs.root
+        there = (root / path).exists()
+        if not there and context.checkout is None and not Path(path).is_absolute():
+            return Need(
+                f"the data file {path}",
+                f"{key}.data_path",
+                None,
+                str(root),
+                "Give the checkout (--checkout).",
+            )
+        return Need(f"the data file {path}", f"{key}.data_path", there, str(root), f"ls {path}")
+    found = is_cached(context.inputs.models.hub, name)
+    repository = REPOSITORIES.get(name, name)
+    command = (
+        f"hf download --repo-type dataset {repository}"
+        if found is not None
+        else f"Load the data set {name} once on a node with internet."
+    )
+    place = str(context.inputs.models.hub.directory.parent)
+    return Need(f"the data set {name}", f"{key}.dataset_name", found, place, command)
+
+
+def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
+    """Yield the workers' Python environments below `NEMO_RL_VENV_DIR`.
+
+    Nodes without internet cannot build them.
+    One that was begun (a `STARTED_ENV_BUILDER` file, no Python) makes every node wait for ever.
+    """
+    kinds: set[str] = {side.backend or "dtensor" for side in context.sides}
+    if "dtensor" in kinds and context.get("policy.dtensor_cfg._v2") is not True:
+        kinds = {kind if kind != "dtensor" else "dtensor-v1" for kind in kinds}
+    if context.get("policy.generation.backend") == "vllm":
+        asynchronous = context.get("policy.generation.vllm_cfg.async_engine") is True
+        kinds.add("vllm-async" if asynchronous else "vllm")
+    for kind in sorted(kinds):
+        name = f"{_ACTORS}.{_WORKERS[kind]}"
+        folder = directory / name
+        python = (folder / "bin" / "python").exists()
+        begun = not python and (folder / "STARTED_ENV_BUILDER").exists()
+        what = f"the environment of {name.rpartition('.')[2]}"
+        prefetch = "uv run python -m nemo_rl.utils.prefetch_venvs"
+        command = f"NEMO_RL_VENV_DIR={directory} {prefetch} {kind.partition('-')[0]}"
+        if begun:
+            command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
+            what += ", whose building was interrupted,"
+        yield Need(what, "", python, str(directory), command)

@@ -1,0 +1,582 @@
+"""Rules on settings and entry: C4 to C21. They foretell the driver's first minutes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.data import datasets
+from recipes.planning.setup import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SECTIONS = (
+    "policy",
+    "teacher",
+    "loss_fn",
+    "env",
+    "data",
+    "distillation",
+    "logger",
+    "cluster",
+    "checkpointing",
+)
+_SIDE_TYPES = {
+    "model_name": "str",
+    "tokenizer": "dict",
+    "train_global_batch_size": "int",
+    "train_micro_batch_size": "int",
+    "logprob_batch_size": "int?",
+    "logprob_chunk_size": "int?null",
+    "precision": "str",
+    "dtensor_cfg": "dict",
+    "dtensor_cfg.enabled": "bool",
+    "dynamic_batching": "dict",
+    "dynamic_batching.enabled": "bool",
+    "sequence_packing.enabled": "bool?",
+    "make_sequence_length_divisible_by": "int",
+    "max_total_sequence_length": "int",
+    "max_grad_norm": "float?null",
+}
+_DTENSOR_TYPES = {
+    "dtensor_cfg.tensor_parallel_size": "int",
+    "dtensor_cfg.context_parallel_size": "int",
+    "dtensor_cfg.sequence_parallel": "bool",
+    "dtensor_cfg.activation_checkpointing": "bool",
+    "dtensor_cfg.cpu_offload": "bool",
+}
+_MEGATRON_TYPES = {
+    "megatron_cfg.tensor_model_parallel_size": "int",
+    "megatron_cfg.pipeline_model_parallel_size": "int",
+    "megatron_cfg.context_parallel_size": "int",
+    "megatron_cfg.sequence_parallel": "bool",
+}
+_GENERATION_TYPES = {
+    "backend": "str",
+    "max_new_tokens": "int",
+    "temperature": "float",
+    "top_p": "float",
+    "top_k": "intnull",
+    "val_temperature": "float",
+    "val_top_p": "float",
+    "val_top_k": "intnull",
+    "stop_token_ids": "list?null",
+    "stop_strings": "list?null",
+}
+_OTHER_TYPES = {
+    "distillation.num_prompts_per_step": "int?",
+    "distillation.num_generations_per_prompt": "int?",
+    "distillation.max_num_steps": "int?",
+    "distillation.max_num_epochs": "int?",
+    "distillation.val_batch_size": "int?",
+    "distillation.val_period": "int?",
+    "distillation.topk_logits_k": "int?",
+    "distillation.seed": "int?",
+    "loss_fn.mixed_kl_weight": "float?",
+    "data.max_input_seq_length": "intnull",
+    "data.shuffle": "bool",
+    "cluster.num_nodes": "int",
+    "cluster.gpus_per_node": "int",
+    "checkpointing.enabled": "bool",
+    "checkpointing.checkpoint_dir": "str",
+    "checkpointing.metric_name": "strnull",
+    "checkpointing.higher_is_better": "bool",
+    "checkpointing.save_period": "int",
+    "checkpointing.keep_top_k": "int?",
+    "logger.log_dir": "str",
+    "logger.wandb_enabled": "bool",
+    "logger.tensorboard_enabled": "bool",
+    "logger.swanlab_enabled": "bool",
+    "logger.mlflow_enabled": "bool",
+    "logger.monitor_gpus": "bool",
+    "logger.wandb": "dict",
+    "logger.gpu_monitoring": "dict",
+}
+_METRICS = {"val": ("accuracy", "avg_length"), "train": ("loss", "grad_norm", "lr")}
+_SAVE_BY = re.compile(r"\s*\d+\s*:\s*\d+\s*:\s*\d+\s*:\s*\d+\s*")
+
+
+def _types(context: Context) -> Iterator[Finding]:
+    """C4: required keys and types, where the driver validates them."""
+    if context.checkout is not None and not context.checkout.validates:
+        return
+    for section in _SECTIONS:
+        if not isinstance(context.get(section), dict):
+            yield fail(
+                f"the section {section} is missing", section, foretells=_pydantic(section, "Field required")
+            )
+    table = dict(_OTHER_TYPES)
+    for side in context.sides:
+        if not isinstance(context.get(side.name), dict):
+            continue
+        types = dict(_SIDE_TYPES)
+        types.update(_DTENSOR_TYPES if side.get("dtensor_cfg.enabled") is True else {})
+        types.update(_MEGATRON_TYPES if side.get("megatron_cfg.enabled") is True else {})
+        if isinstance(side.get("generation"), dict):
+            types.update({f"generation.{key}": kind for key, kind in _GENERATION_TYPES.items()})
+        table.update({side.key(key): kind for key, kind in types.items()})
+    for key, kind in table.items():
+        section = key.partition(".")[0]
+        if isinstance(context.get(section), dict):
+            yield from _typed(context, key, kind)
+
+
+def _typed(context: Context, key: str, kind: str) -> Iterator[Finding]:
+    if not context.has(key):
+        inside = context.get(key.rpartition(".")[0])
+        if "?" not in kind and isinstance(inside, dict):
+            default = context.get(key.replace(".val_", ".")) if ".val_" in key else None
+            fixes = [context.fix(key, default)] if default is not None else []
+            yield fail(f"{key} is missing", key, fixes=fixes, foretells=_pydantic(key, "Field required"))
+        return
+    value = context.get(key)
+    if value is None and "null" in kind:
+        return
+    plain = kind.replace("?", "").replace("null", "")
+    if not _is(value, plain):
+        words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+        wanted = words.get(plain, {"dict": "a section", "list": "a list"}.get(plain, plain))
+        message = f"{key} is {shown(value)}, it must be {wanted}"
+        yield fail(message, key, foretells=_pydantic(key, f"Input should be {wanted}"))
+
+
+def _is(value: object, kind: str) -> bool:
+    if kind == "int":
+        return whole(value) is not None
+    if kind == "float":
+        if isinstance(value, str):
+            return re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", value) is not None
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "bool":
+        return isinstance(value, bool)
+    return isinstance(value, {"str": str, "dict": dict, "list": list}[kind])
+
+
+def _pydantic(key: str, what: str) -> str:
+    return f"validation error for MasterConfig: {key}: {what}"
+
+
+def _read_keys(context: Context) -> Iterator[Finding]:
+    """C5: keys that are read without a default."""
+    needed = [
+        "checkpointing.checkpoint_must_save_by",
+        "checkpointing.keep_top_k",
+        "checkpointing.save_optimizer",
+    ]
+    if context.get("logger.monitor_gpus") is True:
+        needed += ["logger.gpu_monitoring.collection_interval", "logger.gpu_monitoring.flush_interval"]
+    needed += [
+        f"logger.{name}" for name in ("swanlab", "mlflow") if context.get(f"logger.{name}_enabled") is True
+    ]
+    defaults: dict[str, object] = {
+        "checkpoint_must_save_by": None,
+        "keep_top_k": 3,
+        "save_optimizer": True,
+        "collection_interval": 10,
+        "flush_interval": 10,
+    }
+    for key in needed:
+        section, _, name = key.rpartition(".")
+        if not context.has(key) and isinstance(context.get(section), dict):
+            fixes = [context.fix(key, defaults[name])] if name in defaults else []
+            yield fail(
+                f"{key} is missing, and is read without a default",
+                key,
+                fixes=fixes,
+                foretells=f"KeyError: '{name}'",
+            )
+
+
+def _generation(context: Context) -> Iterator[Finding]:
+    """C6."""
+    if isinstance(context.get("policy"), dict) and not isinstance(context.get("policy.generation"), dict):
+        yield fail("policy.generation is missing: the student must generate", "policy.generation")
+
+
+def _refit(context: Context) -> Iterator[Finding]:
+    """C7."""
+    key = "policy.generation.refit_transport"
+    if context.get(key) in ("vllm_s3_sparse", "vllm_zmq_sparse"):
+        yield fail(f"{key} {context.get(key)} is for GRPO only", key, fixes=[context.removal(key)])
+
+
+def _sequence_parallel_packing(context: Context) -> Iterator[Finding]:
+    """C8."""
+    for side in context.sides:
+        if side.backend == "dtensor" and side.packing and side.sequence_parallel:
+            keys = side.key("dtensor_cfg.sequence_parallel"), side.key("sequence_packing.enabled")
+            who = "student" if side.name == "policy" else "teacher"
+            yield fail(
+                f"{side.name}: sequence parallelism and sequence packing exclude each other",
+                *keys,
+                fixes=[context.fix(keys[0], after=False), context.fix(keys[1], after=False)],
+                foretells=f"Distillation does not support sequence parallel + packing ({who} policy).",
+            )
+
+
+def _train_data(context: Context) -> Iterator[Finding]:
+    """C9."""
+    if isinstance(context.get("data"), dict) and not context.get("data.train"):
+        old = context.get("data.dataset_name")
+        fixes = [context.fix("data.train", {"dataset_name": old})] if isinstance(old, str) else []
+        yield fail("data.train is missing: which data set to train on", "data.train", fixes=fixes)
+
+
+def _dataset_names(context: Context) -> Iterator[Finding]:
+    """C10."""
+    known = context.checkout.datasets if context.checkout else None
+    for entry in datasets(context.recipe):
+        if not entry.name or "." in entry.name:
+            continue
+        from recipes.checks.checkout import BUILT_IN_DATASETS
+
+        names = known or BUILT_IN_DATASETS
+        if entry.name in names:
+            continue
+        near = _nearest(entry.name, names)
+        key = f"{entry.key}.dataset_name"
+        yield fail(
+            f"NeMo-RL knows no data set '{entry.name}'",
+            key,
+            fixes=[context.fix(key, near)] if near else [],
+            foretells=f"Unsupported dataset_name='{entry.name}'. Please set dataset_name to one of: …",
+        )
+
+
+def _nearest(name: str, names: frozenset[str]) -> str | None:
+    from difflib import get_close_matches
+
+    lower = {known.lower(): known for known in sorted(names)}
+    found = get_close_matches(name.lower(), lower, 1, 0.6)
+    return lower[found[0]] if found else None
+
+
+def _prompt_files(context: Context) -> Iterator[Finding]:
+    """C11."""
+    seen: set[str] = set()
+    for entry in datasets(context.recipe):
+        for name, (key, value) in entry.files.items():
+            if not isinstance(value, str) or value in seen:
+                continue
+            seen.add(value)
+            if (context.inputs.root / value).is_file():
+                continue
+            if context.checkout is None and not value.startswith("/"):
+                need = "Give the checkout (--checkout or NEMO_RL_ROOT): the driver starts there."
+                yield cannot_tell(f"whether {value} is there where the driver starts", need, key)
+                continue
+            yield fail(
+                f"{name} {value} does not exist in {context.inputs.root}",
+                key,
+                fixes=[context.fix(key, None)],
+                foretells=f"Prompt file {value} not found",
+            )
+
+
+def _environments(context: Context) -> Iterator[Finding]:
+    """C12."""
+    from recipes.checks.checkout import BUILT_IN_ENVIRONMENTS
+
+    known = context.checkout.environments if context.checkout else BUILT_IN_ENVIRONMENTS
+    seen: set[str] = set()
+    for entry in datasets(context.recipe):
+        name = entry.env
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        key = entry.env_key
+        blocks = context.get("env")
+        if not isinstance(blocks, dict) or name not in blocks:
+            fixes = [context.fix(key, "math")] if isinstance(blocks, dict) and "math" in blocks else []
+            yield fail(f"env has no block for '{name}'", key, fixes=fixes, foretells=f"KeyError: '{name}'")
+        elif name not in known:
+            text = f"Env name {name} is not registered in ENV_REGISTRY."
+            yield fail(f"NeMo-RL knows no environment '{name}'", key, foretells=text)
+
+
+def _validates(context: Context) -> bool:
+    period = whole(context.get("distillation.val_period"))
+    starts = (
+        context.get("distillation.val_at_start") is True or context.get("distillation.val_at_end") is True
+    )
+    return starts or (20 if period is None else period) > 0
+
+
+def _validation_data(context: Context) -> Iterator[Finding]:
+    """C13."""
+    if not isinstance(context.get("data"), dict) or not _validates(context) or context.get("data.validation"):
+        return
+    train = context.get("data.train")
+    entries = train if isinstance(train, list) else [train]
+    if any(isinstance(entry, dict) and (entry.get("split_validation_size") or 0) > 0 for entry in entries):
+        return
+    message = "validation is on, but there is no data.validation"
+    off = {"distillation.val_period": 0, "distillation.val_at_start": False, "distillation.val_at_end": False}
+    keys = ("data.validation", "distillation.val_period")
+    fixes = [
+        context.fix_all({key: value for key, value in off.items() if context.get(key) not in (value, None)})
+    ]
+    if context.gym:
+        yield warn(f"{message}; NeMo-Gym's data set must bring its own", *keys, fixes=fixes)
+    else:
+        yield fail(message, *keys, fixes=fixes)
+
+
+def _validation_samples(context: Context) -> Iterator[Finding]:
+    """C14."""
+    key = "distillation.max_val_samples"
+    if not context.gym and _validates(context) and context.has(key) and context.get(key) is None:
+        yield fail(f"{key} is null", key, fixes=[context.fix(key, 512)])
+
+
+def _gym(context: Context) -> Iterator[Finding]:
+    """C15."""
+    if not context.gym:
+        return
+    key = "distillation.max_val_samples"
+    if context.get(key, 512) is not None:
+        text = "A non-null `distillation.max_val_samples` parameter is not supported."
+        yield fail(f"{key} must be null with NeMo-Gym", key, fixes=[context.fix(key, None)], foretells=text)
+    for name in ("async_engine", "expose_http_server"):
+        engine = f"policy.generation.vllm_cfg.{name}"
+        if context.get(engine) is not True:
+            yield warn(
+                f"{engine} is not true: only NeMo-Gym's own driver sets it by itself",
+                engine,
+                fixes=[context.fix(engine, after=True)],
+            )
+
+
+def _loss(context: Context) -> Iterator[Finding]:
+    """C16."""
+    kind = context.get("loss_fn.kl_type", "mixed")
+    if kind not in ("forward", "reverse", "mixed"):
+        near = _nearest(str(kind), frozenset(("forward", "reverse", "mixed")))
+        fixes = [context.fix("loss_fn.kl_type", near or "mixed")]
+        yield fail(
+            f"loss_fn.kl_type is {shown(kind)}, not forward, reverse or mixed",
+            "loss_fn.kl_type",
+            fixes=fixes,
+            foretells="Invalid KL type",
+        )
+    weight = context.get("loss_fn.mixed_kl_weight", 0.5)
+    if isinstance(weight, (int, float)) and not isinstance(weight, bool) and not 0 <= weight <= 1:
+        fixes = [context.fix("loss_fn.mixed_kl_weight", 0.5)]
+        yield fail(
+            f"loss_fn.mixed_kl_weight is {weight}, not between 0 and 1",
+            "loss_fn.mixed_kl_weight",
+            fixes=fixes,
+            foretells="Invalid mixed KL weight",
+        )
+
+
+def _topk(context: Context) -> Iterator[Finding]:
+    """C17."""
+    key = "distillation.topk_logits_k"
+    value = whole(context.get(key, 64))
+    if value is not None and value < 1:
+        yield fail(
+            f"{key} is {value}",
+            key,
+            fixes=[context.fix(key, 64)],
+            foretells=f"topk must be positive, got {value}.",
+        )
+
+
+def _save_by(context: Context) -> Iterator[Finding]:
+    """C18."""
+    key = "checkpointing.checkpoint_must_save_by"
+    value = context.get(key)
+    if value is None or (isinstance(value, str) and _SAVE_BY.fullmatch(value)):
+        return
+    fixes = []
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        text = "unquoted, YAML reads it as a number in base 60"
+        fixes.append(context.fix(key, _clock(value)))
+    else:
+        text = "it must be DD:HH:MM:SS, quoted"
+        parts = str(value).replace("-", ":").split(":")
+        if all(part.strip().isdigit() for part in parts) and len(parts) < 4:
+            fixes.append(
+                context.fix(key, ":".join(["00"] * (4 - len(parts)) + [part.zfill(2) for part in parts]))
+            )
+        elif all(part.strip().isdigit() for part in parts) and len(parts) == 4:
+            fixes.append(context.fix(key, ":".join(part.zfill(2) for part in parts)))
+    fixes.append(context.fix(key, None))
+    yield fail(f"{key} is {shown(value)}: {text}", key, fixes=fixes)
+
+
+def _clock(number: int) -> str:
+    """Return a base-60 number as the fields that YAML made it from."""
+    fields = [number // 216000, number // 3600 % 60, number // 60 % 60, number % 60]
+    return ":".join(f"{field:02d}" for field in fields)
+
+
+def _metric_form(context: Context) -> Iterator[Finding]:
+    """C19."""
+    key = "checkpointing.metric_name"
+    value = context.get(key)
+    if not isinstance(value, str) or context.get("checkpointing.enabled") is not True:
+        return
+    if not value.startswith(("val:", "train:")):
+        fixes = [context.fix(key, f"val:{value}" if value in _METRICS["val"] else "val:accuracy")]
+        yield fail(
+            f"{key} is {value}, it must start with val: or train:",
+            key,
+            fixes=fixes,
+            foretells=f"metric_name={value} must start with 'val:' or 'train:'",
+        )
+
+
+def _metric(context: Context) -> Iterator[Finding]:
+    """C20."""
+    key = "checkpointing.metric_name"
+    value = context.get(key)
+    if not isinstance(value, str) or context.get("checkpointing.enabled") is not True:
+        return
+    kind, _, name = value.partition(":")
+    if kind == "val" and name not in _METRICS["val"]:
+        fixes = [context.fix(key, "val:accuracy")]
+        yield fail(
+            f"validation has no metric '{name}': only accuracy and avg_length",
+            key,
+            fixes=fixes,
+            foretells=f"Metric {name} not found in val metrics",
+        )
+    elif kind == "val" and not _validates(context):
+        yield warn(
+            f"{key} is {value}, but validation is off",
+            key,
+            fixes=[context.fix(key, "train:loss")],
+            foretells="You asked to save checkpoints based on … but no val metrics were collected.",
+        )
+    elif kind == "val" and (period := whole(context.get("distillation.val_period"))):
+        save = whole(context.get("checkpointing.save_period"))
+        if save and period > 0 and save % period and period % save:
+            yield warn(
+                f"checkpoints at multiples of {save} seldom meet validations at multiples of {period}",
+                "checkpointing.save_period",
+                "distillation.val_period",
+                fixes=[context.fix("checkpointing.save_period", period)],
+                foretells="You asked to save checkpoints based on … but no val metrics were collected.",
+            )
+
+
+def _save_period(context: Context) -> Iterator[Finding]:
+    """C21."""
+    key = "checkpointing.save_period"
+    value = whole(context.get(key))
+    if value is not None and value < 1:
+        yield fail(f"{key} is {value}", key, fixes=[context.fix(key, 10)])
+
+
+_POLICY = "models/policy/__init__.py"
+_DISTILLATION = "algorithms/distillation.py"
+RULES = (
+    Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),
+    Rule(
+        "C5",
+        "Keys that are read without a default",
+        _read_keys,
+        "KeyError",
+        "utils/checkpoint.py, utils/logger.py",
+    ),
+    Rule(
+        "C6",
+        "The student generates",
+        _generation,
+        "A generation config in the PolicyConfig is required for distillation",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C7",
+        "No sparse refit",
+        _refit,
+        "Remote sparse refit is currently supported only by GRPO",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C8",
+        "Sequence parallelism without packing",
+        _sequence_parallel_packing,
+        "Distillation does not support DTensor sequence parallel + sequence packing",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C9",
+        "Training data is named",
+        _train_data,
+        "The dataset config structure is updated. Please refer to …",
+        "data/utils.py",
+    ),
+    Rule(
+        "C10",
+        "Data sets that NeMo-RL knows",
+        _dataset_names,
+        "Unsupported dataset_name",
+        "data/datasets/response_datasets/__init__.py",
+    ),
+    Rule("C11", "Prompt files are there", _prompt_files, "Prompt file … not found", "data/interfaces.py"),
+    Rule(
+        "C12",
+        "Environments are configured",
+        _environments,
+        "KeyError, or Env name … is not registered",
+        "environments/utils.py",
+    ),
+    Rule(
+        "C13",
+        "Data for validation",
+        _validation_data,
+        "Validation dataset is required if validation is enabled",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C14",
+        "Number of validation samples",
+        _validation_samples,
+        "TypeError: unsupported operand type(s) for //: 'NoneType' and 'int', at the first validation",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C15",
+        "NeMo-Gym's settings",
+        _gym,
+        "In order to use NeMo-Gym, you must use a generation backend with `async_engine: true`",
+        "environments/nemo_gym.py",
+    ),
+    Rule(
+        "C16",
+        "Kind and weight of the divergence",
+        _loss,
+        "Invalid KL type, after both models are loaded",
+        "algorithms/loss/loss_functions.py",
+    ),
+    Rule(
+        "C17",
+        "At least one logit",
+        _topk,
+        "topk must be positive, in the first step",
+        "distributed/model_utils.py",
+    ),
+    Rule(
+        "C18",
+        "Form of checkpoint_must_save_by",
+        _save_by,
+        "ValueError: not enough values to unpack (expected 4), after set-up",
+        "utils/timer.py",
+    ),
+    Rule(
+        "C19",
+        "Form of the checkpoint metric",
+        _metric_form,
+        "metric_name must start with 'val:' or 'train:', at the first save",
+        _DISTILLATION,
+    ),
+    Rule(
+        "C20", "The checkpoint metric exists", _metric, "Metric … not found, at the first save", _DISTILLATION
+    ),
+    Rule("C21", "A save period", _save_period, "ZeroDivisionError in the first step", _DISTILLATION),
+)

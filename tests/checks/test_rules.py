@@ -1,0 +1,290 @@
+"""Every rule is broken once, by a change that breaks it and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from recipes.checks import RULES, Request
+from tests.checks.world import ENVIRONMENT, REQUEST, STUDENT, TOKENIZER, World
+
+MEGATRON = tuple(
+    f"{side}.{section}.enabled={value}"
+    for side in ("policy", "teacher")
+    for section, value in (("dtensor_cfg", "false"), ("megatron_cfg", "true"))
+)
+PACKED = ("policy.sequence_packing.enabled=true", "teacher.sequence_packing.enabled=true")
+GYM = ("++env.should_use_nemo_gym=true", "distillation.max_val_samples=null")
+GYM_ENGINE = tuple(
+    f"++policy.generation.vllm_cfg.{name}=true" for name in ("async_engine", "expose_http_server")
+)
+APART = ("policy.generation.colocated.enabled=false", "teacher.dtensor_cfg.tensor_parallel_size=2")
+ONE_APART = (*APART, "policy.generation.colocated.resources.gpus_per_node=2")
+TWO_APART = (
+    *APART,
+    "cluster.num_nodes=2",
+    "policy.generation.colocated.resources.num_nodes=1",
+    "policy.generation.colocated.resources.gpus_per_node=4",
+)
+
+
+def prepared(root: Path, *, file: str, text: str) -> None:
+    """Write one file of the world."""
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A violation: overrides, files, environment; `offered` says that the recipe can be mended."""
+
+    id: str
+    overrides: tuple[str, ...] = ()
+    setting: tuple[str, ...] = ()
+    """What makes room for the violation and is legal alone."""
+    files: dict[str, str] = field(default_factory=dict)
+    change: Callable[[World], World] = lambda world: world
+    outcome: str = "fail"
+    offered: bool = True
+    recipe: str = "recipe.yaml"
+    cut: str = ""
+    """What is cut out of the recipe's text."""
+
+
+def request(wanted: Request) -> Callable[[World], World]:
+    return lambda world: replace(world, request=wanted)
+
+
+def without(name: str) -> Callable[[World], World]:
+    def change(world: World) -> World:
+        return replace(world, environment={key: value for key, value in ENVIRONMENT.items() if key != name})
+
+    return change
+
+
+def model(**values: object) -> str:
+    return json.dumps({**STUDENT, **values})
+
+
+CASES = [
+    Case("C1", files={"child.yaml": "defaults: nowhere.yaml\n"}, recipe="child.yaml", offered=False),
+    Case("C1", files={"child.yaml": "- a list\n"}, recipe="child.yaml", offered=False),
+    Case("C1", files={"child.yaml": "a: *unknown\n"}, recipe="child.yaml", offered=False),
+    Case(
+        "C2",
+        files={"child.yaml": "defaults: recipe.yaml\ncluster: {num_nodes: '${cluster.nodes}'}\n"},
+        recipe="child.yaml",
+        offered=False,
+    ),
+    Case("C3", ("policy.no_such_key=1",), offered=False),
+    Case("C3", ("+cluster.num_nodes=1",), offered=False),
+    Case("C4", ("policy.max_total_sequence_length=long",), offered=False),
+    Case("C4", ("checkpointing.keep_top_k=null",), offered=False),
+    Case("C4", ("~policy.generation.val_temperature",)),
+    Case("C4", ("~loss_fn",), offered=False),
+    Case("C4", ("logger.wandb_enabled=maybe",), offered=False),
+    Case("C5", cut="  checkpoint_must_save_by: null\n"),
+    Case("C5", ("~logger.gpu_monitoring.flush_interval",)),
+    Case("C6", ("policy.generation=null",), offered=False),
+    Case("C7", ("++policy.generation.refit_transport=vllm_s3_sparse",)),
+    Case("C8", ("policy.dtensor_cfg.sequence_parallel=true",), PACKED),
+    Case("C9", ("~data.train",), offered=False),
+    Case("C10", ("data.train.dataset_name=ResponsDataset",)),
+    Case("C11", ("data.default.prompt_file=prompts/absent.txt",)),
+    Case("C12", ("data.default.env_name=code",)),
+    Case("C12", ("data.default.env_name=mine", "++env.mine.a=1"), offered=False),
+    Case("C13", ("data.validation=null",)),
+    Case("C14", ("distillation.max_val_samples=null",)),
+    Case("C15", ("distillation.max_val_samples=5",), (*GYM, *GYM_ENGINE)),
+    Case("C15", (), GYM, outcome="warn"),
+    Case("C16", ("loss_fn.kl_type=revers",)),
+    Case("C16", ("loss_fn.mixed_kl_weight=1.5",)),
+    Case("C17", ("distillation.topk_logits_k=0",)),
+    Case("C18", ("checkpointing.checkpoint_must_save_by=216000",)),
+    Case("C18", ("checkpointing.checkpoint_must_save_by='03:45:00'",)),
+    Case("C19", ("checkpointing.metric_name=accuracy",)),
+    Case("C20", ("checkpointing.metric_name='val:loss'",)),
+    Case("C20", ("distillation.val_period=0",), outcome="warn"),
+    Case("C21", ("checkpointing.save_period=0",)),
+    Case("C22", ("policy.train_global_batch_size=48",)),
+    Case("C23", ("policy.train_global_batch_size=1",)),
+    Case(
+        "C24",
+        ("teacher.dynamic_batching.logprob_mb_tokens=1024",),
+        ("teacher.dynamic_batching.enabled=true",),
+    ),
+    Case("C25", ("policy.sequence_packing.train_mb_tokens=1024",), PACKED),
+    Case("C26", ("policy.train_micro_batch_size=3",)),
+    Case("C27", ("policy.sequence_packing.microbatch_order=random",), PACKED),
+    Case(
+        "C28",
+        ("policy.make_sequence_length_divisible_by=2",),
+        ("policy.dtensor_cfg.context_parallel_size=2",),
+    ),
+    Case(
+        "C29",
+        ("policy.make_sequence_length_divisible_by=3",),
+        (
+            *MEGATRON,
+            *PACKED,
+            "policy.megatron_cfg.context_parallel_size=2",
+            "policy.max_total_sequence_length=1536",
+        ),
+    ),
+    Case("C30", ("policy.make_sequence_length_divisible_by=1",), ("policy.generation.top_k=20",)),
+    Case("C31", files={"data/train.jsonl": "{}\n" * 40}),
+    Case("C32", files={"results/step_100/config.yaml": "a: 1\n"}),
+    Case("C32", files={"results/step_7/config.yaml": "policy: {model_name: other}\n"}, outcome="warn"),
+    Case("C33", ("policy.megatron_cfg.enabled=true",)),
+    Case("C33", ("teacher.dtensor_cfg.enabled=false",)),
+    Case("C34", ("policy.dtensor_cfg.context_parallel_size=4",)),
+    Case(
+        "C35",
+        ("policy.dtensor_cfg.context_parallel_size=3",),
+        (
+            "cluster.num_nodes=2",
+            "policy.make_sequence_length_divisible_by=24",
+            "policy.max_total_sequence_length=1920",
+        ),
+    ),
+    Case("C36", ("teacher.logprob_batch_size=2",)),
+    Case("C37", (), files={"models/teacher/config.json": model(num_key_value_heads=2)}),
+    Case("C38", ("policy.generation.vllm_cfg.tensor_parallel_size=3",)),
+    Case("C39", ("policy.generation.vllm_cfg.pipeline_parallel_size=2",)),
+    Case(
+        "C40",
+        ("policy.generation.vllm_cfg.expert_parallel_size=3",),
+        ("policy.generation.vllm_cfg.tensor_parallel_size=2",),
+    ),
+    Case(
+        "C40",
+        ("policy.generation.vllm_cfg.expert_parallel_size=4", "policy.generation.vllm_cfg.async_engine=true"),
+    ),
+    Case("C41", ("policy.generation.top_p=0.0",)),
+    Case("C41", ("policy.generation.top_k=0",)),
+    Case("C42", ("~policy.generation.vllm_cfg.expert_parallel_size",)),
+    Case("C43", ("policy.dynamic_batching.enabled=true",), PACKED),
+    Case(
+        "C44",
+        ("policy.dynamic_batching.enabled=true",),
+        (*MEGATRON, "policy.megatron_cfg.pipeline_model_parallel_size=2"),
+    ),
+    Case("C45", ("policy.sequence_packing.enabled=true",), ("policy.dtensor_cfg.context_parallel_size=2",)),
+    Case(
+        "C46", ("policy.dtensor_cfg.sequence_parallel=true",), ("policy.dtensor_cfg.context_parallel_size=2",)
+    ),
+    Case(
+        "C47",
+        (),
+        ("policy.dtensor_cfg.context_parallel_size=2",),
+        files={"models/student/config.json": model(model_type="gemma3_text")},
+    ),
+    Case(
+        "C48",
+        ("policy.dtensor_cfg.sequence_parallel=true",),
+        ("policy.dtensor_cfg.tensor_parallel_size=1",),
+        outcome="warn",
+    ),
+    Case("C49", ("++policy.dtensor_cfg.automodel_kwargs.attn_implementation=sdpa",), PACKED),
+    Case("C50", ("++policy.hf_config_overrides.rope_scaling.rope_type=yarn",)),
+    Case("C51", ("policy.precision=bf16",)),
+    Case(
+        "C52",
+        ("++policy.dtensor_cfg.lora_cfg.enabled=true", "policy.dtensor_cfg._v2=false"),
+        ("checkpointing.model_save_format=null",),
+    ),
+    Case("C52", ("++policy.dtensor_cfg.dp_replicate_size=3",)),
+    Case("C53", ("policy.megatron_cfg.context_parallel_size=2",), MEGATRON),
+    Case("C54", (), MEGATRON, change=without("TORCH_CUDA_ARCH_LIST"), offered=False),
+    Case("C55", ("policy.logprob_chunk_size=512",), MEGATRON),
+    Case("C56", ("policy.megatron_cfg.optimizer.optimizer_cpu_offload=true",), MEGATRON),
+    Case("C57", ("policy.megatron_cfg.optimizer.bf16=false",), MEGATRON),
+    Case("C58", ("policy.generation.backend=megatron",), ONE_APART),
+    Case("C59", ("policy.generation.colocated.resources.gpus_per_node=4",), ONE_APART),
+    Case("C59", ("policy.generation.colocated.resources.gpus_per_node=null",), ONE_APART),
+    Case("C59", ("policy.generation.colocated.resources.num_nodes=2",), ONE_APART),
+    Case("C60", ("policy.generation.colocated.resources.num_nodes=null",), TWO_APART),
+    Case("C60", ("policy.generation.colocated.resources.num_nodes=2",), TWO_APART),
+    Case("C60", ("cluster.num_nodes=2", "policy.generation.colocated.resources.num_nodes=1"), ONE_APART),
+    Case("C61", change=request(replace(REQUEST, node_cpus=8)), offered=False),
+    Case("C61", ("cluster.num_nodes=2",), change=request(replace(REQUEST, available_nodes=1))),
+    Case("C62", ("cluster.gpus_per_node=8",)),
+    Case("C63", ("cluster.segment_size=3",)),
+    Case("C63", ("cluster.segment_size=1",), outcome="warn"),
+    Case(
+        "C64",
+        files={"models/teacher/tokenizer.json": json.dumps({**TOKENIZER, "model": {"vocab": {"a": 0}}})},
+        offered=False,
+    ),
+    Case("C64", files={"models/teacher/config.json": model(vocab_size=1008)}, offered=False),
+    Case("C65", ("policy.generation.vllm_cfg.max_model_len=32768",)),
+    Case("C66", ("data.train.data_path=data/train.json",), offered=False),
+    Case("C67", ("++policy.draft.enabled=true",)),
+    Case("C67", ("++policy.draft.enabled=true",), (*MEGATRON, *PACKED)),
+    Case("C68", ("++policy.scheduler=null",)),
+    Case(
+        "C68",
+        ("++policy.scheduler=[{name:torch.optim.lr_scheduler.ConstantLR,kwargs:{}},{milestones:[10]}]",),
+    ),
+    Case("C68", ("++policy.optimizer.kwargs.learning_rate=1",)),
+    Case("C68", ("policy.optimizer.name=AdamW",)),
+    Case("C69", ("policy.dtensor_cfg._v2=false",)),
+]
+
+
+@pytest.fixture(scope="module")
+def legal(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world that no test changes."""
+    return World.at(tmp_path_factory.mktemp("legal"))
+
+
+def test_the_base_recipe_is_legal(legal: World) -> None:
+    report = legal.check()
+    assert {result.outcome for result in report.results} == {"pass"}
+    assert len({result.id for result in report.results}) == 69
+
+
+def test_every_rule_has_a_violation() -> None:
+    assert {rule.id for rule in RULES} == {case.id for case in CASES}
+    assert [rule.id for rule in RULES] == [f"C{number}" for number in range(1, 70)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}:{','.join(case.overrides)[:40]}")
+def test_a_violation_is_found_by_its_rule_alone_and_its_fixes_work(
+    legal: World, tmp_path: Path, case: Case
+) -> None:
+    world = World.at(tmp_path) if case.files or case.cut else legal
+    if case.setting and (case.outcome == "fail" or case.overrides):
+        allowed = legal.check(case.setting, verify=False)
+        assert [r.id for r in allowed.failing] == [] or case.files, (
+            "the setting is legal without the violation"
+        )
+    for file, text in case.files.items():
+        prepared(world.root, file=file, text=text)
+    recipe = world.root / case.recipe
+    if case.cut:
+        recipe.write_text(recipe.read_text().replace(case.cut, ""))
+    changed = case.change(world)
+    overrides = (*case.setting, *case.overrides)
+    report = changed.check(overrides, recipe=case.recipe)
+    wrong = {result.id for result in report.results if result.outcome == "fail"}
+    doubted = {result.id for result in report.results if result.outcome == "warn"}
+    if case.outcome == "fail":
+        assert wrong == {case.id}, [result.message for result in report.failing]
+    else:
+        assert (wrong, doubted) == (set(), {case.id})
+    several = len(report.of(case.id)) > 1
+    for result in report.of(case.id):
+        assert result.message
+        assert result.foretells
+        assert result.fixes or not case.offered, "a fix is offered"
+        assert result.where or case.id in ("C54", "C3", "C2"), "the place is named"
+        for fix in result.fixes[:1]:
+            after = changed.check((*overrides, *fix.overrides()), recipe=case.recipe, verify=False)
+            left = {r.id for r in after.results if r.outcome == case.outcome}
+            assert left <= ({case.id} if several else set()), (fix.title, left)
