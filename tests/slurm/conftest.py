@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster, obstacle
+from tests.slurm.user import User
 
 REQUIRED = "DISTILL_TUI_REQUIRE_SLURM"
 
@@ -35,3 +36,11 @@ def samples(shared: Path) -> Path:
     if not path.is_dir():
         pytest.skip(f"no samples in {path}")
     return path
+
+
+@pytest.fixture
+def user(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[User]:
+    """Return the user in a fresh directory; afterwards no job is left."""
+    one = User.of(cluster, request.node.name[:20].replace("[", "-"))
+    yield one
+    one.clean_up()

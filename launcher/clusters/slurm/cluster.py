@@ -1,7 +1,7 @@
 """Slurm as a cluster: jobs are submitted once, followed with one question for all runs, and stopped.
 
 Before sbatch runs, the job is recorded with a token that it carries in its comment. Whatever becomes of the
-answer (a time-out, a killed client, a controller that restarts), the token is looked up; nothing is sent twice.
+answer (a time-out, a killed client, a controller that restarts), the token is looked up, nothing sent twice.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class SlurmCluster:
         return run
 
     def _unresolved(self, run: Run, snapshot: Snapshot) -> dict[str, float]:
-        """Return the jobs of all runs that squeue does not list, whose end is not known, with the time of submission."""
+        """Return jobs of all runs that squeue does not list, and whose end is not known; id -> submitted."""
         store = RunStore(self.transport, self.root)
         runs = [item for item in store.list() if isinstance(item, Run) and item.spec.cluster == "slurm"]
         wanted = {}
