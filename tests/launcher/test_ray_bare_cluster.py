@@ -19,7 +19,8 @@ import pytest
 
 from launcher.scripts import script_path
 
-pytestmark = pytest.mark.ray
+# Ray starts in 10 s on two idle cores, and after a time-out and a second try on busy ones.
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
 SCRIPT = script_path("ray_bare.sub")
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}"
 
@@ -65,7 +66,7 @@ class Launch:
         path = self.logs / name
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def wait_for(self, words: str, log: str = "launcher.log", timeout: float = 60) -> None:
+    def wait_for(self, words: str, log: str = "launcher.log", timeout: float = 150) -> None:
         end = time.monotonic() + timeout
         while words not in self.text(log):
             assert time.monotonic() < end, f"no {words!r} in:\n{self.text()}\n{self.text('ray-head.log')}"
@@ -137,7 +138,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 def test_a_whole_run(start: Starter, tmp_path: Path) -> None:
     (tmp_path / "driver.py").write_text(DRIVER)
     launch = start("python driver.py", RAY_BARE_DASHBOARD="1", LOADEDMODULES="GCC/13:cuDNN/9.5-CUDA-12")
-    assert launch.process.wait(timeout=100) == 7, launch.text()
+    assert launch.process.wait(timeout=200) == 7, launch.text()
     launch.assert_nothing_left()
     _story_is_told(launch)
     _driver_found_what_it_needs(launch)
@@ -211,8 +212,8 @@ def test_cancelled_while_the_driver_runs(start: Starter) -> None:
     launch.wait_for("training", "ray-driver.log")
     begun = time.monotonic()
     launch.process.terminate()
-    assert launch.process.wait(timeout=20) == 143
-    assert time.monotonic() - begun < 10
+    assert launch.process.wait(timeout=30) == 143
+    assert time.monotonic() - begun < 20
     launch.assert_nothing_left()
     assert "saved" in launch.text("ray-driver.log")
     told = launch.text().splitlines()
@@ -226,7 +227,7 @@ def test_killed_while_the_driver_runs(start: Starter) -> None:
     launch.wait_for("training", "ray-driver.log")
     launch.process.kill()
     launch.process.wait(timeout=5)
-    launch.assert_nothing_left(within=8)
+    launch.assert_nothing_left(within=20)
     assert "ray_bare.sub was killed" in launch.text()
 
 
@@ -252,14 +253,14 @@ def _end_after(start: Starter, stop: signal.Signals, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             launch.process.wait(timeout=5)
         launch.process.send_signal(stop)
-    code = launch.process.wait(timeout=20)
+    code = launch.process.wait(timeout=30)
     assert code in {128 + stop, -stop}, f"{code} after {seconds:.3f} s\n{launch.text()}"
-    launch.assert_nothing_left(within=8 if stop == signal.SIGKILL else 0)
+    launch.assert_nothing_left(within=20 if stop == signal.SIGKILL else 0)
 
 
 def test_head_that_cannot_start(start: Starter) -> None:
     launch = start("true", RAY_BARE_OBJECT_STORE_MEMORY="1000")
-    assert launch.process.wait(timeout=40) == 3
+    assert launch.process.wait(timeout=120) == 3
     launch.assert_nothing_left()
     told = launch.text().splitlines()
     assert "before the cluster was ready" in told[-2]
@@ -271,7 +272,7 @@ def test_head_that_cannot_start(start: Starter) -> None:
 @pytest.mark.slow
 def test_readiness_has_its_time(start: Starter) -> None:
     launch = start("true", RAY_BARE_WORKERS_TIMEOUT="2")
-    assert launch.process.wait(timeout=60) == 3
+    assert launch.process.wait(timeout=120) == 3
     launch.assert_nothing_left()
     assert "only 0 of 1 worker units joined within 2 s" in launch.text().splitlines()[-2]
     assert "RAY_BARE_WORKERS_TIMEOUT" in launch.text().splitlines()[-2]
@@ -283,6 +284,26 @@ def test_lost_head_ends_the_run(start: Starter) -> None:
     launch.wait_for("training", "ray-driver.log")
     pattern = f"gcs_server.*rb-{os.getuid()}-{launch.job}"
     subprocess.run(["pkill", "-KILL", "-f", pattern], check=True)
-    assert launch.process.wait(timeout=40) == 3
+    assert launch.process.wait(timeout=120) == 3
     launch.assert_nothing_left()
     assert "while the driver ran" in launch.text()
+
+
+@pytest.mark.slow
+def test_a_time_out_of_ray_itself_is_tried_again(start: Starter, tmp_path: Path) -> None:
+    home = tmp_path / "venv" / "bin"
+    home.mkdir(parents=True)
+    (home / "python").write_text(f'#!/bin/sh\nexec {sys.prefix}/bin/python "$@"\n')
+    # Ray's own 30 s cannot be shortened: the first start fails as such a time-out does.
+    (home / "ray").write_text(
+        f"#!/bin/sh\n[ $1 != start ] || [ -e {tmp_path}/tried ] || {{ touch {tmp_path}/tried; "
+        "echo 'Exception: The current node timed out during startup.'; exit 1; }\n"
+        f'exec {sys.prefix}/bin/ray "$@"\n'
+    )
+    for name in ("python", "ray"):
+        (home / name).chmod(0o755)
+    launch = start("exit 5", RAY_BARE_VENV=str(tmp_path / "venv"))
+    assert launch.process.wait(timeout=200) == 5, launch.text()
+    launch.assert_nothing_left()
+    assert "did not register in time (try 1 of 3)" in launch.text()
+    assert launch.text().count("launching Ray head + workers") == 2
