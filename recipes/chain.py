@@ -97,7 +97,7 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Sourc
     if not isinstance(value, Map):
         what = "A recipe must be a mapping of keys to values"
         raise RecipeError(what, where=tree.place(value.mark.start), fix="Write `key: value` lines.")
-    exact = not composed.problems and not composed.chained
+    exact = not composed.problems and not composed.uncertain
     items: dict[Step, Value] = dict(value.items)
     named = items.pop(DEFAULTS, None)
     parents = () if named is None else _parents(tree, value, named)
@@ -107,12 +107,15 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Sourc
 def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
     from recipes.yaml.reader import read
 
+    problem = composed.problems[0]
+    what = problem.what[:1].upper() + problem.what[1:]
+    refused = RecipeError(what, where=tree.place(problem.start), fix=problem.fix)
+    if composed.oversized:
+        raise refused
     try:
         read(tree.text, tree.name)
     except RecipeError as error:
-        problem = composed.problems[0]
-        what = problem.what[:1].upper() + problem.what[1:]
-        raise RecipeError(what, where=tree.place(problem.start), fix=problem.fix) from error
+        raise refused from error
 
 
 def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:

@@ -254,8 +254,8 @@ class Document:
         data = read_fast(after.tree.text, self.name)
         if same(data, after.data):
             return
-        # One PyYAML reads chained merges differently; where it did so before, it is not the edit's doing.
-        if before.composed.chained and not same(read_fast(before.tree.text, self.name), before.data):
+        # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.
+        if before.composed.uncertain and not same(read_fast(before.tree.text, self.name), before.data):
             return
         raise EditRefusedError("OmegaConf would not read the edit back as meant", where=self.name)
 

@@ -21,7 +21,7 @@ from recipes.yaml.scalars import Unreadable
 if TYPE_CHECKING:
     from recipes.keys import Step
 
-MAX_VALUES = 200_000
+MAX_VALUES = 50_000
 """More values than this, aliases counted where they are used, are refused (a recipe has below 2,000)."""
 
 
@@ -40,8 +40,10 @@ class Composed:
 
     value: Value | None
     problems: tuple[Problem, ...]
-    chained: bool
-    """A merged mapping itself merges another: PyYAML 6.0.4 reads that differently from other versions."""
+    uncertain: bool
+    """A merge that PyYAML's versions read differently: of a list, or of a mapping that itself merges."""
+    oversized: bool = False
+    """The aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
 
 
 def compose(tree: Tree) -> Composed:
@@ -52,7 +54,7 @@ def compose(tree: Tree) -> Composed:
         composer.problem(
             "the file holds several documents ('---')", tree.roots[1].start, "Keep one document."
         )
-    return Composed(value, tuple(composer.problems), composer.chained)
+    return Composed(value, tuple(composer.problems), composer.uncertain, composer.oversized)
 
 
 @dataclass(slots=True)
@@ -61,7 +63,8 @@ class _Composer:
     anchors: dict[str, Value] = field(default_factory=dict)
     merging: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
-    chained: bool = False
+    uncertain: bool = False
+    oversized: bool = False
     values: int = 0
 
     def problem(self, what: str, start: int, fix: str = "") -> None:
@@ -102,6 +105,7 @@ class _Composer:
             return Leaf(None, self.mark(node, node.start))
         self.values += count(target)
         if self.values > MAX_VALUES:
+            self.oversized = True
             self.problem(f"the aliases expand to more than {MAX_VALUES} values", node.start)
             return Leaf(None, self.mark(node, node.start))
         return as_merged(target)
@@ -149,12 +153,13 @@ class _Composer:
             value = self.value(node)
             self.problem("a merge takes a mapping or a list of mappings, written out", node.start)
             return
+        self.uncertain = self.uncertain or len(sources) > 1
         for source in reversed(sources):
             value = self.value(source)
             if isinstance(source, AliasNode) and source.name in self.merging:
-                self.chained = True
+                self.uncertain = True
             if isinstance(source, MappingNode) and any(is_merge_key(inner.key) for inner in source.children):
-                self.chained = True
+                self.uncertain = True
             if not isinstance(value, Map):
                 self.problem("a merge (<<) takes only mappings", source.start)
                 continue

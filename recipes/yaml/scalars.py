@@ -85,7 +85,7 @@ def read_ruamel(text: str) -> Scalar | Unreadable:
     if text in _SPECIAL:
         return Unreadable(text)
     try:
-        if _INT_12.fullmatch(text):
+        if _INT_12.fullmatch(text) and not text.startswith("_"):
             digits = text.replace("_", "").lower().lstrip("+-")
             base = {"0o": 8, "0b": 2, "0x": 16}.get(digits[:2], 10)
             return (-1 if text.startswith("-") else 1) * int(digits[2:] if base != 10 else digits, base)
