@@ -1,0 +1,130 @@
+"""The table of commands, and what is made of it: bindings, bar, palette, help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+
+from tests.tui.pilot import NARROW, WIDE, shown
+from tests.tui.replay import running
+from tui.app import DistillApp
+from tui.commands import COMMANDS, Command, Where, bindings, commands, key_name
+from tui.screens.help import help_text
+from tui.screens.home import HomeScreen
+from tui.screens.monitor import MonitorScreen
+from tui.widgets.keybar import bar
+from tui.widgets.logview import LogView
+
+OWNERS = {
+    Where.HOME: HomeScreen,
+    Where.MONITOR: MonitorScreen,
+    Where.LOG: LogView,
+    Where.APP: DistillApp,
+}
+TAKEN_BY_TMUX = {"ctrl+b"}
+NOT_SENT_BY_TMUX = ("shift+enter", "ctrl+enter", "ctrl+shift", "super+")
+
+
+def test_ids_are_unique_and_every_action_exists() -> None:
+    assert len({command.id for command in COMMANDS}) == len(COMMANDS)
+    for command in COMMANDS:
+        owner = OWNERS[command.where]
+        assert hasattr(owner, f"action_{command.action.partition('(')[0]}"), command.id
+
+
+@pytest.mark.parametrize("places", [HomeScreen.PLACES, MonitorScreen.PLACES], ids=["home", "monitor"])
+def test_a_key_means_one_thing_on_a_screen(places: tuple[Where, ...]) -> None:
+    keys = [key for command in commands(*places) for key in command.keys]
+    assert len(keys) == len(set(keys))
+
+
+def test_keys_arrive_in_every_terminal() -> None:
+    for command in COMMANDS:
+        assert command.keys != ("escape",), f"{command.id}: escape comes late or not at all over SSH and tmux"
+        for key in command.keys:
+            assert key not in TAKEN_BY_TMUX
+            assert not key.startswith(NOT_SENT_BY_TMUX)
+
+
+def test_bindings_carry_ids_and_words() -> None:
+    for binding in bindings(Where.MONITOR):
+        assert isinstance(binding, Binding)
+        assert binding.id
+        assert binding.description
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 160])
+def test_the_bar_fits_and_always_tells_help_and_quit(width: int) -> None:
+    shown_commands = [command for command in commands(Where.MONITOR, Where.APP) if command.bar]
+    told = bar(shown_commands, width)
+    assert told.cell_length <= width
+    assert "F1 help" in told.plain
+    assert "q quit" in told.plain
+
+
+def test_the_help_names_every_command_within_its_width() -> None:
+    text = help_text(tuple(Where), "about", 60).plain
+    for command in COMMANDS:
+        assert command.title in text
+    assert max(len(line) for line in text.split("\n")) <= 60
+
+
+@pytest.mark.parametrize("key", ["f1", "question_mark"])
+async def test_help_on_both_screens(tmp_path: Path, key: str) -> None:
+    running(tmp_path, host="elsewhere")
+    async with shown(tmp_path, WIDE) as screen:
+        await screen.see("11/20")
+        await screen.press(key)
+        await screen.see("Help", "Filter the list", "Everywhere")
+        assert "Search in the log" not in screen.text
+        await screen.press("j", "k", "q")
+        await screen.press("enter")
+        await screen.see("✓ Ray head up")
+        await screen.press(key)
+        await screen.see("Help", "Search in the log", "Everywhere")
+        await screen.press("escape")
+        assert isinstance(screen.app.screen, MonitorScreen)
+
+
+def offered(app: DistillApp) -> list[str]:
+    return [command.title for command in app.get_system_commands(app.screen)]
+
+
+def titles(*places: Where, without: tuple[str, ...] = ()) -> set[str]:
+    def wanted(command: Command) -> bool:
+        return command.palette and command.id not in without
+
+    return {command.title for command in commands(*places) if wanted(command)}
+
+
+async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> None:
+    running(tmp_path, host="elsewhere")
+    async with shown(tmp_path, NARROW) as screen:
+        await screen.see("11/20")
+        assert set(offered(screen.app)) == titles(Where.HOME, Where.APP)
+        await screen.press("ctrl+p")
+        await screen.type("open the run")
+        await screen.see("Open the run")
+        await screen.press("enter")
+        await screen.see("✓ Ray head up")
+        assert set(offered(screen.app)) == titles(Where.MONITOR, Where.APP)
+        await screen.press("ctrl+p")
+        await screen.type("search in")
+        await screen.see("Search in the log")
+        await screen.press("enter")
+        await screen.until(lambda: screen.monitor.logs.field.has_focus, "the search field has the keys")
+
+
+async def test_another_theme_can_be_chosen(tmp_path: Path) -> None:
+    async with shown(tmp_path) as screen:
+        await screen.see("No runs yet.")
+        await screen.app.run_action("app.change_theme")
+        await screen.see("distill")
+        await screen.press("escape")
+
+
+def test_keys_have_names_that_people_write() -> None:
+    names = {key_name(key) for command in COMMANDS for key in command.keys}
+    assert not {name for name in names if "_" in name or name in ("slash", "escape")}
