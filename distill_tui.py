@@ -31,7 +31,7 @@ def shadowed_packages(home: Path) -> list[tuple[str, str]]:
 def main() -> int:
     """Check the packages, then hand over to the command line; returns the exit code.
 
-    Until a command takes ctrl-c over, it ends the process at once: Python's own way, an exception at any point,
+    Until a command takes ctrl-c over, it ends the process at once: Python's own way, an exception anywhere,
     prints a traceback while modules are loaded, and was seen to get lost there.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
