@@ -15,6 +15,8 @@ from recipes.inheritance import EffectiveRecipe, Resolver
 if TYPE_CHECKING:
     from recipes.planning import Fix
 
+_STAND_IN = "rehearsal/"
+"""How the names of a rehearsal's models begin."""
 _OFFERED = 3
 _TRIED = 8
 """Fixes that are offered and tried, at most, per finding."""
@@ -147,6 +149,9 @@ def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
     if not sections or recipe.has("teachers"):
         message = "cannot tell: this is not a recipe of on-policy distillation from one teacher"
         return [Result("C4", "An on-policy distillation recipe", "unknown", message)]
+    if str(recipe.get("policy.model_name")).startswith(_STAND_IN):
+        message = "cannot tell: a rehearsal with stand-in models, which NeMo-RL does not run"
+        return [Result("C4", "A recipe for NeMo-RL", "unknown", message)]
     context = Context(recipe, inputs)
     return [result for rule in RULES for result in rule.results(context)]
 

@@ -35,7 +35,7 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
             yield warn(f"{message}; {_SKIP} lets it pass", *keys)
         else:
             text = "Model config vocab sizes differ between student and teacher."
-            yield fail(message, *keys, fixes=_same_family(context, sizes[1]), foretells=text)
+            yield fail(message, *keys, fixes=_same_vocabulary(context), foretells=text)
         return
     for known in facts:
         if isinstance(known, Unknown):
@@ -50,21 +50,27 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
         yield make(found.what, student.key("tokenizer.name"), *keys, foretells=text)
 
 
-def _same_family(context: Context, vocab: int) -> list[Fix]:
-    """Students of the teacher's family, of the nearest size, whose vocabulary is the teacher's."""
+def _same_vocabulary(context: Context) -> list[Fix]:
+    """Known students for the teacher, and teachers for the student, of the same family and vocabulary."""
     student, teacher = (context.known(side) for side in context.sides)
-    size = student.params if student is not None else None
-    if size is None or teacher is None:
+    if student is None or teacher is None:
         return []
-    near = [
-        facts
-        for facts in TABLE.values()
-        if facts.vocab == vocab
-        and facts.family == teacher.family
-        and (facts.params or 0) < (teacher.params or 0)
-    ]
-    near.sort(key=lambda facts: abs((facts.params or 0) - size))
-    return [context.fix("policy.model_name", facts.id) for facts in near[:2]]
+    fixes: list[Fix] = []
+    for kept, replaced, key in (
+        (teacher, student, "policy.model_name"),
+        (student, teacher, "teacher.model_name"),
+    ):
+        near = [
+            facts
+            for facts in TABLE.values()
+            if facts.vocab == kept.vocab
+            and facts.family == kept.family
+            and ((facts.params or 0) > (kept.params or 0)) == (kept is student)
+            and facts.params != kept.params
+        ]
+        near.sort(key=lambda facts: abs((facts.params or 0) - (replaced.params or 0)))
+        fixes += [context.fix(key, facts.id) for facts in near[:2]]
+    return fixes
 
 
 def _context_length(context: Context) -> Iterator[Finding]:

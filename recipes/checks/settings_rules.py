@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
 from recipes.checks.data import datasets
 from recipes.planning.setup import whole
+from recipes.planning.sizes import must_save_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,8 @@ _OTHER_TYPES = {
     "logger.wandb": "dict",
     "logger.gpu_monitoring": "dict",
 }
+_SETUP_S, _SAVE_S, _STEP_S = 1200.0, 300.0, 300.0
+"""Usual durations of set-up (10 to 30 minutes), of a save and of a step, where nothing was measured."""
 _METRICS = {"val": ("accuracy", "avg_length"), "train": ("loss", "grad_norm", "lr")}
 _SAVE_BY = re.compile(r"\s*\d+\s*:\s*\d+\s*:\s*\d+\s*:\s*\d+\s*")
 
@@ -389,7 +392,10 @@ def _save_by(context: Context) -> Iterator[Finding]:
     """C18."""
     key = "checkpointing.checkpoint_must_save_by"
     value = context.get(key)
-    if value is None or (isinstance(value, str) and _SAVE_BY.fullmatch(value)):
+    if value is None:
+        return
+    if isinstance(value, str) and _SAVE_BY.fullmatch(value):
+        yield from _save_in_time(context, value)
         return
     fixes = []
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -406,6 +412,20 @@ def _save_by(context: Context) -> Iterator[Finding]:
             fixes.append(context.fix(key, ":".join(part.zfill(2) for part in parts)))
     fixes.append(context.fix(key, None))
     yield fail(f"{key} is {shown(value)}: {text}", key, fixes=fixes)
+
+
+def _save_in_time(context: Context, value: str) -> Iterator[Finding]:
+    """Compare with the job's limit; NeMo-RL's clock starts after set-up."""
+    limit = context.inputs.request.time_s
+    days, hours, minutes, seconds = (int(field) for field in value.split(":"))
+    wanted = days * 86400 + hours * 3600 + minutes * 60 + seconds
+    if limit is None or wanted + _SETUP_S < limit:
+        return
+    key = "checkpointing.checkpoint_must_save_by"
+    fitting = must_save_by(limit, setup_s=_SETUP_S, save_s=_SAVE_S, step_s=_STEP_S)
+    message = f"{key} is {value}, counted from the end of set-up: the job ends before it would save"
+    fixes = [context.fix(key, fitting)] if fitting else []
+    yield warn(message, key, fixes=fixes, foretells="CANCELLED DUE TO TIME LIMIT, without a checkpoint")
 
 
 def _clock(number: int) -> str:

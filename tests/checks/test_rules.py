@@ -107,6 +107,12 @@ CASES = [
     Case("C17", ("distillation.topk_logits_k=0",)),
     Case("C18", ("checkpointing.checkpoint_must_save_by=216000",)),
     Case("C18", ("checkpointing.checkpoint_must_save_by='03:45:00'",)),
+    Case(
+        "C18",
+        ("checkpointing.checkpoint_must_save_by='00:03:55:00'",),
+        change=request(replace(REQUEST, time_s=4 * 3600)),
+        outcome="warn",
+    ),
     Case("C19", ("checkpointing.metric_name=accuracy",)),
     Case("C20", ("checkpointing.metric_name='val:loss'",)),
     Case("C20", ("distillation.val_period=0",), outcome="warn"),

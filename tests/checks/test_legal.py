@@ -1,0 +1,196 @@
+"""No false alarm: stock recipes at their sizes, and legal settings built from first principles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recipes.checks import Checker, Inputs, Request
+from recipes.checks.core import shown
+from recipes.inheritance import EffectiveRecipe, Resolver
+from recipes.planning import Edit, Fix
+from recipes.planning.scale import scale
+from tests.checks.world import BASE, REQUEST, World
+
+STOCK = (
+    "configs/distillation_math.yaml",
+    "configs/distillation_math_megatron.yaml",
+    "modelopt/qa_distillation_math_megatron.yaml",
+    "modelopt/qa_distillation_nano3_megatron.yaml",
+    "nemo_gym/distillation_qwen3_0_6b.yaml",
+    "configs/recipes/llm/distillation-*.yaml",
+)
+NO_CACHE = {"HF_HOME": "/nonexistent", "TORCH_CUDA_ARCH_LIST": "8.0"}
+
+
+def stock(shared: Path) -> list[Path]:
+    examples = shared / "corpus" / "nemo-rl" / "examples"
+    return sorted(path for pattern in STOCK for path in examples.glob(pattern))
+
+
+def test_no_stock_recipe_fails_at_its_own_size(shared: Path) -> None:
+    recipes = stock(shared)
+    assert len(recipes) >= 16
+    checker = Checker(Inputs.of(environment=NO_CACHE))
+    wrong = {
+        path.name: [(result.id, result.message) for result in report.failing]
+        for path in recipes
+        if not (report := checker.check(path, verify_fixes=False)).ok
+    }
+    assert wrong == {}
+
+
+def test_no_library_recipe_fails() -> None:
+    library = Path(__file__).parents[2] / "recipes" / "library"
+    checker = Checker(Inputs.of(environment=NO_CACHE))
+    for path in sorted(library.glob("*.yaml")):
+        report = checker.check(path, verify_fixes=False)
+        assert report.ok, [(result.id, result.message) for result in report.failing]
+
+
+def test_the_base_recipe_on_four_gpus_has_one_reason_and_a_fix(shared: Path) -> None:
+    base = shared / "corpus" / "nemo-rl" / "examples" / STOCK[0]
+    inputs = Inputs.of(environment=NO_CACHE, request=Request(nodes=1, gpus_per_node=4))
+    checker = Checker(inputs)
+    (result,) = checker.check(base).failing
+    assert result.id == "C34"
+    assert result.message == "teacher: TP 4 x CP 2 needs 8 GPUs, there are 4"
+    assert [where.line for where in result.where[:2]] == [259, 258]
+    assert result.fixes
+    for fix in result.fixes:
+        assert checker.check(base, fix.overrides()).ok
+
+
+def test_vocabularies_of_different_sizes_fail_without_any_cache(shared: Path) -> None:
+    base = shared / "corpus" / "nemo-rl" / "examples" / STOCK[0]
+    models = ["policy.model_name=Qwen/Qwen2.5-1.5B", "teacher.model_name=Qwen/Qwen2.5-7B"]
+    sizes = [f"{side}.dtensor_cfg.tensor_parallel_size=2" for side in ("policy", "teacher")]
+    checker = Checker(Inputs.of(environment=NO_CACHE))
+    (result,) = checker.check(base, [*models, *sizes]).failing
+    assert result.id == "C64"
+    assert "151936" in result.message
+    assert "152064" in result.message
+    assert result.fixes
+    skipping = {**NO_CACHE, "NRL_SKIP_DISTILLATION_TOKENIZER_CHECK": "false"}
+    assert Checker(Inputs.of(environment=skipping)).check(base, [*models, *sizes]).ok
+
+
+def test_facts_that_are_missing_are_never_a_silent_pass(shared: Path) -> None:
+    base = shared / "corpus" / "nemo-rl" / "examples" / STOCK[0]
+    report = Checker(Inputs.of(environment=NO_CACHE)).check(base, ["teacher.model_name=some/model"])
+    assert report.ok
+    told = {result.id: result for result in report.results if result.outcome == "unknown"}
+    assert {"C37", "C47", "C64"} <= set(told)
+    assert all("hf download" in told[id_].message for id_ in ("C37", "C64"))
+
+
+def test_recipes_of_other_algorithms_cannot_be_told(tmp_path: Path) -> None:
+    (tmp_path / "grpo.yaml").write_text("grpo: {x: 1}\npolicy: {model_name: a}\n")
+    report = Checker(Inputs.of(environment=NO_CACHE)).check(tmp_path / "grpo.yaml")
+    assert [result.outcome for result in report.results] == ["unknown"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World.at(tmp_path_factory.mktemp("legal"))
+
+
+@st.composite
+def legal_settings(draw: st.DrawFn) -> tuple[list[str], Request]:
+    """Settings that are legal by construction: sizes first, batches as their multiples."""
+    nodes = draw(st.sampled_from([1, 2, 3, 4]))
+    per_node = 4
+    apart = draw(st.booleans())
+    given: dict[str, object] = {"cluster.num_nodes": nodes}
+    training = nodes * per_node
+    if apart:
+        taken = draw(st.integers(1, per_node - 1)) if nodes == 1 else draw(st.integers(1, nodes - 1))
+        base = "policy.generation.colocated"
+        given[f"{base}.enabled"] = False
+        given[f"{base}.resources.gpus_per_node"] = taken if nodes == 1 else per_node
+        given[f"{base}.resources.num_nodes"] = None if nodes == 1 else taken
+        training -= taken if nodes == 1 else taken * per_node
+    padding, ranks = 1, {}
+    for side in ("policy", "teacher"):
+        tp = draw(st.sampled_from([size for size in (1, 2, 4) if training % size == 0]))
+        cp = draw(st.sampled_from([size for size in (1, 2, 4) if training % (tp * size) == 0]))
+        dynamic = draw(st.booleans())
+        given[f"{side}.dtensor_cfg.tensor_parallel_size"] = tp
+        given[f"{side}.dtensor_cfg.context_parallel_size"] = cp
+        given[f"{side}.dynamic_batching.enabled"] = dynamic
+        padding = max(padding, 2 * cp)
+        micro = draw(st.integers(1, 3))
+        given[f"{side}.train_micro_batch_size"] = given[f"{side}.logprob_batch_size"] = micro
+        ranks[side] = training // (tp * cp) * micro
+    batch = ranks["policy"] * draw(st.integers(1, 4))
+    given["policy.train_global_batch_size"] = batch
+    given["distillation.num_prompts_per_step"] = batch * ranks["teacher"] * draw(st.integers(1, 2))
+    given["policy.make_sequence_length_divisible_by"] = padding * draw(st.integers(1, 2))
+    length = 64 * draw(st.integers(2, 16)) * padding
+    for side in ("policy", "teacher"):
+        given[f"{side}.max_total_sequence_length"] = length
+        for kind in ("train", "logprob"):
+            given[f"{side}.dynamic_batching.{kind}_mb_tokens"] = 2 * length
+    given["policy.generation.vllm_cfg.max_model_len"] = min(length, 16384)
+    given["distillation.topk_logits_k"] = draw(st.integers(1, 512))
+    overrides = [f"{key}={shown(value)}" for key, value in given.items()]
+    return overrides, replace(REQUEST, available_nodes=nodes)
+
+
+@given(legal_settings())
+def test_legal_settings_raise_no_alarm(world: World, settings: tuple[list[str], Request]) -> None:
+    overrides, request = settings
+    data = world.root / "data" / "train.jsonl"
+    prompts = next(int(text.partition("=")[2]) for text in overrides if "num_prompts" in text)
+    if prompts > 4096 and data.stat().st_size < 9 * prompts:
+        data.write_text('{"x": 1}\n' * 2 * prompts)
+    report = replace(world, request=request).check(overrides, verify=False)
+    assert report.ok, [(result.id, result.message) for result in report.failing]
+
+
+APART = (
+    "policy.generation.colocated.enabled=false",
+    "policy.generation.colocated.resources.gpus_per_node=2",
+    "teacher.dtensor_cfg.tensor_parallel_size=2",
+)
+
+
+def test_the_trap_of_generation_apart_on_one_node_then_two(world: World) -> None:
+    assert world.check(APART).ok
+    carried = world.check((*APART, "cluster.num_nodes=2"))
+    assert {result.id for result in carried.failing} == {"C60"}
+    resolver = Resolver()
+    path = world.root / "recipe.yaml"
+
+    def again(edits: Sequence[Edit]) -> EffectiveRecipe:
+        return resolver.resolve(path, [*APART, *Fix("", tuple(edits)).overrides()])
+
+    scaled = scale(resolver.resolve(path, APART), 2, again=again)
+    changed = {edit.key.rpartition(".")[2]: edit.after for edit in scaled.fix.edits}
+    assert changed["gpus_per_node"] == 4
+    assert (changed["num_nodes"], {edit.key for edit in scaled.fix.edits} >= {"cluster.num_nodes"}) == (
+        1,
+        True,
+    )
+    assert world.check((*APART, *scaled.fix.overrides())).ok
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 6, 8])
+def test_every_size_is_reached_by_legal_edits(world: World, nodes: int, apart: bool) -> None:
+    start = APART if apart else ()
+    resolver = Resolver()
+
+    def again(edits: Sequence[Edit]) -> EffectiveRecipe:
+        return resolver.resolve(BASE, [*start, *Fix("", tuple(edits)).overrides()])
+
+    scaled = scale(resolver.resolve(BASE, start), nodes, again=again)
+    report = world.check((*start, *scaled.fix.overrides()), verify=False)
+    assert report.ok, ([(r.id, r.message) for r in report.failing], scaled)
+    if nodes == 1:
+        assert scaled.fix.edits == ()
