@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -65,6 +66,18 @@ def test_shellcheck_has_nothing_to_say() -> None:
 def test_it_never_traces_itself() -> None:
     assert "set -x" not in SCRIPT.read_text()
     assert "ray stop" not in SCRIPT.read_text()
+
+
+def test_the_documents_name_the_same_settings() -> None:
+    text = SCRIPT.read_text()
+    header = text[: text.index("set -u")]
+    page = (Path(__file__).parents[2] / "docs" / "launcher.md").read_text()
+    names = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b|\bCOMMAND\b", header))
+    table = set(
+        re.findall(r"`([A-Z]+(?:_[A-Z]+)*)`", page[page.index("| variable") : page.index("The driver gets")])
+    )
+    assert names == table - {"RAY_AUTH_MODE"}
+    assert all(name in text[len(header) :] for name in table)
 
 
 class TestPieces:
