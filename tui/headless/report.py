@@ -1,0 +1,138 @@
+"""`report`: what happened to a run, as one document that can be given away."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from tui.headless.output import print_json, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from launcher.logs.redact import Redactor
+    from launcher.logs.report import Facts
+    from launcher.logs.watch import Watch
+    from launcher.runs import Run
+
+
+def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
+    """Register the command."""
+    command = commands.add_parser(
+        "report", help="tell what happened to a run, without secrets", description=_report.__doc__
+    )
+    command.add_argument("target", metavar="RUN|DIR", help="a run, or a directory of logs")
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+    command.add_argument("--tar", metavar="FILE", help="also write it with the last lines of every log")
+    command.add_argument("--lines", metavar="N", type=int, default=2000, help="lines of each log (2000)")
+    command.set_defaults(handler=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    """Tell what happened to a run: state, cause, evidence, settings. Keys and names are removed."""
+    from launcher.errors import InputError, TransportError
+    from launcher.logs.report import markdown, report_json, write_tar
+
+    if options.lines < 1:
+        raise InputError(f"--lines wants a number of lines, not {options.lines}")
+    name, watch, run = _open(options.target)
+    watch.catch_up(final=True)
+    if watch.problem:
+        raise TransportError(watch.problem)
+    redact = _redactor(run)
+    report = report_json(name, watch, _facts(run), redact)
+    if options.tar:
+        write_tar(options.tar, report, watch, redact, options.lines)
+        say(f"wrote {options.tar}")
+    if options.json:
+        print_json(report)
+    else:
+        print(markdown(report), end="")
+    return 0
+
+
+def _open(target: str) -> tuple[str, Watch, Run | None]:
+    from pathlib import Path
+
+    from launcher.errors import InputError
+    from launcher.logs.watch import watch_directory
+    from launcher.transports.local import LocalTransport
+    from launcher.watching import watch_run
+    from tui.headless.runs import store
+
+    path = Path(target)
+    if path.is_dir() and not (path / "run.json").exists():
+        return str(path), watch_directory(LocalTransport(), str(path)), None
+    if not path.exists() and "/" in target:
+        raise InputError(f"no such directory: {target}")
+    if path.is_file():
+        raise InputError(f"{target} is a file", fix="Give a run, or the directory that its logs are in.")
+    known = store()
+    run = known.find(target)
+    return run.spec.id, watch_run(known.transport, run), run
+
+
+def _redactor(run: Run | None) -> Redactor:
+    import getpass
+    from pathlib import Path
+
+    from launcher.logs.redact import Redactor
+
+    names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
+    secrets: list[str] = []
+    if run is not None:
+        from launcher.runs import SECRETS
+
+        secrets = _values_of(Path(run.directory, SECRETS))
+    return Redactor.of(names, [str(Path.home())], secrets)
+
+
+def _values_of(file: Path) -> list[str]:
+    try:
+        text = file.read_text(errors="replace")
+    except OSError:
+        return []
+    return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
+
+
+def _facts(run: Run | None) -> Facts:
+    from launcher.logs.report import Facts, telling
+
+    if run is None:
+        return Facts()
+    import json
+    from pathlib import Path
+
+    try:
+        plan = json.loads(Path(run.directory, "plan.json").read_text())
+        environment = telling({str(name): str(value) for name, value in plan["env"].items()})
+    except (OSError, ValueError, KeyError, AttributeError):
+        environment = {}
+    changes, problem = _changes(run)
+    jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
+    return Facts(run.spec.recipe.source, changes, problem, environment, jobs)
+
+
+def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
+    """Return what the recipe changes of its parents, or why that cannot be told."""
+    from pathlib import Path
+
+    from recipes.compare import ABSENT, differences
+    from recipes.errors import ExplainedError
+    from recipes.inheritance import resolve
+    from recipes.values import plain
+
+    source = Path(run.spec.recipe.source)
+    file = source if source.is_file() else Path(run.directory, "recipe.yaml")
+    try:
+        recipe = resolve(file, run.spec.recipe.overrides)
+    except (ExplainedError, OSError) as error:
+        return (), str(error).partition("\n")[0]
+    if len(recipe.files) < 2 and not run.spec.recipe.overrides:
+        return (), ""
+    found = differences(plain(recipe.inherited), plain(recipe.merged))
+    shown = (
+        (item.key, *("(not set)" if value is ABSENT else repr(value) for value in (item.a, item.b)))
+        for item in found
+    )
+    return tuple((key, a, b) for key, a, b in shown if key != "defaults"), ""
