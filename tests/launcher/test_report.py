@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -131,15 +132,10 @@ def test_each_kind_of_canary_is_caught(what: str) -> None:
 
 
 def test_redacting_takes_no_long_time_on_hostile_lines() -> None:
-    for text in (
-        "a" * 200_000,
-        "a." * 100_000,
-        "@a." * 60_000,
-        "token" * 40_000,
-        "://a:" * 40_000,
-        "-" * 200_000,
-    ):
-        assert isinstance(REDACT(text), str)
+    began = process_time()
+    for piece in ("a", "a.", "@a.", "token", "://a:", "-", "Bearer ", "/home/"):
+        assert isinstance(REDACT(piece * 20_000), str)
+    assert process_time() - began < 5
 
 
 def test_the_cause_is_shown_with_its_surroundings(watch: Watch) -> None:
