@@ -257,7 +257,7 @@ def _data_length(context: Context) -> Iterator[Finding]:
     """C31."""
     prompts = whole(context.get(_PROMPTS)) or 0
     entries = [entry for entry in datasets(context.recipe) if entry.split == "train"]
-    lengths = [length_of(entry, context.inputs.root) for entry in entries]
+    lengths = [length_of(entry, context.inputs.root, prompts) for entry in entries]
     known = sum(length for length in lengths if isinstance(length, int))
     if not entries or known >= prompts:
         return

@@ -13,6 +13,7 @@ from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
 
 if TYPE_CHECKING:
+    from recipes.document import Revision
     from recipes.planning import Fix
 
 _STAND_IN = "rehearsal/"
@@ -90,20 +91,40 @@ class Checker:
         self.inputs = inputs
         self.resolver = resolver or Resolver()
 
-    def check(self, path: Path, overrides: Sequence[str] = (), *, verify_fixes: bool = True) -> Report:
-        """Check a recipe file with overrides; what cannot be read is a failing C1, C2 or C3."""
+    def check(
+        self,
+        path: Path,
+        overrides: Sequence[str] = (),
+        *,
+        revision: Revision | None = None,
+        verify_fixes: bool = True,
+    ) -> Report:
+        """Check a recipe with overrides; what cannot be read is a failing C1, C2 or C3.
+
+        `revision` is the text where it is not the file's. Fixes that are not verified are only proposals.
+        """
         asked = [*overrides, *self.inputs.request.overrides()]
         try:
-            recipe = self.resolver.resolve(path, asked)
+            recipe = self._resolve(path, asked, revision)
         except RecipeError as error:
-            return self._unread(path, overrides, error)
+            return self._unread(path, overrides, revision, error)
         results = apply(recipe, self.inputs)
         if verify_fixes:
-            results = [self._verified(path, asked, results, result) for result in results]
+            results = [self._verified(path, asked, revision, results, result) for result in results]
         return Report(tuple(results), recipe)
 
+    def _resolve(self, path: Path, overrides: Sequence[str], revision: Revision | None) -> EffectiveRecipe:
+        if revision is None:
+            return self.resolver.resolve(path, overrides)
+        return self.resolver.resolve(path, overrides, tree=revision.tree, composed=revision.composed)
+
     def _verified(
-        self, path: Path, overrides: Sequence[str], results: list[Result], result: Result
+        self,
+        path: Path,
+        overrides: Sequence[str],
+        revision: Revision | None,
+        results: list[Result],
+        result: Result,
     ) -> Result:
         """Keep the fixes after which the finding is gone and nothing fails that did not before."""
         if not any(fix.edits for fix in result.fixes):
@@ -113,7 +134,7 @@ class Checker:
         kept: list[Fix] = []
         for fix in _distinct(result.fixes)[:_TRIED]:
             try:
-                fixed = self.resolver.resolve(path, [*overrides, *fix.overrides()])
+                fixed = self._resolve(path, [*overrides, *fix.overrides()], revision)
             except RecipeError:
                 continue
             after = apply(fixed, self.inputs)
@@ -127,11 +148,13 @@ class Checker:
                     break
         return replace(result, fixes=tuple(kept))
 
-    def _unread(self, path: Path, overrides: Sequence[str], error: RecipeError) -> Report:
+    def _unread(
+        self, path: Path, overrides: Sequence[str], revision: Revision | None, error: RecipeError
+    ) -> Report:
         """Say which entry rule a recipe breaks: the overrides', the interpolations' or the files'."""
         rule = ENTRY_RULES[0]
         try:
-            self.resolver.resolve(path)
+            self._resolve(path, (), revision)
             rule = ENTRY_RULES[2] if overrides else rule
         except RecipeError as alone:
             if "nterpolation" in alone.what or "${" in alone.what:

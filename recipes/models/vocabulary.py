@@ -21,15 +21,24 @@ class Difference:
     what: str
 
 
-def read_vocabulary(directory: Path) -> dict[str, int] | Unknown:
-    """Read token -> id, added tokens included, from a tokenizer's files; never raises."""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A tokenizer's file as it was when it was looked at."""
+
+    path: Path
+    modified: int
+    size: int
+
+
+def _find(directory: Path) -> _File | Unknown:
+    """Find the file that holds a tokenizer's vocabulary."""
     for name in ("tokenizer.json", "vocab.json"):
         path = directory / name
         try:
             stamp = path.stat()
         except OSError:
             continue
-        return _parsed(path, stamp.st_mtime_ns, stamp.st_size)
+        return _File(path, stamp.st_mtime_ns, stamp.st_size)
     return Unknown(
         f"{directory} holds no tokenizer.json or vocab.json",
         "Download the model's tokenizer files on a node with internet.",
@@ -37,7 +46,9 @@ def read_vocabulary(directory: Path) -> dict[str, int] | Unknown:
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: Path, modified: int, size: int) -> dict[str, int] | Unknown:
+def _parsed(file: _File) -> dict[str, int] | Unknown:
+    """Read token -> id, added tokens included; never raises."""
+    path = file.path
     again = "Download the tokenizer again."
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -67,7 +78,7 @@ def compare(models: Models, student: str, teacher: str) -> Difference | Unknown 
     """Compare two tokenizers by name; None if they are the same, `Unknown` where files are missing."""
     if student == teacher:
         return None
-    found: list[dict[str, int]] = []
+    found: list[_File] = []
     for name in (student, teacher):
         directory = models.directory(name)
         if directory is None:
@@ -75,11 +86,21 @@ def compare(models: Models, student: str, teacher: str) -> Difference | Unknown 
                 f"the tokenizer of {name} is not in the Hugging Face cache ({models.hub.directory})",
                 f"Run `hf download {name} tokenizer.json` on a node with internet.",
             )
-        vocabulary = read_vocabulary(directory)
-        if isinstance(vocabulary, Unknown):
-            return vocabulary
-        found.append(vocabulary)
-    first, second = found
+        file = _find(directory)
+        if isinstance(file, Unknown):
+            return file
+        found.append(file)
+    return _compared(student, teacher, *found)
+
+
+@lru_cache(maxsize=16)
+def _compared(student: str, teacher: str, left: _File, right: _File) -> Difference | Unknown | None:
+    """Compare two files; kept, since a vocabulary has 150 000 tokens and people type meanwhile."""
+    first, second = _parsed(left), _parsed(right)
+    if isinstance(first, Unknown):
+        return first
+    if isinstance(second, Unknown):
+        return second
     if first == second:
         return None
     if len(first) != len(second):

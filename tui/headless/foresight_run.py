@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks import Checker, Inputs, Report, Request, Result, apply
+from recipes.checks import Checker, Inputs, Report, Request, Result
 from recipes.document import Document
 from recipes.errors import Exit, ExplainedError, RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
@@ -136,10 +136,8 @@ def _apply_fix(options: argparse.Namespace, path: Path, checker: Checker, report
     with document.group():
         for edit in fix.edits:
             _edit(document, edit)
-    asked = [*options.override, *checker.inputs.request.overrides()]
-    revision = document.revision
-    recipe = Resolver().resolve(path, asked, tree=revision.tree, composed=revision.composed)
-    results = apply(recipe, checker.inputs)
+    after = checker.check(path, options.override, revision=document.revision)
+    results = after.results
     before = {result.id for result in report.failing}
     new = sorted({result.id for result in results if result.outcome == "fail"} - before)
     if new:
@@ -155,7 +153,7 @@ def _apply_fix(options: argparse.Namespace, path: Path, checker: Checker, report
     if not options.dry_run:
         store(document, dry_run=False)
     say(f"{'would apply' if options.dry_run else 'applied'}: {fix.title}")
-    return Report(tuple(results), recipe)
+    return after
 
 
 def _chosen(text: str, report: Report) -> Fix:

@@ -1,0 +1,80 @@
+"""What a node without internet needs, found or missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recipes.checks import Context, Inputs, Request
+from recipes.checks.offline import needs, worker_environments
+from recipes.inheritance import resolve
+from tests.checks.test_models import cache
+from tests.checks.world import World
+
+OVERRIDES = [
+    "policy.model_name=Qwen/Qwen3-1.7B",
+    "policy.tokenizer.name=Qwen/Qwen3-1.7B",
+    "teacher.model_name=Qwen/Qwen3-4B",
+    "teacher.tokenizer.name=Qwen/Qwen3-4B",
+    "data.train.dataset_name=DeepScaler",
+    "~data.train.data_path",
+]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World.at(tmp_path)
+
+
+def context(world: World, home: Path, overrides: list[str]) -> Context:
+    inputs = Inputs.of(environment={"HF_HOME": str(home)}, checkout=world.root)
+    return Context(resolve(world.root / "recipe.yaml", overrides), inputs)
+
+
+def test_models_and_data_are_found_in_the_cache_or_fetched(world: World, tmp_path: Path) -> None:
+    home = tmp_path / "hf"
+    missing = {need.what: need for need in needs(context(world, home, OVERRIDES)) if not need.found}
+    assert set(missing) == {"the model Qwen/Qwen3-1.7B", "the model Qwen/Qwen3-4B", "the data set DeepScaler"}
+    assert missing["the model Qwen/Qwen3-4B"].command == "hf download Qwen/Qwen3-4B"
+    data = "hf download --repo-type dataset agentica-org/DeepScaleR-Preview-Dataset"
+    assert missing["the data set DeepScaler"].command == data
+    for name in ("Qwen/Qwen3-1.7B", "Qwen/Qwen3-4B"):
+        cache(home, name, {"config.json": {}, "model.safetensors": "x", "tokenizer.json": {}})
+    cache(home, "agentica-org/DeepScaleR-Preview-Dataset", {"x.parquet": "x"}, kind="datasets")
+    assert all(need.found for need in needs(context(world, home, OVERRIDES)))
+
+
+def test_weights_that_were_not_fetched_are_missing(world: World, tmp_path: Path) -> None:
+    home = tmp_path / "hf"
+    cache(home, "Qwen/Qwen3-1.7B", {"config.json": {}})
+    found = {need.what: need.found for need in needs(context(world, home, OVERRIDES))}
+    assert found["the model Qwen/Qwen3-1.7B"] is False
+
+
+def test_missing_files_fail_only_without_internet(world: World) -> None:
+    online = replace(world, environment={"HF_HOME": "/nonexistent"}, request=Request())
+    asked = online.check(OVERRIDES)
+    assert asked.ok
+    assert {result.outcome for result in asked.of("C66")} == {"warn"}
+    offline = replace(online, request=Request(offline=True)).check(OVERRIDES)
+    assert {result.id for result in offline.failing} == {"C66"}
+
+
+def test_worker_environments_are_found_missing_or_stuck(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "venvs"
+    asked = context(world, tmp_path, [])
+    missing = list(worker_environments(asked, folder))
+    assert [need.found for need in missing] == [False, False]
+    assert "prefetch_venvs dtensor" in missing[0].command
+    stuck = folder / "nemo_rl.models.policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2"
+    stuck.mkdir(parents=True)
+    (stuck / "STARTED_ENV_BUILDER").touch()
+    (first, _) = worker_environments(asked, folder)
+    assert "interrupted" in first.what
+    assert first.command.startswith("rm ")
+    (stuck / "bin").mkdir()
+    (stuck / "bin" / "python").touch()
+    (first, _) = worker_environments(asked, folder)
+    assert first.found is True
