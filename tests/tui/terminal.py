@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +102,5 @@ def opened(
         if not terminal.ended():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        try:
+        with suppress(OSError):
             os.close(descriptor)
-        except OSError:
-            pass

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from launcher.runs import load, load_summary
+from launcher.transports.base import Entry
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import LOSSES, Replay, make_run, running
@@ -114,9 +116,9 @@ def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
     class Counting(LocalTransport):
         calls = 0
 
-        def listdir(self, path: str) -> list[object]:  # type: ignore[override]
+        def listdir(self, path: str) -> list[Entry]:
             Counting.calls += 1
-            return super().listdir(path)  # type: ignore[return-value]
+            return super().listdir(path)
 
     lister = RunLister(Counting(), str(tmp_path))
     lister.relist()
@@ -131,8 +133,18 @@ def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
 
 def test_a_summary_may_hold_anything(tmp_path: Path) -> None:
     row = starting_row(make_run(tmp_path, host="elsewhere"))
-    odd = {"state": "flying", "reason": None, "ended": "soon", "metrics": {"loss": "high", "step": "x"}}
-    for summary in (odd, {}, {"metrics": []}, {"metrics": {"loss": [None, 1, "a"], "checkpoints": ["b", 3]}}):
+    odd: dict[str, Any] = {
+        "state": "flying",
+        "reason": None,
+        "ended": "soon",
+        "metrics": {"loss": "high", "step": "x"},
+    }
+    others: tuple[dict[str, Any], ...] = (
+        {},
+        {"metrics": []},
+        {"metrics": {"loss": [None, 1, "a"], "checkpoints": ["b", 3]}},
+    )
+    for summary in (odd, *others):
         filled = filled_row(row, summary)
         assert filled.state is not None
         assert filled.state.value == "unknown"

@@ -12,7 +12,10 @@ from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tests.tui.replay import Replay, make_run
 from tui.widgets.logtext import shown as shown_line
 
-EVIL = "\x1b]52;c;UFdORUQ=\x07 \x1b[2J \x1b]0;evil\x07 \x9b31m \x9d0;evil\x9c \x1bPq#0\x1b\\ \x85 \u202eabc [red]x[/] \x00\x7f"
+EVIL = (
+    "\x1b]52;c;UFdORUQ=\x07 \x1b[2J \x1b]0;evil\x07 \x9b31m \x9d0;evil\x9c \x1bPq#0\x1b\\ \x85 "
+    "\u202eabc [red]x[/] \x00\x7f"
+)
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -75,7 +78,7 @@ async def test_names_logs_and_reasons(tmp_path: Path) -> None:
 
 
 async def test_errors(tmp_path: Path) -> None:
-    async with shown(tmp_path, open_run="none" + EVIL.replace("\x00", "")) as screen:
+    async with shown(tmp_path, open_run="none" + EVIL.replace("\x00", "").replace("/", "")) as screen:
         await screen.see("no run 'none")
         painted(screen)
     broken = tmp_path / "broken\x1b[2J"

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from launcher.text import clean_lines
+from launcher.text import clean, clean_lines
 from recipes.errors import ExplainedError
 
 
@@ -35,7 +35,8 @@ class Ask(ModalScreen[str | None]):
 
     def __init__(self, title: str, text: str, choices: Sequence[Choice], *, chosen: int = 0) -> None:
         super().__init__()
-        self._title, self._text, self._choices, self._chosen = title, text, tuple(choices), chosen
+        self._title, self._text = clean(title), clean_lines(text)
+        self._choices, self._chosen = tuple(choices), chosen
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -71,12 +72,12 @@ class Ask(ModalScreen[str | None]):
 
 def _answer(choice: Choice) -> Content:
     key = f" {choice.key} " if choice.key else " "
-    return Content.assemble((key, "bold"), f" {choice.text} ")
+    return Content.assemble((key, "bold"), f" {clean(choice.text)} ")
 
 
 def tell(error: ExplainedError) -> Ask:
     """Return a dialog that shows an error: what, where, what to do."""
-    what, *rest = clean_lines(str(error)).split("\n")
+    what, *rest = str(error).split("\n")
     text = "\n".join([f"✗ {what}", *(line.strip() for line in rest)])
     return Ask("That did not work", text, [Choice("o", "OK", "ok")])
 
