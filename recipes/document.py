@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.chain import decode, read_bytes
+from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import same_place
@@ -251,7 +252,11 @@ class Document:
             )
         if problems:
             return
-        data = read_fast(after.tree.text, self.name)
+        try:
+            data = read_fast(after.tree.text, self.name)
+        except RecipeError as error:
+            what = f"OmegaConf would refuse the recipe: {error.what}"
+            raise EditRefusedError(what, where=error.where) from error
         if same(data, after.data):
             return
         # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.

@@ -68,7 +68,7 @@ class _Expander:
 
     def entry(self, key: Step, item: Value, path: KeyPath, column: int, note: str) -> list[str]:
         head = " " * column + scalar_text(key, KEY) + ":"
-        if isinstance(item, Map) and item.items:
+        if isinstance(item, Map) and item.items and not self.is_flow(item):
             return [head + note, *self.mapping(item, path, column + _LAYOUT.step)]
         if isinstance(item, Seq) and item.items and not self.is_flow(item):
             return [head + note, *self.sequence(item, path, column + _LAYOUT.dash)]
@@ -81,7 +81,7 @@ class _Expander:
         for index, item in enumerate(value.items):
             above, beside = self.comments(item)
             lines += [f"{pad}# {line}".rstrip() for line in above.splitlines()]
-            if isinstance(item, Map) and item.items:
+            if isinstance(item, Map) and item.items and not self.is_flow(item):
                 inner = self.mapping(item, (*path, index), column + 2)
                 comments = inner[: _first_entry(inner)]
                 first, *rest = inner[len(comments) :]
@@ -125,9 +125,10 @@ class _Expander:
             value = value[step]  # type: ignore[index]
         return value  # type: ignore[return-value]
 
-    def is_flow(self, item: Seq) -> bool:
+    def is_flow(self, item: Map | Seq) -> bool:
+        """Tell whether a collection stands in brackets where it was written last."""
         spot = self.spot(item)
-        return spot is not None and isinstance(spot.node, SequenceNode) and spot.node.flow
+        return spot is not None and isinstance(spot.node, MappingNode | SequenceNode) and spot.node.flow
 
     def comments(self, value: Value) -> tuple[str, str]:
         """Return the comments above and beside a key: its own, or those of what it replaced."""

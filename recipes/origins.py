@@ -67,10 +67,12 @@ def followers_of(recipe: EffectiveRecipe, key: str) -> list[str]:
         return []
     index = _Index(recipe)
     found: dict[KeyPath, None] = {}
-    pending = [start[1]]
+    # The text changes in one place only; from there on values change because they are read.
+    pending = [start[1], *index.twins_of(start[1])]
+    found.update(dict.fromkeys(pending[1:]))
     while pending:
         path = pending.pop()
-        for follower in index.direct(path):
+        for follower in index.readers(path):
             if follower not in found and follower[: len(start[1])] != start[1]:
                 found[follower] = None
                 pending.append(follower)
@@ -91,14 +93,17 @@ class _Index:
             if value.mark.merged:
                 self.twins.setdefault((value.mark.file, value.mark.start), []).append(path)
 
-    def direct(self, path: KeyPath) -> Iterator[KeyPath]:
-        """Yield the keys that change at once when the one at a path does."""
+    def readers(self, path: KeyPath) -> Iterator[KeyPath]:
+        """Yield the keys whose interpolation reads the one at a path."""
         for reader, reads in self.recipe.evaluator.reads.items():
             for read in reads:
                 if path[: len(read)] == read:  # the key itself, or a section around it
                     yield from self._arrivals(reader, path[len(read) :])
                 elif read[: len(path)] == path:  # a key inside the section that changes
                     yield reader
+
+    def twins_of(self, path: KeyPath) -> Iterator[KeyPath]:
+        """Yield the keys that a merge or an alias gives the very text at a path, if it is this file's."""
         value = find(self.recipe.merged, path)
         if value is not None:
             for _, leaf in leaves(value, path):

@@ -19,7 +19,7 @@ from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tre
 if TYPE_CHECKING:
     from recipes.keys import KeyPath
 
-_BESIDE = re.compile(r"([ \t]*,?)([ \t]*)(#.*)?")
+_BESIDE = re.compile(r"((?:[ \t]*,)?)([ \t]*)(#.*)?")
 _HEADER = re.compile(r"[|>][-+0-9]*")
 _PADDING = re.compile(r"(?<=\S)([ \t]+)#")
 
