@@ -24,6 +24,7 @@ class Request:
 
     `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
     when it starts the driver. `node_gpus`, `node_cpus` and `available_nodes` are what there is.
+    `submitting`: the environment looked at is the driver's, not that of the shell somebody checks in.
     """
 
     nodes: int | None = None
@@ -34,6 +35,7 @@ class Request:
     node_cpus: int | None = None
     available_nodes: int | None = None
     offline: bool = False
+    submitting: bool = False
 
     def overrides(self) -> list[str]:
         """Return the overrides that the launcher adds to the driver's command."""

@@ -357,12 +357,13 @@ def _arch_list(context: Context) -> Iterator[Finding]:
     if side is None:
         return
     key = side.key("megatron_cfg.enabled")
-    if context.inputs.environment is None:
-        yield cannot_tell(
-            "the driver's environment", "Set TORCH_CUDA_ARCH_LIST there (A100: 8.0, H100: 9.0).", key
-        )
-    elif not context.variable("TORCH_CUDA_ARCH_LIST"):
+    if context.variable("TORCH_CUDA_ARCH_LIST"):
+        return
+    if context.inputs.request.submitting:
         yield fail("TORCH_CUDA_ARCH_LIST is not set in the driver's environment (A100: 8.0, H100: 9.0)", key)
+    else:
+        need = "It needs TORCH_CUDA_ARCH_LIST (A100: 8.0, H100: 9.0), which is not set here."
+        yield cannot_tell("the driver's environment", need, key)
 
 
 def _chunks(context: Context) -> Iterator[Finding]:

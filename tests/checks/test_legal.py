@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipes.checks import Checker, Inputs, Request
+from recipes.checks import Checker, Inputs, Request, apply
 from recipes.checks.core import shown
 from recipes.inheritance import EffectiveRecipe, Resolver
+from recipes.memory import demand_of, estimate, options
 from recipes.planning import Edit, Fix
 from recipes.planning.scale import scale
 from tests.checks.world import BASE, REQUEST, World
@@ -25,7 +29,7 @@ STOCK = (
     "nemo_gym/distillation_qwen3_0_6b.yaml",
     "configs/recipes/llm/distillation-*.yaml",
 )
-NO_CACHE = {"HF_HOME": "/nonexistent", "TORCH_CUDA_ARCH_LIST": "8.0"}
+NO_CACHE = {"HF_HOME": "/nonexistent"}
 
 
 def stock(shared: Path) -> list[Path]:
@@ -194,3 +198,35 @@ def test_every_size_is_reached_by_legal_edits(world: World, nodes: int, apart: b
     assert report.ok, ([(r.id, r.message) for r in report.failing], scaled)
     if nodes == 1:
         assert scaled.fix.edits == ()
+
+
+WRONG = (None, "x", -1, 0, 1.5, [], {}, True, [None], {"a": 1})
+
+
+def every_key(values: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, value in values.items():
+        yield (*path, name)
+        if isinstance(value, dict):
+            yield from every_key(value, (*path, name))
+
+
+def broken(recipe: EffectiveRecipe, path: tuple[str, ...], value: object) -> EffectiveRecipe:
+    values = copy.deepcopy(recipe.values)
+    inner = values
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return replace(recipe, values=values)
+
+
+@pytest.mark.parametrize("share", [15, pytest.param(1, marks=pytest.mark.slow)])
+def test_values_of_any_type_anywhere_are_survived(world: World, share: int) -> None:
+    recipe = Resolver().resolve(BASE)
+    inputs = Inputs.of(environment=NO_CACHE, checkout=world.root)
+    cases = list(itertools.product(every_key(recipe.values), WRONG))[::share]
+    assert len(cases) >= 100
+    for path, value in cases:
+        damaged = broken(recipe, path, value)
+        assert apply(damaged, inputs)
+        estimate(damaged, inputs.models)
+        options(demand_of(damaged, inputs.models), 40.0)

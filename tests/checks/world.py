@@ -27,7 +27,7 @@ STUDENT = {
 TEACHER = {**STUDENT, "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32}
 TOKENIZER = {"model": {"vocab": {"a": 0, "b": 1, "c": 2}}, "added_tokens": []}
 ENVIRONMENT = {"TORCH_CUDA_ARCH_LIST": "8.0", "HF_HOME": "/nonexistent", "HF_HUB_OFFLINE": "1"}
-REQUEST = Request(node_gpus=4, node_cpus=48, available_nodes=8)
+REQUEST = Request(node_gpus=4, node_cpus=48, available_nodes=8, submitting=True)
 
 
 @dataclass(frozen=True)

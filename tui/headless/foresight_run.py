@@ -34,9 +34,17 @@ def check(options: argparse.Namespace) -> int:
     if options.fix:
         report = _apply_fix(options, path, checker, report)
     if options.json:
-        print_json(SCHEMA | {"ok": report.ok, "checks": [_as_json(result) for result in report.results]})
+        checks = [_as_json(result) for result in report.results]
+        print_json(
+            SCHEMA | {"ok": report.ok, "checks": checks, "memory": _memory_summary(report, checker.inputs)}
+        )
     else:
         _print_report(report, everything=options.all)
+        summary = _memory_summary(report, checker.inputs)
+        if summary and summary["does_not_fit"]:
+            say(
+                f"memory: {summary['does_not_fit']} would not fit into {summary['gpu_gib']} GiB; see `memory`"
+            )
     return int(Exit.OK if report.ok else Exit.FAILED)
 
 
@@ -97,6 +105,15 @@ def _as_json(result: Result) -> dict[str, object]:
         "where": [{"file": where.file, "line": where.line, "key": where.key} for where in result.where],
         "fixes": [_fix_json(fix) for fix in result.fixes],
     }
+
+
+def _memory_summary(report: Report, inputs: Inputs) -> dict[str, object] | None:
+    """Say which phases would not fit: an estimate, which warns and does not fail."""
+    if report.recipe is None:
+        return None
+    found = estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
+    short = [phase.id for phase in found.phases if not phase.fits]
+    return {"gpu_gib": found.gpu_gib, "fits": found.fits if found.phases else None, "does_not_fit": short}
 
 
 def _fix_json(fix: Fix) -> dict[str, object]:
