@@ -17,6 +17,7 @@ from launcher.clusters.local import JOB_ID_VARIABLE, LocalCluster
 from launcher.errors import InputError, TransportError
 from launcher.plan import LaunchPlan, passed_on
 from launcher.runs import RecipeRef, Run, RunSpec, RunStore, new_id
+from launcher.scripts import script_files
 from launcher.transports.base import Transport
 from recipes.errors import Place
 from recipes.inheritance import EffectiveRecipe, resolve
@@ -84,7 +85,7 @@ def prepare(
     spec = _spec(transport, effective, recipe, overrides)
     directory = Path(store.root, spec.id)
     job_id = f"local-{secrets.token_hex(3)}"
-    scripts = rehearsal_scripts()
+    scripts = script_files()
     plan = LaunchPlan(
         job_id=job_id,
         argv=("bash", str(directory / "ray_bare.sub")),
@@ -190,13 +191,6 @@ def _spec(
     )
 
 
-def rehearsal_scripts() -> dict[str, bytes]:
-    """Return the scripts of which a run keeps a copy, so that what ran can be read later."""
-    home = Path(__file__).parent / "scripts"
-    paths = [home / "ray_bare.sub", home / "rehearsal.py", *sorted((home / "rehearsal_lib").glob("*.py"))]
-    return {str(path.relative_to(home)): path.read_bytes() for path in paths}
-
-
 def effective_yaml(effective: EffectiveRecipe, own_directories: Mapping[str, str] = OWN_DIRECTORIES) -> bytes:
     """Return the values of a recipe as one file, with directories of the run's own."""
     import yaml
@@ -219,5 +213,7 @@ def _environment(environment: Mapping[str, str], directory: Path, job_id: str, v
         "COMMAND": command,
         "NEMO_RL_ROOT": str(directory),
         "RAY_BARE_VENV": str(venv),
+        # Nine processes fewer, and a start some seconds quicker; nothing here asks the dashboard.
+        "RAY_BARE_DASHBOARD": "0",
         JOB_ID_VARIABLE: job_id,
     }

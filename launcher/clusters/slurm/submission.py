@@ -19,8 +19,9 @@ from launcher.clusters.slurm.client import conf
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError
 from launcher.plan import LaunchPlan, passed_on
-from launcher.rehearse import OWN_DIRECTORIES, check_venv, effective_yaml, rehearsal_scripts
+from launcher.rehearse import OWN_DIRECTORIES, check_venv, effective_yaml
 from launcher.runs import SECRETS, RecipeRef, RunSpec, RunStore, SlurmRequest, new_id
+from launcher.scripts import script_files
 from launcher.sites import Site
 from launcher.transports.base import Transport
 from recipes.inheritance import EffectiveRecipe, resolve
@@ -202,7 +203,7 @@ def _venv(transport: Transport, environment: Mapping[str, str], choices: Choices
 
 
 def _scripts(site: Site, choices: Choices) -> dict[str, bytes]:
-    scripts = rehearsal_scripts()
+    scripts = script_files()
     if choices.kind != "rehearsal":
         scripts = {name: data for name, data in scripts.items() if name.endswith(".sub")}
     lines = [
