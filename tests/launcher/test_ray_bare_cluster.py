@@ -206,6 +206,7 @@ def _clock_tells_the_time(launch: Launch) -> None:
     assert sizes == {name: (launch.logs / name).stat().st_size for name in names}
 
 
+@pytest.mark.slow  # the demo is cancelled in tests/e2e
 def test_cancelled_while_the_driver_runs(start: Starter) -> None:
     ending = "trap 'sleep 0.5; echo saved; exit 1' TERM"
     launch = start(f"{ending}; echo training; setsid sleep 300 & while :; do sleep 0.1; done")
