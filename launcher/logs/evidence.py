@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -31,13 +31,14 @@ _PHASES = (
 _SCRIPTS = ("head_cmd='", "worker_cmd='")
 _SCRIPT_LINES = 2000
 _CODE = re.compile(r"\s+(?:raise |assert |return |await |self\.|logger\.|print\(|echo |#|[frb]?[\"'])")
+# A word that stands in the line, and where the node's name is.
 _NODES = (
-    re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED"),
-    re.compile(r"^srun: error: (?:Node failure on )?(?P<node>[\w.-]+)(?:: task|$| )"),
-    re.compile(r"^slurmstepd-(?P<node>[\w.-]+): "),
-    re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL "),
-    re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)"),
-    re.compile(r"on node (?P<node>[\w.-]+) was started with"),
+    ("CANCELLED", re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED")),
+    ("srun: error: ", re.compile(r"^srun: error: (?:Node failure on )?(?P<node>[\w.-]+)(?:: task|$| )")),
+    ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
+    (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
+    ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
+    ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
 _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]")
 _TEXT_LIMIT = 2000
@@ -83,8 +84,10 @@ class Evidence:
         self._samples = False
         self._excepted.clear()
 
-    def read(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
-        """Yield what a line that is no text tells of failures."""
+    def read(
+        self, segment: Segment, source: Source, time: float | None, literals: Collection[str] | None = None
+    ) -> Iterator[Event]:
+        """Yield what a line that is no text tells of failures; `literals` as in `Catalogue.recognise`."""
         if segment.own and self.role is Role.DRIVER:
             self._note_phase(segment.text)
         raised = self.tracebacks.take(segment, source.line)
@@ -96,13 +99,16 @@ class Evidence:
             )  # fmt: skip
         if self.tracebacks.inside_frames(segment) and len(segment.body) - len(segment.body.lstrip()) >= 4:
             return
-        yield from self._recognise(segment, source, time)
+        if literals is None or literals:
+            yield from self._recognise(segment, source, time, literals)
 
-    def _recognise(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
+    def _recognise(
+        self, segment: Segment, source: Source, time: float | None, literals: Collection[str] | None
+    ) -> Iterator[Event]:
         text = segment.body
         if not text or _CODE.match(text):
             return
-        signature = self.known.recognise(text)
+        signature = self.known.recognise(text, literals)
         if signature is None or (not signature.informs and self.known.is_harmless(segment.text)):
             return
         who = self._who(segment)
@@ -127,12 +133,12 @@ class Evidence:
     def _who(self, segment: Segment) -> Who:
         who = self.tracebacks.who(segment)
         node = who.node
-        for pattern in _NODES:
-            if match := pattern.search(segment.text):
+        for word, pattern in _NODES:
+            if word in segment.text and (match := pattern.search(segment.text)):
                 node = match["node"]
                 break
         rank = who.rank
-        if rank is None and (match := _RANK.search(segment.text)):
+        if rank is None and "rank" in segment.text.lower() and (match := _RANK.search(segment.text)):
             rank = int(match["rank"] or match["rank2"])
         return Who(node, rank, who.pid)
 
@@ -157,11 +163,11 @@ class Evidence:
 
     def _in_script(self, segment: Segment) -> bool:
         r"""Follow a script that the shell prints in quotes over many lines; its own quotes are `'\''`."""
-        quotes = segment.text.replace("'\\''", "").count("'")
+        if not self._script and not any(name in segment.text for name in _SCRIPTS):
+            return False
+        odd = segment.text.replace("'\\''", "").count("'") % 2
         if self._script:
-            self._script = 0 if quotes % 2 else self._script - 1
+            self._script = 0 if odd else self._script - 1
             return True
-        if segment.traced and quotes % 2 and any(name in segment.text for name in _SCRIPTS):
-            self._script = _SCRIPT_LINES
-            return True
-        return False
+        self._script = _SCRIPT_LINES if odd and segment.traced else 0
+        return segment.traced

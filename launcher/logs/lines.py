@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from launcher.text import clean
 
@@ -56,8 +57,7 @@ class Segment:
     @property
     def body(self) -> str:
         """The text behind a logger's header."""
-        match = _HEADER.match(self.text)
-        return self.text[match.end() :] if match else self.text
+        return _behind_header(self.text)
 
     @property
     def own(self) -> bool:
@@ -70,14 +70,23 @@ class Segment:
         return _XTRACE.match(self.text) is not None
 
 
+@lru_cache(maxsize=16)
+def _behind_header(text: str) -> str:
+    match = _HEADER.match(text)
+    return text[match.end() :] if match else text
+
+
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     text = raw.decode("utf-8", errors="replace")
+    if "\r" not in text and "\x1b" not in text:
+        parsed = _parse(text)
+        return [parsed] if parsed.text else []
     return [parsed for part in _SEGMENT_BREAK.split(text) if part and (parsed := _parse(part)).text]
 
 
 def _parse(part: str) -> Segment:
-    text = clean(part)
+    text = part if part.isprintable() else clean(part)
     actor: str | None = None
     rank = pid = None
     ip: str | None = None

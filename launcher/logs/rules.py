@@ -6,8 +6,8 @@ A log's reader goes over its lines once, for its rules and for evidence of failu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -54,35 +54,43 @@ class RuleReader(Generic[State]):
     """
 
     def __init__(self, log: str, role: Role, rules: tuple[Rule[State], ...], state: State) -> None:
-        self._where = Source(log, role, 0)
+        self.log = log
+        self.role = role
         self._rules = rules
         self.state = state
         self.evidence = Evidence(role)
         words = (*(item.literal for item in rules), *LITERALS, *self.evidence.known.literals)
-        self.literals = tuple(dict.fromkeys(word.encode() for word in words))
+        self._words = tuple(dict.fromkeys(words))
+        self.literals = tuple(word.encode() for word in self._words)
 
     @property
     def wants_all(self) -> bool:
         """The lines of a traceback are needed up to its end."""
         return self.evidence.wants_all
 
-    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
+    def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield what the line tells."""
-        source = replace(self._where, line=line.number, offset=line.offset)
+        words = {self._words[number] for number in hits}
+        source = Source(self.log, self.role, line.number, line.offset)
         for segment in segments(line.data) or (Segment(""),):
             if self.evidence.is_text(segment):
                 continue
-            for event in self._apply(segment, source, time):
+            for event in self._apply(segment, source, time, words):
                 if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
                     self.evidence.progressed()
                 yield event
-            yield from self.evidence.read(segment, source, time)
+            yield from self.evidence.read(segment, source, time, words)
 
-    def _apply(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
+    def _apply(
+        self, segment: Segment, source: Source, time: float | None, words: Collection[str]
+    ) -> Iterator[Event]:
+        if not words:
+            return
+        own = segment.own
         for item in self._rules:
-            if item.own and not segment.own:
+            if item.literal not in words or (item.own and not own):
                 continue
-            if item.literal in segment.text and (match := item.pattern.match(segment.text)):
+            if match := item.pattern.match(segment.text):
                 yield from item.meaning(self.state, Seen(match, segment, source, time))
                 return
 

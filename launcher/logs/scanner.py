@@ -6,7 +6,7 @@ whole (`search.py`), and only lines that hold one are decoded and matched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from launcher.logs.events import Event
@@ -30,8 +30,11 @@ class Reader(Protocol):
         """Whether the reader is inside something whose lines have no literal (a traceback)."""
         ...
 
-    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
-        """Yield what the line tells; `time` is when it was written, where known."""
+    def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
+        """Yield what the line tells.
+
+        `time` is when it was written, where known; `hits` are the numbers of the literals that it holds.
+        """
         ...
 
 
@@ -46,30 +49,35 @@ class Scanner:
     def feed(self, data: bytes, clock: Clock) -> Iterator[Event]:
         """Yield the events in the lines that `data` completes."""
         places = self._finder.places(data)
-        place = next(places, len(data))
+        end = (len(data), -1)
+        place, literal = next(places, end)
         start = 0
         while start < len(data):
-            while place < start:
-                place = next(places, len(data))
             if not self.splitter.holding and not self.reader.wants_all:
                 line_start = data.rfind(b"\n", start, place) + 1
                 if line_start > start:
                     self.splitter.skip(data.count(b"\n", start, line_start), line_start - start)
                     start = line_start
-            held = self.splitter.holding
+            whole = not self.splitter.holding
             stop = data.find(b"\n", start) + 1 or len(data)
+            hits: list[int] = []
+            while place < stop and literal >= 0:
+                hits.append(literal)
+                place, literal = next(places, end)
             # A literal in a line that is whole here is in what is kept of it, unless the line is too long.
-            told = not held and place < stop and stop - start <= LINE_LIMIT
+            whole = whole and stop - start <= LINE_LIMIT
             for line in self.splitter.feed(data[start:stop]):
-                if told or self._wanted(line.data):
-                    yield from self.reader.read(line, clock(line.offset))
+                yield from self._hand_over(line, clock, hits if whole else None)
             start = stop
 
     def finish(self, clock: Clock) -> Iterator[Event]:
         """Yield the events of an unfinished last line; only when nothing more will be appended to it."""
         line = self.splitter.pending()
-        if line is not None and self._wanted(line.data):
-            yield from self.reader.read(line, clock(line.offset))
+        if line is not None:
+            yield from self._hand_over(line, clock, None)
 
-    def _wanted(self, data: bytes) -> bool:
-        return self.reader.wants_all or self._finder.holds(data)
+    def _hand_over(self, line: RawLine, clock: Clock, hits: list[int] | None) -> Iterator[Event]:
+        if hits is None:
+            hits = [literal for _, literal in self._finder.places(line.data)]
+        if hits or self.reader.wants_all:
+            yield from self.reader.read(line, clock(line.offset), hits)

@@ -19,12 +19,11 @@ from typing import Protocol
 class Finder(Protocol):
     """Finds literals in bytes."""
 
-    def places(self, data: bytes) -> Iterator[int]:
-        """Yield, in order, at least one place inside each line that holds a literal, and none in another."""
-        ...
+    def places(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield, in order, places and the numbers of the literals that are there.
 
-    def holds(self, data: bytes) -> bool:
-        """Tell whether there is a literal."""
+        Every line that holds a literal has a place for it; which of its bytes that is depends on the finder.
+        """
         ...
 
 
@@ -34,19 +33,16 @@ class PlainFinder:
     def __init__(self, literals: Sequence[bytes]) -> None:
         self._literals = tuple(literals)
 
-    def places(self, data: bytes) -> Iterator[int]:
+    def places(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the places where a literal begins."""
-        return merge(*(_places(data, literal) for literal in self._literals if literal in data))
-
-    def holds(self, data: bytes) -> bool:
-        """Tell whether there is a literal."""
-        return any(literal in data for literal in self._literals)
+        there = ((number, literal) for number, literal in enumerate(self._literals) if literal in data)
+        return merge(*(_places(data, number, literal) for number, literal in there))
 
 
-def _places(data: bytes, literal: bytes) -> Iterator[int]:
+def _places(data: bytes, number: int, literal: bytes) -> Iterator[tuple[int, int]]:
     place = data.find(literal)
     while place >= 0:
-        yield place
+        yield place, number
         place = data.find(literal, place + len(literal))
 
 
@@ -66,20 +62,16 @@ class HyperscanFinder:
         # A database has one scratch space: two threads in it at once are an error.
         self._alone = Lock()
 
-    def places(self, data: bytes) -> Iterator[int]:
+    def places(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the places where a literal ends (its last byte)."""
-        found: list[int] = []
+        found: list[tuple[int, int]] = []
 
-        def note(_literal: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            found.append(end - 1)
+        def note(literal: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            found.append((end - 1, literal))
 
         with self._alone:
             self._scan(data, match_event_handler=note)
         return iter(found)
-
-    def holds(self, data: bytes) -> bool:
-        """Tell whether there is a literal."""
-        return next(self.places(data), None) is not None
 
 
 @cache

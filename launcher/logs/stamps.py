@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_FORMS = re.compile(
-    r"""
-      (?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,6}))?
-    | ^\[?[DIWEF](?P<month2>\d\d)(?P<day2>\d\d)\ (?P<time2>\d\d:\d\d:\d\d)(?:\.(?P<fraction2>\d{1,6}))?
-    | ^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\ (?P<month3>\d\d)-(?P<day3>\d\d)\ (?P<time3>\d\d:\d\d:\d\d)
-    """,
-    re.VERBOSE,
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
+_SHORT = re.compile(
+    r"(?:\[?[DIWEF](?=\d{4} )|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )"
+    r"(\d\d)-?(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?"
 )
 _NEAR = 120
 """A stamp stands near the beginning of a line."""
@@ -23,19 +20,18 @@ _NEAR = 120
 
 def stamp_of(text: str, year: int) -> tuple[float, int] | None:
     """Return a cleaned line's time in seconds, and its year (`year` where the line tells none)."""
-    match = _FORMS.search(text[:_NEAR])
-    if match is None:
+    if match := _DATE.search(text, 0, _NEAR):
+        told, month, day, time, fraction = match.groups()
+        year = int(told)
+    elif match := _SHORT.match(text):
+        month, day, time, fraction = match.groups()
+    else:
         return None
-    year = int(match["year"] or year)
-    month = match["month"] or match["month2"] or match["month3"]
-    day = match["day"] or match["day2"] or match["day3"]
-    time = match["time"] or match["time2"] or match["time3"]
-    fraction = (match["fraction"] or match["fraction2"] or "0")[:6]
     try:
         moment = datetime.fromisoformat(f"{year}-{month}-{day}T{time}").replace(tzinfo=UTC)
     except ValueError:  # digits that are no date
         return None
-    return moment.timestamp() + float(f"0.{fraction}"), year
+    return moment.timestamp() + float(f"0.{(fraction or '0')[:6]}"), year
 
 
 def wall(time: float | None) -> float | None:

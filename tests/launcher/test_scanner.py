@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,8 +23,10 @@ class Recorder:
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, int, bytes]] = []
+        self.hits: list[set[int]] = []
 
-    def read(self, line: RawLine, time: float | None) -> Iterator[Event]:
+    def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
+        self.hits.append(set(hits))
         self.seen.append((line.number, line.offset, line.data))
         yield FindingSeen("x", "x", "fatal", "x", Source("log", Role.DRIVER, line.number), time=time)
 
@@ -82,13 +84,13 @@ def test_both_finders_hand_the_same_lines_to_the_reader(
         for piece in cut(data, places):
             list(scanner.feed(piece, lambda _: None))
         list(scanner.finish(lambda _: None))
-        seen.append(recorder.seen)
+        seen.append((recorder.seen, recorder.hits))
     assert seen[0] == seen[1]
     whole = Recorder()
     list(Scanner(whole, PlainFinder(WORDS)).feed(data, lambda _: None))
-    assert seen[0] == whole.seen
+    assert seen[0] == (whole.seen, whole.hits)
     wanted = [line for line in data.split(b"\n") if any(word in line[:65536] for word in WORDS)]
-    assert [line for _, _, line in seen[0]] == [line[:65536] for line in wanted]
+    assert [line for _, _, line in whole.seen] == [line[:65536] for line in wanted]
 
 
 def test_a_line_of_many_megabytes_costs_no_memory() -> None:

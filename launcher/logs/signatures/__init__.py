@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -86,6 +86,8 @@ class Catalogue:
 
     signatures: Mapping[str, Signature]
     harmless: re.Pattern[str]
+    """How lines begin that report nothing."""
+    harmless_words: tuple[str, ...]
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
@@ -100,19 +102,23 @@ class Catalogue:
                 found.setdefault(clause.literal, []).append((signature, clause))
         return found
 
-    def recognise(self, text: str) -> Signature | None:
-        """Return the signature of a cleaned line: the one that explains most, of those that match."""
+    def recognise(self, text: str, literals: Iterable[str] | None = None) -> Signature | None:
+        """Return the signature of a cleaned line: the one that explains most, of those that match.
+
+        `literals` are the only ones to look for, where it is known which ones are there.
+        """
         best: Signature | None = None
-        for literal, clauses in self._by_literal.items():
-            if literal in text:
-                for signature, clause in clauses:
-                    if clause.matches(text) and (best is None or _better(signature, best)):
-                        best = signature
+        known = self._by_literal
+        there = known if literals is None else [literal for literal in literals if literal in known]
+        for literal in sorted(there) if len(there) > 1 else there:
+            for signature, clause in known[literal]:
+                if clause.matches(text) and (best is None or _better(signature, best)):
+                    best = signature
         return best
 
     def is_harmless(self, text: str) -> bool:
         """Tell whether a line is known to report no failure, whatever words it holds."""
-        return self.harmless.search(text) is not None
+        return self.harmless.match(text) is not None or any(word in text for word in self.harmless_words)
 
     @cached_property
     def consequences(self) -> Mapping[str, frozenset[str]]:
@@ -141,17 +147,20 @@ def _better(one: Signature, other: Signature) -> bool:
 def catalogue() -> Catalogue:
     """Read the catalogue that comes with the program."""
     signatures: dict[str, Signature] = {}
-    harmless: list[str] = []
+    beginnings: list[str] = []
+    words: list[str] = []
     folder = files(__name__)
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
             continue
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         if file.name == "benign.toml":
-            harmless += tables["harmless"]["patterns"]
+            beginnings += tables["harmless"]["beginnings"]
+            words += tables["harmless"]["words"]
         else:
             signatures |= {identity: _signature(identity, table) for identity, table in tables.items()}
-    return Catalogue(signatures, re.compile("|".join(f"(?:{pattern})" for pattern in harmless)))
+    harmless = re.compile("|".join(f"(?:{pattern})" for pattern in beginnings))
+    return Catalogue(signatures, harmless, tuple(words))
 
 
 def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
