@@ -1,7 +1,7 @@
 """Where the files of models and data sets lie: a directory, or the Hugging Face cache.
 
 The cache's layout is read directly (`hub/models--ORG--NAME/refs/main` names a snapshot directory), so
-nothing needs to be installed, and nothing is ever downloaded.
+nothing needs to be installed; `recipes.models.download` is the only part that fetches, when asked.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Models:
             return cached
         return Unknown(
             f"{name} is neither in the Hugging Face cache ({self.hub.directory}) nor a known model",
-            f"Run `hf download {name} config.json` on a node with internet (for a gated model, "
-            "`hf auth login` first, with an account that was given access).",
+            f"Run `distill-tui models {name} --download`, or `hf download {name} config.json`, with internet "
+            "(for a gated model, `hf auth login` first, with an account that was given access).",
         )
 
     def has_weights(self, name: str) -> bool:

@@ -200,7 +200,7 @@ def test_every_size_is_reached_by_legal_edits(world: World, nodes: int, apart: b
         assert scaled.fix.edits == ()
 
 
-WRONG = (None, "x", -1, 0, 1.5, [], {}, True, [None], {"a": 1})
+WRONG: tuple[object, ...] = (None, "x", -1, 0, 1.5, [], {}, True, [None], {"a": 1})
 
 
 def every_key(values: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -37,6 +37,9 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
         description="Tell a model's shape from its directory, the Hugging Face cache, or a built-in table.",
     )
     models.add_argument("id", metavar="ID", help="a Hugging Face id, or a directory with a config.json")
+    models.add_argument(
+        "--download", action="store_true", help="fetch config.json and tokenizer.json into the cache first"
+    )
     models.add_argument("--json", action="store_true", help="as one JSON object")
     models.set_defaults(handler=_models)
 

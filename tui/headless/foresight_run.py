@@ -26,6 +26,12 @@ _ORDER = ("fail", "warn", "unknown", "pass")
 _INSIDE_CHECKOUT = "nemo_rl/algorithms"
 
 
+class OutsideError(ExplainedError):
+    """What lies outside, a network or a file system, failed."""
+
+    exit_code = Exit.OUTSIDE
+
+
 def check(options: argparse.Namespace) -> int:
     """Print the report; with `--fix`, change the recipe first."""
     path = _recipe(options.file)
@@ -255,7 +261,14 @@ def _print_memory(found: Estimate, would: tuple[Option, ...]) -> None:
 
 def models(options_: argparse.Namespace) -> int:
     """Print what is known of a model."""
-    facts = Models.of().find(options_.id)
+    known = Models.of()
+    if options_.download:
+        from recipes.models.download import download
+
+        fetched = download(known.hub, options_.id, os.environ)
+        if isinstance(fetched, Unknown):
+            raise OutsideError(f"cannot tell: {fetched.reason}", fix=fetched.fix)
+    facts = known.find(options_.id)
     if isinstance(facts, Unknown):
         raise ExplainedError(f"cannot tell: {facts.reason}", fix=facts.fix)
     values: dict[str, object] = {

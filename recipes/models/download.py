@@ -1,0 +1,126 @@
+"""Fetching a model's small files into the Hugging Face cache, on a node with internet and only when asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.models.facts import Unknown
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+    from recipes.models.hub import Hub
+
+FILES = ("config.json", "tokenizer.json")
+_OPTIONAL = frozenset({"tokenizer.json"})
+_LIMIT = 64 * 2**20
+_TIMEOUT_S = 20.0
+_MAIN = "main"
+
+
+def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | Unknown:
+    """Fetch `config.json` and, where there is one, `tokenizer.json`; returns the snapshot's directory.
+
+    Honours `HF_ENDPOINT`, `HF_TOKEN` and the token that `hf auth login` keeps. Never raises: a gated
+    model, no network or a broken answer is `Unknown` with what to do. Files come whole, or not at all.
+    """
+    found: dict[str, bytes] = {}
+    revision = ""
+    for file in FILES:
+        answer = _fetch(name, file, environment)
+        if isinstance(answer, Unknown):
+            if file in _OPTIONAL:
+                continue
+            return answer
+        found[file], revision = answer[0], revision or answer[1]
+    try:
+        json.loads(found["config.json"])
+    except ValueError:
+        return Unknown(
+            f"the answer for {name}'s config.json is no JSON", "Is there a proxy in between? Try a browser."
+        )
+    root = hub.directory / f"models--{name.replace('/', '--')}"
+    try:
+        return _store(root, revision or _MAIN, found)
+    except OSError as error:
+        return Unknown(f"{root} cannot be written: {error}", "Set HF_HOME to a directory that you may write.")
+
+
+def _fetch(name: str, file: str, environment: Mapping[str, str]) -> tuple[bytes, str] | Unknown:
+    endpoint = environment.get("HF_ENDPOINT") or "https://huggingface.co"
+    if not endpoint.startswith(("https://", "http://")):
+        return Unknown(f"HF_ENDPOINT is {endpoint}, no web address", "Unset it.")
+    request = urllib.request.Request(f"{endpoint.rstrip('/')}/{name}/resolve/{_MAIN}/{file}")  # noqa: S310 - checked
+    token = _token(environment)
+    if token:
+        # Redirects lead to a storage host, which must not see the token.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
+            return _read(answer)
+    except urllib.error.HTTPError as error:
+        return _refused(name, file, error.code, signed_in=bool(token))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        return Unknown(
+            f"{endpoint} cannot be reached from here ({reason})",
+            f"Run `hf download {name} {file}` on a node with internet, with the same HF_HOME.",
+        )
+
+
+def _read(answer: HTTPResponse) -> tuple[bytes, str]:
+    data = answer.read(_LIMIT + 1)
+    if len(data) > _LIMIT:
+        raise ValueError(f"more than {_LIMIT // 2**20} MiB")
+    revision = answer.headers.get("X-Repo-Commit", "")
+    return data, revision if revision.isalnum() else ""
+
+
+def _refused(name: str, file: str, status: int, *, signed_in: bool) -> Unknown:
+    if status in (401, 403):
+        who = "this account was not given access" if signed_in else "nobody is signed in"
+        sign_in = "Ask for access on the model's page, then `hf auth login` (or set HF_TOKEN)."
+        fix = f"{sign_in} Is '{name}' spelled right?"
+        return Unknown(f"{name} is gated, private or does not exist, and {who}", fix)
+    if status == 404:
+        return Unknown(f"{name} has no {file}", "Check the model's name.")
+    return Unknown(f"the answer for {name}'s {file} was HTTP {status}", "Try again later.")
+
+
+def _token(environment: Mapping[str, str]) -> str:
+    if environment.get("HF_TOKEN"):
+        return environment["HF_TOKEN"].strip()
+    home = environment.get("HF_HOME") or "~/.cache/huggingface"
+    path = Path(environment.get("HF_TOKEN_PATH") or f"{home}/token").expanduser()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""  # nobody is signed in: open models need no token
+
+
+def _store(root: Path, revision: str, found: Mapping[str, bytes]) -> Path:
+    snapshot = root / "snapshots" / revision
+    snapshot.mkdir(parents=True, exist_ok=True)
+    (root / "refs").mkdir(exist_ok=True)
+    for name, data in found.items():
+        _write(snapshot / name, data)
+    _write(root / "refs" / _MAIN, revision.encode())
+    return snapshot
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
