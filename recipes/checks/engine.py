@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks import batch_rules, generation_rules, model_rules, parallel_rules, settings_rules
+from recipes.checks import (
+    backend_rules,
+    batch_rules,
+    generation_rules,
+    model_rules,
+    parallel_rules,
+    schema_rules,
+    settings_rules,
+)
 from recipes.checks.core import Context, Finding, Inputs, Result, Rule, Where
 from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
@@ -50,9 +58,11 @@ RULES: tuple[Rule, ...] = tuple(
     sorted(
         (
             *ENTRY_RULES,
+            *schema_rules.RULES,
             *settings_rules.RULES,
             *batch_rules.RULES,
             *parallel_rules.RULES,
+            *backend_rules.RULES,
             *generation_rules.RULES,
             *model_rules.RULES,
         ),

@@ -1,0 +1,380 @@
+"""Rules on training backends: C49 to C52, C54 to C57, C67 to C69. They foretell the set-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
+from recipes.planning.setup import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_POLICY = "models/policy/lm_policy.py"
+_SETUP = "models/automodel/setup.py"
+_MEGATRON = "models/megatron/setup.py"
+_ADAM = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
+_OPTIMIZERS = {
+    "torch.optim.AdamW": _ADAM,
+    "torch.optim.Adam": _ADAM + " decoupled_weight_decay",
+    "torch.optim.SGD": "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused",
+}
+
+
+def _attention(context: Context) -> Iterator[Finding]:
+    """C49."""
+    for side in context.sides:
+        key = side.key("dtensor_cfg.automodel_kwargs.attn_implementation")
+        value = context.get(key)
+        if side.backend == "dtensor" and side.packing and value not in (None, "flash_attention_2"):
+            yield fail(
+                f"{side.name}: sequence packing with attention '{value}'",
+                key,
+                side.key("sequence_packing.enabled"),
+                fixes=[
+                    context.fix(key, "flash_attention_2"),
+                    context.fix(side.key("sequence_packing.enabled"), after=False),
+                ],
+            )
+
+
+def _yarn(context: Context) -> Iterator[Finding]:
+    """C50."""
+    for side in context.sides:
+        key = side.key("hf_config_overrides.rope_scaling.rope_type")
+        if side.backend == "dtensor" and context.get(key) == "yarn":
+            yield fail(
+                f"{side.name}: YaRN needs the Megatron backend",
+                key,
+                fixes=[context.removal(key.rpartition(".")[0])],
+            )
+
+
+def _precision(context: Context) -> Iterator[Finding]:
+    """C51."""
+    for side in context.sides:
+        key = side.key("precision")
+        value = context.get(key)
+        if (
+            side.backend == "dtensor"
+            and isinstance(value, str)
+            and value not in ("float32", "bfloat16", "float16")
+        ):
+            yield fail(
+                f"{key} is {value}, not float32, bfloat16 or float16",
+                key,
+                fixes=[context.fix(key, "bfloat16")],
+                foretells=f"Unknown precision: {value}",
+            )
+
+
+def _dtensor_options(context: Context) -> Iterator[Finding]:
+    """C52."""
+    for side in context.sides:
+        if side.backend != "dtensor":
+            continue
+        second = side.get("dtensor_cfg._v2") is True
+        replicas = side.count("dtensor_cfg.dp_replicate_size")
+        v2, copies = side.key("dtensor_cfg._v2"), side.key("dtensor_cfg.dp_replicate_size")
+        if replicas > 1 and not second:
+            text = "dp_replicate_size > 1 requires policy.dtensor_cfg._v2: true"
+            yield fail(
+                f"{side.name}: replicas need the second DTensor worker",
+                copies,
+                v2,
+                fixes=[context.fix(v2, after=True), context.fix(copies, 1)],
+                foretells=text,
+            )
+        elif replicas > 1 and side in context.placed and side.dp % replicas:
+            text = f"Data parallel size ({side.dp}) must be divisible by dp_replicate_size ({replicas})."
+            yield fail(
+                f"{side.name}: {replicas} replicas do not divide {side.dp} data-parallel ranks",
+                copies,
+                fixes=[context.fix(copies, 1)],
+                foretells=text,
+            )
+        lora = side.key("dtensor_cfg.lora_cfg.enabled")
+        if context.get(lora) is True and not second:
+            text = "LoRA is not supported for DTensorPolicyWorker V1"
+            yield fail(
+                f"{side.name}: LoRA needs the second DTensor worker",
+                lora,
+                v2,
+                fixes=[context.fix(v2, after=True), context.fix(lora, after=False)],
+                foretells=text,
+            )
+        offload = side.key("dtensor_cfg.cpu_offload")
+        if context.get(offload) is True and second and side.gpus == 1:
+            text = "CPUOffload doesn't work on single GPU for AutoModel."
+            yield fail(
+                f"{side.name}: CPU offload on a single GPU",
+                offload,
+                fixes=[context.fix(offload, after=False)],
+                foretells=text,
+            )
+
+
+def _arch_list(context: Context) -> Iterator[Finding]:
+    """C54."""
+    side = next((side for side in context.sides if side.backend == "megatron"), None)
+    if side is None:
+        return
+    key = side.key("megatron_cfg.enabled")
+    if context.variable("TORCH_CUDA_ARCH_LIST"):
+        return
+    if context.inputs.request.submitting:
+        yield fail("TORCH_CUDA_ARCH_LIST is not set in the driver's environment (A100: 8.0, H100: 9.0)", key)
+    else:
+        need = "It needs TORCH_CUDA_ARCH_LIST (A100: 8.0, H100: 9.0), which is not set here."
+        yield cannot_tell("the driver's environment", need, key)
+
+
+def _chunks(context: Context) -> Iterator[Finding]:
+    """C55."""
+    for side in context.sides:
+        size = whole(side.get("logprob_chunk_size"))
+        key = side.key("megatron_cfg.defer_fp32_logits")
+        if side.backend == "megatron" and size is not None and size > 0 and context.get(key) is not True:
+            fixes = [context.fix(key, after=True), context.fix(side.key("logprob_chunk_size"), None)]
+            yield fail(
+                f"{side.name}: logprob_chunk_size needs defer_fp32_logits",
+                key,
+                side.key("logprob_chunk_size"),
+                fixes=fixes,
+            )
+
+
+def _optimizer_offload(context: Context) -> Iterator[Finding]:
+    """C56."""
+    side = context.setup.policy
+    base = "policy.megatron_cfg.optimizer"
+    if side.backend != "megatron" or context.get(f"{base}.optimizer_cpu_offload") is not True:
+        return
+    fraction = context.get(f"{base}.optimizer_offload_fraction")
+    off = context.fix(f"{base}.optimizer_cpu_offload", after=False)
+    if not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
+        key = f"{base}.optimizer_offload_fraction"
+        yield fail(
+            f"{key} is {fraction}, not in (0, 1]",
+            key,
+            fixes=[context.fix(key, 1.0), off],
+            foretells="optimizer_cpu_offload=True requires 0 < optimizer_offload_fraction <= 1",
+        )
+    if context.get(f"{base}.use_distributed_optimizer") is not True:
+        key = f"{base}.use_distributed_optimizer"
+        yield fail(
+            "offloading needs the distributed optimizer",
+            key,
+            fixes=[context.fix(key, after=True), off],
+            foretells="optimizer_cpu_offload=True requires use_distributed_optimizer=True",
+        )
+    if context.get(f"{base}.optimizer") not in ("adam", "sgd"):
+        key = f"{base}.optimizer"
+        yield fail(
+            "offloading needs adam or sgd",
+            key,
+            fixes=[context.fix(key, "adam"), off],
+            foretells="optimizer_cpu_offload=True requires optimizer to be adam or sgd",
+        )
+
+
+def _optimizer_precision(context: Context) -> Iterator[Finding]:
+    """C57."""
+    base = "policy.megatron_cfg.optimizer"
+    aware = context.get(f"{base}.use_precision_aware_optimizer") is True
+    key = f"{base}.bf16"
+    if (
+        context.setup.policy.backend == "megatron"
+        and aware
+        and context.get("policy.precision") == "bfloat16"
+        and context.get(key) is not True
+    ):
+        yield fail(
+            "a precision-aware optimizer with bfloat16 needs optimizer.bf16",
+            key,
+            fixes=[context.fix(key, after=True)],
+        )
+
+
+def _draft(context: Context) -> Iterator[Finding]:
+    """C67."""
+    side = context.setup.policy
+    if side.get("draft.enabled") is not True or side.backend is None:
+        return
+    fixes = [context.fix("policy.draft.enabled", after=False)]
+    if side.backend != "megatron":
+        yield fail("a draft model needs the Megatron backend", "policy.draft.enabled", fixes=fixes)
+    elif side.packing:
+        text = "policy.draft.enabled=true does not support sequence packing yet."
+        yield fail(
+            "a draft model excludes sequence packing", "policy.draft.enabled", fixes=fixes, foretells=text
+        )
+
+
+def _optimizer(context: Context) -> Iterator[Finding]:
+    """C68."""
+    side = context.setup.policy
+    if side.backend != "dtensor":
+        return
+    yield from _optimizer_itself(context)
+    key = "policy.scheduler"
+    if not context.has(key):
+        return
+    value = context.get(key)
+    if value is None:
+        yield fail(
+            "policy.scheduler is null; without the key the rate is constant",
+            key,
+            fixes=[context.removal(key)],
+            foretells="TypeError: 'NoneType' object is not iterable",
+        )
+    elif isinstance(value, dict):
+        if "name" not in value or "kwargs" not in value:
+            yield fail(
+                "policy.scheduler needs name and kwargs",
+                key,
+                fixes=[context.removal(key)],
+                foretells="KeyError: 'name'",
+            )
+    elif isinstance(value, list):
+        yield from _scheduler_list(context, value)
+
+
+def _optimizer_itself(context: Context) -> Iterator[Finding]:
+    name, kwargs = context.get("policy.optimizer.name"), context.get("policy.optimizer.kwargs")
+    key = "policy.optimizer.name"
+    if not isinstance(name, str) or "." not in name or not isinstance(kwargs, dict):
+        fixes = (
+            [context.fix(key, f"torch.optim.{name}")]
+            if isinstance(name, str) and f"torch.optim.{name}" in _OPTIMIZERS
+            else []
+        )
+        yield fail(
+            "policy.optimizer needs an importable name and kwargs",
+            key,
+            fixes=fixes,
+            foretells="KeyError or ValueError when the optimizer is made",
+        )
+        return
+    if name in _OPTIMIZERS:
+        for wrong in sorted(set(kwargs) - set(_OPTIMIZERS[name].split())):
+            entry = f"policy.optimizer.kwargs.{wrong}"
+            text = f"TypeError: __init__() got an unexpected keyword argument '{wrong}'"
+            yield fail(f"{name} takes no '{wrong}'", entry, fixes=[context.removal(entry)], foretells=text)
+        return
+    module = name.rpartition(".")[0]
+    if module == "torch.optim":
+        return
+    yield cannot_tell(
+        f"whether {name} can be imported where the job runs",
+        f"Try `python -c 'import {module}'` in the worker's environment.",
+        key,
+    )
+
+
+def _scheduler_list(context: Context, entries: list[object]) -> Iterator[Finding]:
+    key = "policy.scheduler"
+    named = [entry for entry in entries if isinstance(entry, dict) and "name" in entry]
+    marks = [entry["milestones"] for entry in entries if isinstance(entry, dict) and "milestones" in entry]
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not ({"name", "milestones"} & set(entry)):
+            yield fail(
+                f"{key}.{number} has neither name nor milestones",
+                f"{key}.{number}",
+                foretells="unknown scheduler config",
+            )
+            return
+    last = marks[-1] if marks else None
+    if not isinstance(last, list) or len(last) != len(named) - 1:
+        have = len(last) if isinstance(last, list) else 0
+        yield fail(
+            f"{len(named)} schedulers in turn need {max(len(named) - 1, 0)} milestones, there are {have}",
+            key,
+            fixes=[context.removal(key)],
+            foretells="Sequential Schedulers expects one more scheduler than milestone points",
+        )
+
+
+def _save_format(context: Context) -> Iterator[Finding]:
+    """C69."""
+    side = context.setup.policy
+    key = "checkpointing.model_save_format"
+    first = side.backend == "dtensor" and side.get("dtensor_cfg._v2") is not True
+    if first and context.get("checkpointing.enabled") is True and context.get(key) is not None:
+        fixes = [context.fix(key, None), context.fix("policy.dtensor_cfg._v2", after=True)]
+        yield fail(
+            f"{key} is {context.get(key)}, but the first DTensor worker writes no such format",
+            key,
+            "policy.dtensor_cfg._v2",
+            fixes=fixes,
+        )
+
+
+RULES = (
+    Rule(
+        "C49",
+        "Attention that can pack",
+        _attention,
+        "sequence_packing requires attn_implementation='flash_attention_2'",
+        _SETUP,
+    ),
+    Rule(
+        "C50",
+        "YaRN",
+        _yarn,
+        "YaRN RoPE scaling is not supported with the automodel (DTensor) backend.",
+        _SETUP,
+    ),
+    Rule("C51", "Known precision", _precision, "Unknown precision", _SETUP),
+    Rule(
+        "C52",
+        "Replicas, LoRA, CPU offload",
+        _dtensor_options,
+        "the DTensor worker refuses",
+        f"{_POLICY}, {_SETUP}",
+    ),
+    Rule(
+        "C54",
+        "GPU architecture for Megatron",
+        _arch_list,
+        "TORCH_CUDA_ARCH_LIST is not set. This is required in Megatron backend.",
+        _POLICY,
+    ),
+    Rule(
+        "C55",
+        "Chunked logits in Megatron",
+        _chunks,
+        "defer_fp32_logits must be True if logprob_chunk_size is set",
+        _MEGATRON,
+    ),
+    Rule(
+        "C56",
+        "Megatron's optimizer offload",
+        _optimizer_offload,
+        "optimizer_cpu_offload=True requires …",
+        _MEGATRON,
+    ),
+    Rule(
+        "C57",
+        "Megatron's optimizer precision",
+        _optimizer_precision,
+        "policy.megatron_cfg.optimizer.bf16=True must be set if policy.precision=bfloat16",
+        _MEGATRON,
+    ),
+    Rule(
+        "C67",
+        "Draft models",
+        _draft,
+        "policy.draft.enabled=true is only supported with the Megatron backend.",
+        _POLICY,
+    ),
+    Rule("C68", "Optimizer and scheduler", _optimizer, "the optimizer or scheduler cannot be made", _SETUP),
+    Rule(
+        "C69",
+        "Checkpoint format of the first DTensor worker",
+        _save_format,
+        "ValueError: model_save_format must be None or omitted, at the first save",
+        _POLICY,
+    ),
+)
