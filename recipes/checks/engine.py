@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +88,10 @@ class Report:
     def failing(self) -> tuple[Result, ...]:
         """The findings that foretell a failure."""
         return tuple(result for result in self.results if result.outcome == "fail")
+
+    def blocking(self, skipped: Collection[str] = ()) -> tuple[Result, ...]:
+        """Return what stands in the way of a submission, but for checks that are skipped by id."""
+        return tuple(result for result in self.failing if result.id not in skipped)
 
     def of(self, id_: str) -> tuple[Result, ...]:
         """Return what one rule said."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
-from recipes.checks.offline import needs
+from recipes.checks.offline import needs, worker_environments
 from recipes.models import ModelFacts, Unknown
 from recipes.models.table import TABLE
 from recipes.models.vocabulary import Difference, compare
@@ -115,6 +116,21 @@ def _files(context: Context) -> Iterator[Finding]:
         else:
             message = f"{need.what} is not in {need.place}; a node without internet needs `{need.command}`"
             yield warn(message, need.key)
+    yield from _worker_files(context, offline=offline)
+
+
+def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
+    """Look at the workers' Python environments, which are built on first use, from the internet."""
+    checkout = context.checkout
+    if checkout is None:
+        return
+    named = context.variable("NEMO_RL_VENV_DIR")
+    for need in worker_environments(context, Path(named) if named else checkout.path / "venvs"):
+        message = f"{need.what} is not complete in {need.place}: `{need.command}`"
+        if need.stuck:
+            yield fail(message, foretells="nothing: every node waits for the environment without end")
+        elif not need.found and offline:
+            yield warn(message, foretells="uv cannot reach the package registry")
 
 
 RULES = (

@@ -31,6 +31,8 @@ class Need:
     found: bool | None
     place: str
     command: str
+    stuck: bool = False
+    """Begun and never finished: waited for without end."""
 
 
 def needs(context: Context) -> Iterator[Need]:
@@ -96,6 +98,8 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
     if context.get("policy.generation.backend") == "vllm":
         asynchronous = context.get("policy.generation.vllm_cfg.async_engine") is True
         kinds.add("vllm-async" if asynchronous else "vllm")
+    if context.variable("NEMO_RL_PY_EXECUTABLES_SYSTEM") == "1":
+        kinds -= {"vllm", "vllm-async", "megatron"}  # these then use the driver's own Python
     for kind in sorted(kinds):
         name = f"{_ACTORS}.{_WORKERS[kind]}"
         folder = directory / name
@@ -107,4 +111,4 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
         if begun:
             command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
             what += ", whose building was interrupted,"
-        yield Need(what, "", python, str(directory), command)
+        yield Need(what, "", python, str(directory), command, begun)

@@ -11,7 +11,7 @@ from recipes.checks import Context, Inputs, Request
 from recipes.checks.offline import needs, worker_environments
 from recipes.inheritance import resolve
 from tests.checks.test_models import cache
-from tests.checks.world import World
+from tests.checks.world import WORKERS, World
 
 OVERRIDES = [
     "policy.model_name=Qwen/Qwen3-1.7B",
@@ -63,7 +63,7 @@ def test_missing_files_fail_only_without_internet(world: World) -> None:
 
 
 def test_worker_environments_are_found_missing_or_stuck(world: World, tmp_path: Path) -> None:
-    folder = tmp_path / "venvs"
+    folder = tmp_path / "fresh"
     asked = context(world, tmp_path, [])
     missing = list(worker_environments(asked, folder))
     assert [need.found for need in missing] == [False, False]
@@ -78,3 +78,13 @@ def test_worker_environments_are_found_missing_or_stuck(world: World, tmp_path: 
     (stuck / "bin" / "python").touch()
     (first, _) = worker_environments(asked, folder)
     assert first.found is True
+
+
+def test_an_environment_whose_building_was_interrupted_fails(world: World) -> None:
+    python = world.root / "venvs" / WORKERS[0] / "bin" / "python"
+    python.unlink()
+    assert {result.outcome for result in world.check().of("C66")} == {"warn"}
+    (python.parents[1] / "STARTED_ENV_BUILDER").touch()
+    report = world.check()
+    assert [result.id for result in report.blocking()] == ["C66"]
+    assert report.blocking({"C66"}) == ()

@@ -27,6 +27,13 @@ STUDENT = {
 TEACHER = {**STUDENT, "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32}
 TOKENIZER = {"model": {"vocab": {"a": 0, "b": 1, "c": 2}}, "added_tokens": []}
 ENVIRONMENT = {"TORCH_CUDA_ARCH_LIST": "8.0", "HF_HOME": "/nonexistent", "HF_HUB_OFFLINE": "1"}
+WORKERS = (
+    "nemo_rl.models.generation.vllm.vllm_worker.VllmGenerationWorker",
+    "nemo_rl.models.generation.vllm.vllm_worker_async.VllmAsyncGenerationWorker",
+    "nemo_rl.models.policy.workers.dtensor_policy_worker.DTensorPolicyWorker",
+    "nemo_rl.models.policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2",
+    "nemo_rl.models.policy.workers.megatron_policy_worker.MegatronPolicyWorker",
+)
 REQUEST = Request(node_gpus=4, node_cpus=48, available_nodes=8, submitting=True)
 
 
@@ -51,6 +58,9 @@ class World:
         (root / "data").mkdir()
         (root / "data" / "train.jsonl").write_text('{"x": 1}\n' * 4096)
         (root / "data" / "validation.jsonl").write_text('{"x": 1}\n' * 64)
+        for name in WORKERS:
+            (root / "venvs" / name / "bin").mkdir(parents=True)
+            (root / "venvs" / name / "bin" / "python").touch()
         (root / "prompts").mkdir()
         (root / "prompts" / "plain.txt").write_text("{}")
         shutil.copy(BASE, root / "recipe.yaml")
