@@ -46,14 +46,21 @@ def diagnose(
     job: JobChanged | None = None,
     failed: bool = False,
     completed: bool = False,
+    stopped: bool = False,
 ) -> Diagnosis:
-    """Order findings, the cause first. `failed`: the run is known to have failed; `completed`: to be fine."""
+    """Order findings, the cause first.
+
+    `failed`: the run is known to have failed; `completed`: to be fine; `stopped`: it was ended from outside,
+    so what merely reports that something died says nothing.
+    """
     findings = sorted([*seen, *_from_cluster(job)], key=lambda item: place(item.source))
     warnings = [item for item in findings if item.severity != "fatal"]
     if completed:
         return Diagnosis(tuple(warnings))
     fatal = [item for item in findings if item.severity == "fatal"]
-    fatal += _unknown(exceptions, fatal, failed=failed)
+    fatal += _unknown([item for item in exceptions if not is_interrupt(item)], fatal, failed=failed)
+    if stopped and all(item.tier == 3 for item in fatal):
+        fatal = []
     order = _Order(fatal)
     root = _root(fatal, order)
     if root is None:
@@ -62,6 +69,11 @@ def diagnose(
     confidence = _confidence(root, fatal, failed=failed)
     ordered = _with_consequences([root, *others, *warnings], root)
     return Diagnosis((replace(ordered[0], root=True, confidence=confidence), *ordered[1:]))
+
+
+def is_interrupt(exception: ExceptionSeen) -> bool:
+    """Tell whether a person or a signal ended the process, not an error."""
+    return exception.message.startswith("KeyboardInterrupt")
 
 
 def place(source: Source) -> tuple[int, str, int]:

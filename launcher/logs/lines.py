@@ -18,6 +18,7 @@ LINE_LIMIT = 64 * 1024
 
 # Ray colours the prefix also in files (ray/_private/worker.py, print_worker_logs).
 _SEGMENT_BREAK = re.compile(r"\r+|(?=\x1b\[3[36]m\()")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ACTOR_PREFIX = re.compile(
     r"""
     \((?:
@@ -79,14 +80,16 @@ def _behind_header(text: str) -> str:
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     text = raw.decode("utf-8", errors="replace")
-    if "\r" not in text and "\x1b" not in text:
+    if "\r" not in text and text.rfind("\x1b[3") <= 0:
         parsed = _parse(text)
         return [parsed] if parsed.text else []
     return [parsed for part in _SEGMENT_BREAK.split(text) if part and (parsed := _parse(part)).text]
 
 
 def _parse(part: str) -> Segment:
-    text = part if part.isprintable() else clean(part)
+    text = _COLOUR.sub("", part) if "\x1b[" in part else part
+    if not text.isprintable():
+        text = clean(part)
     actor: str | None = None
     rank = pid = None
     ip: str | None = None

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from launcher.logs.events import Event, MilestoneReached, Recovered, Role, Source, StepBegan
@@ -56,10 +57,12 @@ class RuleReader(Generic[State]):
     def __init__(self, log: str, role: Role, rules: tuple[Rule[State], ...], state: State) -> None:
         self.log = log
         self.role = role
-        self._rules = rules
         self.state = state
         self.evidence = Evidence(role)
         words = (*(item.literal for item in rules), *LITERALS, *self.evidence.known.literals)
+        self._by_word: dict[str, list[tuple[int, Rule[State]]]] = {}
+        for order, item in enumerate(rules):
+            self._by_word.setdefault(item.literal, []).append((order, item))
         self._words = tuple(dict.fromkeys(words))
         self.literals = tuple(word.encode() for word in self._words)
 
@@ -84,13 +87,12 @@ class RuleReader(Generic[State]):
     def _apply(
         self, segment: Segment, source: Source, time: float | None, words: Collection[str]
     ) -> Iterator[Event]:
-        if not words:
-            return
         own = segment.own
-        for item in self._rules:
-            if item.literal not in words or (item.own and not own):
-                continue
-            if match := item.pattern.match(segment.text):
+        for _, item in sorted(
+            (entry for word in words if word in self._by_word for entry in self._by_word[word]),
+            key=itemgetter(0),
+        ):
+            if (own or not item.own) and (match := item.pattern.match(segment.text)):
                 yield from item.meaning(self.state, Seen(match, segment, source, time))
                 return
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from launcher.logs.diagnosis import UNKNOWN, Diagnosis, diagnose, place
+from launcher.logs.diagnosis import UNKNOWN, Diagnosis, diagnose, is_interrupt, place
 from launcher.logs.events import (
     MILESTONES,
     CheckpointSaving,
@@ -37,6 +37,8 @@ from launcher.logs.lines import Segment
 INTERRUPTED = (130, 143)
 # What a driver reaches only after everything before it went well; the others are steps of its set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
+# What Ray's processes say of each other when all of them are being stopped.
+_FOLLOWS_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
 _EARLIER_S = 1.0
 """So much earlier must a later line of the same finding have happened, by its own words, to be the first."""
 _REASON_LIMIT = 100
@@ -159,16 +161,20 @@ class RunState:
             ended = self.driver_ended or self.launcher_ended
             failed = ended is not None and ended.code != 0
             completed = (ended is not None and ended.code == 0) or (
-                ended is None and "completed" in self.milestones
+                ended is None and ("completed" in self.milestones or self._job_is(JobState.COMPLETED))
             )
             self._diagnosis = diagnose(
                 filter(self._counts, self._seen.values()),
                 self._standing_exceptions(),
                 job=self.job,
-                failed=failed or (self.job is not None and self.job.state is JobState.FAILED),
+                failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
+                stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),
             )
         return self._diagnosis
+
+    def _job_is(self, state: JobState) -> bool:
+        return self.job is not None and self.job.state is state
 
     @property
     def findings(self) -> list[FindingSeen]:
@@ -247,6 +253,8 @@ class RunState:
             return job.state, self._failure_reason(job.reason) if job.state is JobState.FAILED else job.reason
         if "completed" in self.milestones:
             return JobState.COMPLETED, ""
+        if self.traceback is not None and is_interrupt(self.traceback):
+            return JobState.CANCELLED, "interrupted"
         if self.traceback is not None:
             return JobState.FAILED, self._failure_reason(self.traceback.message)
         if job is not None and job.over:
@@ -257,7 +265,7 @@ class RunState:
         if code == 0:
             return JobState.COMPLETED, ""
         root = self.diagnosis.root
-        if code in INTERRUPTED and (root is None or root.tier > 1):
+        if code in INTERRUPTED and (root is None or root.id in _FOLLOWS_A_STOP):
             return JobState.CANCELLED, "stopped by a signal"
         who = "driver" if self.driver_ended is not None else "launcher"
         return JobState.FAILED, self._failure_reason(f"the {who} exited with {code}")

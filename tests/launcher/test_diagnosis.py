@@ -315,3 +315,24 @@ def test_findings_are_bounded_however_many_lines_there_are() -> None:
     state = state_of(driver(OOM_IN_WORKER * 3000))
     assert len(state.findings) == 1
     assert state.findings[0].source.line == 1
+
+
+def test_what_dies_when_a_run_is_stopped_is_no_cause() -> None:
+    noise = SETUP + (
+        "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+        "Traceback (most recent call last):\n  File 'x'\nKeyboardInterrupt\n"
+    )
+    cancelled = state_of(driver(noise))
+    cancelled.apply(JobChanged(JobState.CANCELLED, "by the user"))
+    assert (cancelled.state, cancelled.findings) == (JobState.CANCELLED, [])
+    alone = state_of(driver(SETUP + "Traceback (most recent call last):\n  File 'x'\nKeyboardInterrupt\n"))
+    assert (alone.state, alone.reason, alone.findings) == (JobState.CANCELLED, "interrupted", [])
+
+
+def test_late_lines_of_workers_between_the_driver_s_do_not_matter(shared: Path) -> None:
+    raw = (shared / "nemo-driver" / "C" / "ray-driver.log").read_bytes().split(b"\n")
+    late = (
+        b"\x1b[36m(DTensorPolicyWorker[rank=0] pid=29110)\x1b[0m GPU Memory after optimizer offload: 0.00GB"
+    )
+    mixed = [line for pair in zip(raw, [late] * len(raw), strict=True) for line in pair]
+    assert root_of(state_of(("d", Role.DRIVER, b"\n".join(mixed)))) == ("cuda-oom", "d", 2 * 248 - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.errors import TransportError
-from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReached, Role
+from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReached, Role, VerdictChanged
 from launcher.logs.follow import Follower
-from launcher.logs.sources import LogFile
-from launcher.logs.summary import state_json
+from launcher.logs.sources import LogFile, role_of
+from launcher.logs.summary import event_json, state_json
 from launcher.logs.watch import Watch, watch_logs
 from launcher.transports.base import Entry
 from launcher.transports.local import LocalTransport
@@ -293,3 +294,41 @@ def test_real_driver_logs(shared: Path) -> None:
     early = watch(real / "E-dynamic-and-packing")
     early.catch_up(final=True)
     assert early.state.reason.startswith("Dynamic batching together with sequence packing: AssertionError")
+
+
+def test_a_log_that_begins_anew_takes_its_findings_with_it(tmp_path: Path) -> None:
+    log = tmp_path / "ray-driver.log"
+    log.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried\n" + "x" * 200 + "\n")
+    seen = watch(tmp_path)
+    (verdict,) = [event for event in seen.poll() if isinstance(event, VerdictChanged)]
+    assert verdict.root is not None
+    assert (verdict.root.id, verdict.before) == ("cuda-oom", None)
+    log.write_text("a new driver\n")
+    (verdict,) = [event for event in seen.poll() if isinstance(event, VerdictChanged)]
+    assert verdict.root is None
+    assert seen.state.findings == []
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("ray-driver.log", Role.DRIVER),
+        ("ray-worker-3.log", Role.WORKER),
+        ("slurm-42.out", Role.SLURM),
+        ("kd.slurm.out", Role.SLURM),
+        ("kd-driver.log", Role.DRIVER),
+        ("my_head.err", Role.HEAD),
+        ("headless.log", None),
+        ("drivers.txt", None),
+    ],
+)
+def test_names_tell_roles(name: str, role: Role | None) -> None:
+    assert role_of(name) is role
+
+
+def test_events_of_a_failed_run_are_json(tmp_path: Path) -> None:
+    (tmp_path / "ray-driver.log").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried\n")
+    events = [event_json(event) for event in watch(tmp_path).catch_up(final=True)]
+    kinds = {event["event"]: event for event in json.loads(json.dumps(events, allow_nan=False))}
+    assert kinds["finding"]["id"] == "cuda-oom"
+    assert kinds["verdict_changed"]["root"]["confidence"] == "high"
