@@ -84,7 +84,7 @@ def test_get(recipe: Runner) -> None:
 
 def test_set(recipe: Runner) -> None:
     dry = recipe("set", recipe.base, "policy.size", "128", "policy.name", "y", "--dry-run")
-    assert "-  size: 64  # how many\n+  size: 128  # how many\n" in dry.out
+    assert "-  size: 64  # how many\n-  name: 'x'\n+  size: 128  # how many\n+  name: 'y'\n" in dry.out
     assert Path(recipe.base).read_text() == BASE
     done = recipe("set", recipe.base, "policy.size", "128", "new.key", "[1, yes]")
     assert (done.code, done.out) == (0, "")
@@ -173,20 +173,16 @@ def test_show_minimise_and_comment(recipe: Runner) -> None:
     assert Path(recipe.base).read_text() == BASE
 
 
-class Bytes(io.StringIO):
-    def __init__(self, data: bytes) -> None:
-        super().__init__()
-        self.buffer = io.BytesIO(data)
-
-
 def test_standard_input_and_output(
-    recipe: Runner, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.chdir(recipe.directory)
-    monkeypatch.setattr(sys, "stdin", Bytes(CHILD.replace("\n", "\r\n").encode()))
+    (tmp_path / "base.yaml").write_text(BASE)
+    monkeypatch.chdir(tmp_path)
+    windows = CHILD.replace("\n", "\r\n").encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(windows)))
     assert main("0", ["recipe", "set", "-", "policy.size", "1"]) == 0
-    assert capfdbinary.readouterr().out == CHILD.replace("32", "1").replace("\n", "\r\n").encode()
-    monkeypatch.setattr(sys, "stdin", Bytes(CHILD.encode()))
+    assert capfdbinary.readouterr().out == windows.replace(b"32", b"1")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(windows)))
     assert main("0", ["recipe", "get", "-", "teacher.name", "--effective"]) == 0
     assert capfdbinary.readouterr().out == b"t\n"
 
