@@ -14,6 +14,7 @@ from launcher.logs.scanner import Scanner
 from launcher.logs.search import HyperscanFinder, PlainFinder, finder_for
 from launcher.logs.signatures import catalogue
 from recipes.errors import ExplainedError
+from recipes.inheritance import resolve
 
 CASES: dict[str, dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parents[1] / "cases" / "logs" / "signatures.toml").read_text()
@@ -94,3 +95,14 @@ def test_the_fast_finder_is_used_where_it_is_there() -> None:
 def test_without_the_library_python_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
     assert isinstance(finder_for((b"another needle",)), PlainFinder)
+
+
+def test_edits_name_keys_that_recipes_have(shared: Path) -> None:
+    recipe = resolve(shared / "corpus" / "nemo-rl" / "examples" / "configs" / "distillation_math.yaml")
+    keys = {
+        edit.key
+        for signature in KNOWN.signatures.values()
+        for advice in (signature.advice, *signature.phases.values())
+        for edit in advice.edits
+    }
+    assert {key for key in keys if not recipe.has(key)} == {"policy.tokenizer.chat_template"}
