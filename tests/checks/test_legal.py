@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,6 +105,42 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World.at(tmp_path_factory.mktemp("legal"))
 
 
+def a_size(draw: st.DrawFn, gpus: int) -> int:
+    return draw(st.sampled_from([size for size in (1, 2, 4) if gpus % size == 0]))
+
+
+def dtensor(draw: st.DrawFn, given: dict[str, object], side: str, gpus: int) -> tuple[int, int]:
+    """Settings of one side with DTensor; returns a copy's GPUs and what lengths must be multiples of."""
+    tp = a_size(draw, gpus)
+    cp = a_size(draw, gpus // tp)
+    given[f"{side}.dtensor_cfg.tensor_parallel_size"] = tp
+    given[f"{side}.dtensor_cfg.context_parallel_size"] = cp
+    batching = draw(st.sampled_from(["none", "dynamic", "packing"] if cp == 1 else ["none", "dynamic"]))
+    given[f"{side}.dynamic_batching.enabled"] = batching == "dynamic"
+    given[f"{side}.sequence_packing.enabled"] = batching == "packing"
+    sequence = cp == 1 and batching != "packing" and tp > 1 and draw(st.booleans())
+    given[f"{side}.dtensor_cfg.sequence_parallel"] = sequence
+    return tp * cp, (2 * cp if cp > 1 else 1) * (tp if sequence else 1)
+
+
+def megatron(draw: st.DrawFn, given: dict[str, object], side: str, gpus: int) -> tuple[int, int]:
+    """The same with Megatron."""
+    tp = a_size(draw, gpus)
+    cp = a_size(draw, gpus // tp)
+    pp = a_size(draw, gpus // tp // cp)
+    base = f"{side}.megatron_cfg"
+    given[f"{side}.dtensor_cfg.enabled"], given[f"{base}.enabled"] = False, True
+    given[f"{base}.tensor_model_parallel_size"] = tp
+    given[f"{base}.context_parallel_size"] = cp
+    given[f"{base}.pipeline_model_parallel_size"] = pp
+    batching = "packing" if cp > 1 else draw(st.sampled_from(["none", "packing"] + ["dynamic"] * (pp == 1)))
+    given[f"{side}.dynamic_batching.enabled"] = batching == "dynamic"
+    given[f"{side}.sequence_packing.enabled"] = batching == "packing"
+    sequence = tp > 1 and draw(st.booleans())
+    given[f"{base}.sequence_parallel"] = sequence
+    return tp * cp * pp, (2 * cp if cp > 1 else 1) * (tp if sequence else 1)
+
+
 @st.composite
 def legal_settings(draw: st.DrawFn) -> tuple[list[str], Request]:
     """Settings that are legal by construction: sizes first, batches as their multiples."""
@@ -121,25 +158,26 @@ def legal_settings(draw: st.DrawFn) -> tuple[list[str], Request]:
         training -= taken if nodes == 1 else taken * per_node
     padding, ranks = 1, {}
     for side in ("policy", "teacher"):
-        tp = draw(st.sampled_from([size for size in (1, 2, 4) if training % size == 0]))
-        cp = draw(st.sampled_from([size for size in (1, 2, 4) if training % (tp * size) == 0]))
-        dynamic = draw(st.booleans())
-        given[f"{side}.dtensor_cfg.tensor_parallel_size"] = tp
-        given[f"{side}.dtensor_cfg.context_parallel_size"] = cp
-        given[f"{side}.dynamic_batching.enabled"] = dynamic
-        padding = max(padding, 2 * cp)
+        if draw(st.booleans()):
+            size, needed = megatron(draw, given, side, training)
+        else:
+            size, needed = dtensor(draw, given, side, training)
+        padding = math.lcm(padding, needed)
         micro = draw(st.integers(1, 3))
         given[f"{side}.train_micro_batch_size"] = given[f"{side}.logprob_batch_size"] = micro
-        ranks[side] = training // (tp * cp) * micro
+        ranks[side] = training // size * micro
     batch = ranks["policy"] * draw(st.integers(1, 4))
     given["policy.train_global_batch_size"] = batch
     given["distillation.num_prompts_per_step"] = batch * ranks["teacher"] * draw(st.integers(1, 2))
-    given["policy.make_sequence_length_divisible_by"] = padding * draw(st.integers(1, 2))
-    length = 64 * draw(st.integers(2, 16)) * padding
+    divisor = padding * draw(st.integers(1, 2))
+    for side in ("policy", "teacher"):
+        given[f"{side}.make_sequence_length_divisible_by"] = divisor
+    length = 64 * draw(st.integers(2, 16)) * divisor
     for side in ("policy", "teacher"):
         given[f"{side}.max_total_sequence_length"] = length
         for kind in ("train", "logprob"):
             given[f"{side}.dynamic_batching.{kind}_mb_tokens"] = 2 * length
+            given[f"{side}.sequence_packing.{kind}_mb_tokens"] = length
     given["policy.generation.vllm_cfg.max_model_len"] = min(length, 16384)
     given["distillation.topk_logits_k"] = draw(st.integers(1, 512))
     overrides = [f"{key}={shown(value)}" for key, value in given.items()]
