@@ -79,10 +79,13 @@ def about(run: Run) -> About:
     """Return what a run's directory tells before its logs are read."""
     spec = run.spec
     started = run.job.submitted if run.job is not None else spec.created
-    gpus = f", {spec.gpus_per_node} GPUs each" if spec.gpus_per_node else ", no GPU"
-    where = f"{clean(spec.host)} · {spec.nodes} node{'' if spec.nodes == 1 else 's'}{gpus}"
-    kind = "rehearsal, stand-in models · " if spec.kind == "rehearsal" else ""
-    return About(f"{clean(spec.name)}  {clean(spec.id)}", kind + where, run.directory, started.timestamp())
+    nodes = f"{spec.nodes} node{'' if spec.nodes == 1 else 's'}"
+    where = f"{clean(spec.host)} · {nodes}"
+    if spec.kind == "rehearsal":  # its worker units need no GPU, whatever the recipe says
+        where = f"rehearsal, stand-in models · {where}"
+    elif spec.gpus_per_node:
+        where += f" × {spec.gpus_per_node} GPU{'' if spec.gpus_per_node == 1 else 's'}"
+    return About(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
 
 
 class Failed(Message):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from launcher.logs.events import MILESTONES, Event, FindingSeen, JobState, MetricRecorded, Role
 from launcher.logs.sources import LogFile
@@ -46,7 +47,7 @@ class Mark:
     reached: bool = False
     time: float | None = None
     took: float | None = None
-    """Seconds since the milestone before it."""
+    """Seconds since the milestone that was reached before it."""
     awaited: bool = False
 
 
@@ -152,16 +153,20 @@ def _rank(finding: FindingSeen) -> tuple[bool, bool]:
 
 def _marks(state: RunState) -> tuple[Mark, ...]:
     awaited = state.awaited
-    times = sorted(item.time for item in state.milestones.values() if item.time is not None)
+    order = sorted(
+        (reached.time, place)
+        for place, kind in enumerate(MILESTONES)
+        if (reached := state.milestones.get(kind.id)) is not None and reached.time is not None
+    )
+    took = {place: time - before for (before, _), (time, place) in pairwise(order)}
     marks = []
-    for kind in MILESTONES:
+    for place, kind in enumerate(MILESTONES):
         reached = state.milestones.get(kind.id)
         time = reached.time if reached is not None else None
-        before = max((other for other in times if time is not None and other < time), default=None)
-        took = time - before if time is not None and before is not None else None
-        marks.append(
-            Mark(kind.id, kind.title, kind.waiting, reached is not None, time, took, kind is awaited)
+        mark = Mark(
+            kind.id, kind.title, kind.waiting, reached is not None, time, took.get(place), kind is awaited
         )
+        marks.append(mark)
     return tuple(marks)
 
 

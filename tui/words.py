@@ -46,7 +46,7 @@ def duration(seconds: float) -> str:
 
 
 def ticking(seconds: float) -> str:
-    """Return a running duration, which has no tenths: they would only flicker."""
+    """Return a duration in whole seconds: of a running one, tenths would only flicker; the logs have none."""
     return duration(float(max(int(seconds), 0))).replace(".0s", "s")
 
 

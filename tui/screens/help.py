@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from tui.commands import Command, Where, commands, key_name
 
-_KEYS = 18
+_KEYS = 19
 _WIDTH = 86
 _FRAME = 12
 """Columns that the frame, its padding and the scroll bar take."""

@@ -80,7 +80,7 @@ class HomeScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Look at the runs while the list is to be seen."""
-        self.runs.focus()
+        self.set_focus(self.runs)
         if self._started:
             self._feed.resume()
         else:
@@ -109,7 +109,7 @@ class HomeScreen(Screen[None]):
         """Keep the filter, go back to the list."""
         if self.field is not None and not self.field.value:
             await self.action_show_all()
-        self.runs.focus()
+        self.set_focus(self.runs)
 
     def on_run_list_moved(self) -> None:
         """Tell more of the selected run."""
@@ -208,14 +208,14 @@ class HomeScreen(Screen[None]):
         if self.field is None:
             self.field = Input(placeholder=FILTER_HINT, compact=True)
             await self.mount(self.field, before=self.detail)
-        self.field.focus()
+        self.set_focus(self.field)
 
     async def action_show_all(self) -> None:
         """End the filter."""
         if self.field is not None:
             field, self.field = self.field, None
             await field.remove()
-            self.runs.focus()
+            self.set_focus(self.runs)
             self._arrange()
 
     def action_refresh_runs(self) -> None:

@@ -145,7 +145,8 @@ class LogPane(Vertical):
     def open_search(self) -> None:
         """Show the search field."""
         self.field.display = True
-        self.field.focus()
+        # At once, not when the loop gets to it: keys typed right after belong to the field.
+        self.screen.set_focus(self.field)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Search, and give the keys back to the log."""
@@ -156,7 +157,7 @@ class LogPane(Vertical):
     def close_search(self) -> None:
         """Hide the search field."""
         self.field.display = False
-        self.text.focus()
+        self.screen.set_focus(self.text)
 
     def on_log_view_changed(self) -> None:
         """Say how the log stands."""

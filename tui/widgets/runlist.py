@@ -48,8 +48,8 @@ class Columns:
         rest = width - (_STATE + _STEP + _LOSS + _STARTED + _TOOK) - 6
         if width < WIDE:
             return cls(max(rest, 8), 0, 0)
-        name = min(max(rest // 3, 20), 36)
-        return cls(name, _SPARK, max(rest - name - _SPARK - 2, 0))
+        name = min(max(rest // 3, 20), 30)
+        return cls(name, _SPARK, max(rest - name - _SPARK - 3, 0))
 
 
 def header(columns: Columns) -> str:
@@ -64,7 +64,7 @@ def header(columns: Columns) -> str:
     ]
     if columns.spark:
         texts.insert(4, f"{'':<{columns.spark}}")
-        texts.append("reason")
+        texts.append(" reason")
     return " ".join(texts)
 
 
@@ -93,7 +93,7 @@ def cells(row: RunRow, columns: Columns, now: float) -> list[str]:
     if columns.spark:
         curve = sparkline([value for value in row.losses if math.isfinite(value)], columns.spark - 1)
         texts.insert(4, f" {curve:<{columns.spark - 1}}")
-        texts.append(set_cell_size(row.damaged or row.reason, columns.reason))
+        texts.append(" " + set_cell_size(row.damaged or row.reason, columns.reason))
     return texts
 
 

@@ -115,7 +115,7 @@ def _finding(finding: FindingSeen, reason: str) -> list[Content]:
     lines = []
     if finding.title != reason:
         lines.append(Content.assemble((word, f"{style} bold"), finding.title))
-    seen = finding.text if finding.text != finding.title else ""
+    seen = finding.text if finding.text not in (finding.title, reason) else ""
     lines.append(Content.assemble((f"   {place}  ", "dim"), (seen, "dim")))
     if finding.fix:
         lines.append(Content.assemble(("   → ", "bold"), finding.fix))

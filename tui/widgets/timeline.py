@@ -8,7 +8,7 @@ from textual.content import Content
 from launcher.logs.events import JobState
 from tui.view import Mark, RunView
 from tui.widgets.lines import Lines
-from tui.words import clock_time, duration, ticking
+from tui.words import clock_time, ticking
 
 _TITLE, _TIME, _TOOK = 24, 9, 8
 WIDTH = 2 + _TITLE + _TIME + _TOOK + 1
@@ -37,7 +37,7 @@ def current_line(view: RunView) -> int:
 def _line(view: RunView, mark: Mark, now: float, *, broke_off: bool) -> Content:
     if mark.reached:
         when = clock_time(mark.time) if mark.time is not None else "reached"
-        took = f"+{duration(mark.took)}" if mark.took is not None else ""
+        took = f"+{ticking(mark.took)}" if mark.took is not None else ""
         return _row("✓", mark.title, when, took, "$text-success", "", "dim")
     if mark.awaited:
         waited = ticking(now - view.since) if view.since is not None and not view.reading else ""

@@ -1,0 +1,195 @@
+"""Make the pictures of the app: `uv run python screenshots/make.py [--png DIR] [--check]`.
+
+The real app runs without a terminal over a copy of a recorded rehearsal (`sample/`), at a fixed moment. What
+it paints is written as SVG beside this file; `--check` compares with what is there instead. With `--png`,
+pictures for a quick look are written as well; their fonts are this machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from textual.pilot import Pilot  # noqa: E402 - the project is found first
+
+from tui.app import DistillApp, Settings  # noqa: E402
+
+SAMPLE = HERE / "sample" / "20261128-042356-demo-fcd1"
+NOW = datetime(2026, 11, 28, 4, 24, 36, tzinfo=UTC).timestamp()
+SIZES = ((80, 24), (160, 48))
+LIMIT_S = 60.0
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/alic/examples/run_distillation.py", line 203, in main
+    distillation_train(
+  File "/home/alic/nemo_rl/algorithms/distillation.py", line 611, in distillation_train
+    teacher_topk = teacher_policy.get_topk_logits(train_data, k=topk)
+ValueError: topk_logits_k=64 is larger than the vocabulary (28)
+"""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: keys to press, and what must be on the screen before it is taken."""
+
+    name: str
+    keys: tuple[str, ...]
+    shows: tuple[str, ...]
+    sizes: tuple[tuple[int, int], ...] = SIZES
+
+
+SHOTS = (
+    Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
+    Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
+    Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
+    Shot("help", ("1", "f1"), ("Help", "Monitor")),
+    Shot("failed", ("q", "b", "down", "enter"), ("✗ why: ValueError", "not reached")),
+)
+"""In this order, in one session for each size."""
+
+
+def write_run(
+    root: Path, identity: str, name: str, lines: int, *, end: str = "", code: int | None = None
+) -> None:
+    """Write a run whose driver wrote so many of the sample's lines, then `end`; None: it still runs."""
+    directory = root / identity
+    shutil.copytree(SAMPLE, directory)
+    spec = directory / "run.json"
+    spec.write_text(spec.read_text().replace(SAMPLE.name, identity).replace('"demo"', f'"{name}"'))
+    logs = directory / "logs" / "local-94b165-logs"
+    driver, launcher = logs / "ray-driver.log", logs / "launcher.log"
+    driver.write_bytes(b"".join(driver.read_bytes().splitlines(keepends=True)[:lines]) + end.encode())
+    said = launcher.read_text().replace("(exit_code=0)", f"(exit_code={code})").splitlines(keepends=True)
+    launcher.write_text("".join(said if code is not None else said[:-2]))
+
+
+@contextmanager
+def sample_runs() -> Iterator[Path]:
+    """Make the runs that are shown; yields their root, as a path that is the same everywhere."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        root = Path("runs")
+        write_run(root, "20261128-042356-demo-fcd1", "demo", 474)
+        write_run(root, "20261128-042341-topk-64-7a1c", "topk-64", 120, end=TRACEBACK, code=1)
+        write_run(root, "20261128-042310-first-try-09be", "first-try", 10**6, code=0)
+        try:
+            yield root
+        finally:
+            os.chdir(before)
+
+
+def painted(app: DistillApp) -> str:
+    """Return the screen as text."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def until(pilot: Pilot[Any], shown: Callable[[], bool], what: str) -> None:
+    """Wait for something to be on the screen."""
+    deadline = time.monotonic() + LIMIT_S
+    while not shown():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"never on the screen: {what}\n{painted(pilot.app)}")  # type: ignore[arg-type]
+        await pilot.pause(0.05)
+
+
+async def settle(pilot: Pilot[Any], app: DistillApp) -> None:
+    """Wait until nothing changes any more: a log's lines come on their own."""
+    seen = ""
+    while seen != (seen := painted(app)):
+        await pilot.pause(1.0)
+
+
+async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
+    """Take all pictures of one size; returns name and SVG of each."""
+    taken = {}
+    app = DistillApp(Settings(root, now=lambda: NOW))
+    async with app.run_test(size=size) as pilot:
+        for shot in SHOTS:
+            await pilot.press(*shot.keys)
+            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await settle(pilot, app)
+            if size in shot.sizes:
+                taken[f"{shot.name}-{size[0]}x{size[1]}.svg"] = app.export_screenshot(title="distill-tui")
+    return taken
+
+
+def take_all() -> dict[str, str]:
+    """Take all pictures."""
+    os.environ["TZ"] = "UTC"
+    os.environ.pop("NO_COLOR", None)
+    time.tzset()
+    taken: dict[str, str] = {}
+    with sample_runs() as root:
+        for size in SIZES:
+            taken |= asyncio.run(take(root, size))
+    return taken
+
+
+# Rich writes each run of equal style as one element with its length; braille is all that a curve has.
+_BRAILLE = re.compile(
+    r'<text (?P<class>class="[^"]*") x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" textLength="(?P<length>[\d.]+)"'
+    r"(?P<rest>[^>]*)>(?P<text>[^<]*[\u2800-\u28ff][^<]*)</text>"
+)
+
+
+def _spaced(found: re.Match[str]) -> str:
+    """Place each character of a curve: the font that has braille is no monospaced one."""
+    text = found["text"].replace("&#160;", "\u00a0")
+    step = float(found["length"]) / len(text)
+    places = " ".join(f"{float(found['x']) + step * place:.1f}" for place in range(len(text)))
+    style = 'style="font-family: DejaVu Sans"'
+    return f'<text {found["class"]} {style} x="{places}" y="{found["y"]}">{text}</text>'
+
+
+def write_png(svg: str, path: Path) -> None:
+    """Write a picture with this machine's fonts: DejaVu Sans Mono lacks braille, and none has the emoji."""
+    import cairosvg  # type: ignore[import-untyped]
+
+    svg = re.sub(r"@font-face\s*{[^}]*}", "", svg).replace("Fira Code", "DejaVu Sans Mono")
+    svg = _BRAILLE.sub(_spaced, svg)
+    svg = re.sub("[\U0001f300-\U0001faff\u23f1]\ufe0f?", "▪", svg)
+    cairosvg.svg2png(bytestring=svg.encode(), write_to=str(path))
+
+
+def main() -> int:
+    """Make the pictures, or compare; returns 1 where they differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--png", metavar="DIR", type=Path, help="also write PNG files there")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the pictures differ")
+    options = parser.parse_args()
+    differing = []
+    for name, svg in take_all().items():
+        path = HERE / name
+        if options.check:
+            if not path.exists() or path.read_text(encoding="utf-8") != svg:
+                differing.append(name)
+        else:
+            path.write_text(svg, encoding="utf-8")
+        if options.png is not None:
+            options.png.mkdir(parents=True, exist_ok=True)
+            write_png(svg, options.png / f"{path.stem}.png")
+    if differing:
+        print(f"these pictures differ: {', '.join(differing)}", file=sys.stderr)
+        print("  Look at what changed; `uv run python screenshots/make.py` makes them anew.", file=sys.stderr)
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
