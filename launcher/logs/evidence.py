@@ -28,7 +28,7 @@ _PHASES = (
     ("Starting validation at step", "generation"),
 )
 # NeMo-RL's ray.sub runs under `set -x`: the shell prints the steps' scripts, error messages included.
-_SCRIPTS = ("head_cmd='", "worker_cmd='")
+_SCRIPTS = ("head_cmd='", "worker_cmd='", "bash -x -c '")
 _SCRIPT_LINES = 2000
 _CODE = re.compile(r"\s+(?:raise |assert |return |await |self\.|logger\.|print\(|echo |#|[frb]?[\"'])")
 # A word that stands in the line, and where the node's name is.

@@ -281,9 +281,10 @@ def test_advice_depends_on_what_the_driver_was_doing() -> None:
         assert body["edits"][0]["key"] == key
 
 
-def test_scripts_that_the_shell_prints_report_nothing() -> None:
+@pytest.mark.parametrize("opening", ["+ head_cmd='", "+ srun -w jwb1 bash -x -c '", "++ worker_cmd='"])
+def test_scripts_that_the_shell_prints_report_nothing(opening: str) -> None:
     trace = (
-        "+ trap x EXIT\n+ head_cmd='if true; then\n"
+        f"+ trap x EXIT\n{opening}if true; then\n"
         "RuntimeError: Version mismatch: The cluster was started with\n"
         "  echo '\\''Address already in use'\\''\n"
         "[ERROR] Timed out waiting for all workers to connect (1/2)\n"
