@@ -99,6 +99,7 @@ def test_an_interrupt_at_any_moment_leaves_nothing_running(after_s: float, tmp_p
             assert json.loads(command("watch", "--once", "--json", str(run)).stdout)["state"] == "cancelled"
 
 
+@pytest.mark.slow  # a killed terminal is tested in test_terminal.py
 def test_a_killed_program_leaves_the_run_going_and_it_can_be_cancelled_later(tmp_path: Path) -> None:
     command = Command(tmp_path / "runs")
     process = command.start("demo", "--plain")

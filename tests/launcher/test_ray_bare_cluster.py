@@ -259,6 +259,7 @@ def _end_after(start: Starter, stop: signal.Signals, seconds: float) -> None:
     launch.assert_nothing_left(within=20 if stop == signal.SIGKILL else 0)
 
 
+@pytest.mark.slow
 def test_head_that_cannot_start(start: Starter) -> None:
     launch = start("true", RAY_BARE_OBJECT_STORE_MEMORY="1000")
     assert launch.process.wait(timeout=120) == 3

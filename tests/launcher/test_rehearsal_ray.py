@@ -130,6 +130,7 @@ def rehearse(folder: Path, address: str, *overrides: str) -> tuple[int, list[str
 
 
 @pytest.mark.ray
+@pytest.mark.slow  # the demo runs it on a real cluster in tests/e2e
 def test_a_copy_of_the_script_runs_on_a_real_cluster_and_resumes(tmp_path: Path, address: str) -> None:
     scripts = ROOT / "launcher" / "scripts"
     shutil.copy(scripts / "rehearsal.py", tmp_path)
