@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from recipes.checks.checkout import Checkout
 from recipes.models import ModelFacts, Models, Unknown
 from recipes.planning import Edit, Fix, Setup, Side
+from recipes.planning.setup import value_at
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
 
+_MISSING = object()
 Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 
@@ -117,11 +119,11 @@ class Context:
 
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return a value of the effective recipe."""
-        return self.recipe.get(key, default)
+        return value_at(self.recipe, key, default)
 
     def has(self, key: str) -> bool:
         """Tell whether a key is there, null included."""
-        return self.recipe.has(key)
+        return value_at(self.recipe, key, _MISSING) is not _MISSING
 
     @cached_property
     def setup(self) -> Setup:

@@ -6,14 +6,39 @@ Values of a wrong type count as absent here; that they are wrong is what a check
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
+
+from recipes.keys import KeyPath, parse_key
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
 
 SideName = Literal["policy", "teacher"]
 Backend = Literal["dtensor", "megatron"]
+
+
+def value_at(recipe: EffectiveRecipe, key: str, default: object = None) -> Any:  # noqa: ANN401 - any value
+    """Return the value at a dotted key: what `recipe.get` returns, with keys split once and not each time.
+
+    Rules ask for 450 values; splitting their keys took 40 % of a check.
+    """
+    value: Any = recipe.values
+    for step in _steps(key):
+        if isinstance(value, dict):
+            if step not in value:
+                return default
+            value = value[step]
+        elif isinstance(value, list) and isinstance(step, str) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return default
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _steps(key: str) -> KeyPath:
+    return parse_key(key)
 
 
 def whole(value: object) -> int | None:
@@ -39,7 +64,7 @@ class Side:
 
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return a value below this side's section."""
-        return self.recipe.get(f"{self.name}.{key}", default)
+        return value_at(self.recipe, f"{self.name}.{key}", default)
 
     def key(self, key: str) -> str:
         """Return the full key of a value below this side's section."""
@@ -77,7 +102,7 @@ class Side:
         return f"{self.name}.{self.section}.{name}"
 
     def _size(self, axis: Literal["tp", "pp", "cp"]) -> int:
-        value = whole(self.recipe.get(self.size_key(axis)))
+        value = whole(value_at(self.recipe, self.size_key(axis)))
         return value if value is not None and value > 0 else 1
 
     @cached_property
@@ -169,15 +194,15 @@ class Setup:
     @classmethod
     def of(cls, recipe: EffectiveRecipe) -> Setup:
         """Read the arithmetic of a recipe."""
-        colocated = recipe.get("policy.generation.colocated.enabled") is not False
+        colocated = value_at(recipe, "policy.generation.colocated.enabled") is not False
         base = "policy.generation.colocated.resources"
         return cls(
             recipe,
-            max(whole(recipe.get("cluster.num_nodes")) or 1, 1),
-            max(whole(recipe.get("cluster.gpus_per_node")) or 1, 1),
+            max(whole(value_at(recipe, "cluster.num_nodes")) or 1, 1),
+            max(whole(value_at(recipe, "cluster.gpus_per_node")) or 1, 1),
             colocated,
-            whole(recipe.get(f"{base}.num_nodes")),
-            whole(recipe.get(f"{base}.gpus_per_node")),
+            whole(value_at(recipe, f"{base}.num_nodes")),
+            whole(value_at(recipe, f"{base}.gpus_per_node")),
         )
 
     @property
@@ -228,8 +253,8 @@ class Setup:
     @property
     def samples_per_step(self) -> int:
         """Samples of one step: prompts x generations per prompt."""
-        prompts = whole(self.recipe.get("distillation.num_prompts_per_step")) or 0
-        return prompts * (whole(self.recipe.get("distillation.num_generations_per_prompt")) or 1)
+        prompts = whole(value_at(self.recipe, "distillation.num_prompts_per_step")) or 0
+        return prompts * (whole(value_at(self.recipe, "distillation.num_generations_per_prompt")) or 1)
 
     @property
     def global_batch(self) -> int:
@@ -246,6 +271,6 @@ class Setup:
     @property
     def off_policy(self) -> bool:
         """Whether another algorithm's recipe: without a single `teacher` or a `distillation` section."""
-        return not isinstance(self.recipe.get("teacher"), dict) or not isinstance(
-            self.recipe.get("distillation"), dict
+        return not isinstance(value_at(self.recipe, "teacher"), dict) or not isinstance(
+            value_at(self.recipe, "distillation"), dict
         )
