@@ -1,6 +1,7 @@
 """How long "set one value, effective recipe again, with origins" takes on every distillation recipe.
 
-Prints it beside the time that OmegaConf's own load of the same chain takes in the same run.
+Prints the slowest of three keys' medians beside the time that OmegaConf's own load of the same chain takes
+in the same run.
 Run as `python tests/bench/bench_recipes.py [CORPUS]`.
 """
 
@@ -20,6 +21,8 @@ from recipes.values import Leaf, leaves
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from recipes.keys import KeyPath
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DISTILL_TUI_TEST_DATA") or ROOT.parent / "shared")
 ROUNDS = 9
@@ -36,16 +39,22 @@ def milliseconds(work: Callable[[int], object]) -> float:
     return statistics.median(times)
 
 
-def key_press(path: Path) -> Callable[[int], object]:
-    """Return what an editor does on a key press: set a scalar, resolve, give every leaf its origin."""
-    document, resolver = Document.open(path), Resolver()
+def keys_of(path: Path) -> list[KeyPath]:
+    """Return the first, the middle and the last integer of a recipe: how much is parsed again differs."""
+    document = Document.open(path)
     values = document.revision.values
     assert values is not None
-    key = next(
+    found = [
         key
         for key, value in leaves(values)
         if isinstance(value, Leaf) and type(value.value) is int and document.is_written(key)
-    )
+    ]
+    return [found[0], found[len(found) // 2], found[-1]]
+
+
+def key_press(path: Path, key: KeyPath) -> Callable[[int], object]:
+    """Return what an editor does on a key press: set a scalar, resolve, give every leaf its origin."""
+    document, resolver = Document.open(path), Resolver()
 
     def work(number: int) -> object:
         document.set(key, 64 + number)
@@ -91,7 +100,8 @@ def main(corpus: Path) -> int:
     worst = 0.0
     print(f"{'recipe':84} {'ours ms':>8} {'OmegaConf ms':>13}")
     for path in sorted(path for path in corpus.rglob("*.yaml") if "distillation" in path.name):
-        ours, theirs = milliseconds(key_press(path)), milliseconds(by_omegaconf(path))
+        ours = max(milliseconds(key_press(path, key)) for key in keys_of(path))
+        theirs = milliseconds(by_omegaconf(path))
         worst = max(worst, ours)
         print(f"{path.name:84} {ours:8.1f} {theirs:13.1f}")
     print(f"slowest median {worst:.1f} ms, target {TARGET_MS:.0f} ms")
