@@ -18,6 +18,8 @@ UNKNOWN = "exception"
 _ROLE_ORDER = {role: place for place, role in enumerate(Role)}
 _RELAY_S = 90.0
 """Ray relays a line up to about a minute late, so a cause may bear a later time than its consequence."""
+_ENDS = frozenset({"slurm-timeout", "slurm-preempt"})
+"""Nothing that happens after these matters."""
 # Slurm's words for how a job ended (sacct, State), and which signature says the same.
 _SLURM_WORDS = (
     ("OUT_OF_MEMORY", "slurm-oom-kill"),
@@ -110,9 +112,16 @@ class _Order:
 
     def explains(self, cause: FindingSeen, other: FindingSeen, graph: Mapping[str, frozenset[str]]) -> bool:
         """Tell whether one finding brings the other about."""
-        if cause is other or other.id not in graph.get(cause.id, ()):
+        if cause is other:
             return False
         first, second = self.time(cause), self.time(other)
+        if first is not None and second is not None and first != second:
+            if cause.id in _ENDS and first < second:
+                return True
+            if other.id in _ENDS and second < first:
+                return False
+        if other.id not in graph.get(cause.id, ()):
+            return False
         beside = cause.source.log == other.source.log
         if cause.tier > other.tier:  # a weak finding explains a strong one only where it is surely earlier
             if first is not None and second is not None and first != second:

@@ -337,3 +337,13 @@ def test_late_lines_of_workers_between_the_driver_s_do_not_matter(shared: Path) 
     )
     mixed = [line for pair in zip(raw, [late] * len(raw), strict=True) for line in pair]
     assert root_of(state_of(("d", Role.DRIVER, b"\n".join(mixed)))) == ("cuda-oom", "d", 2 * 248 - 1)
+
+
+def test_what_kept_a_run_from_ending_is_the_cause_of_its_time_limit() -> None:
+    limit = b"slurmstepd: error: *** JOB 9 ON jwb1 CANCELLED AT 2026-11-28T06:00:00 DUE TO TIME LIMIT ***\n"
+    quota = "OSError: [Errno 122] Disk quota exceeded: '/home/x'\n"
+    slurm: Log = ("slurm-9.out", Role.SLURM, limit)
+    assert (root_of(state_of(driver(SETUP + quota), slurm)) or ("",))[0] == "quota"
+    assert (root_of(state_of(driver(SETUP), slurm)) or ("",))[0] == "slurm-timeout"
+    after = f"[2026-11-28 06:00:02,000 E 1 2] (raylet) {quota}"
+    assert (root_of(state_of(driver(SETUP + after), slurm)) or ("",))[0] == "slurm-timeout"
