@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
@@ -246,8 +248,28 @@ class DistillApp(App[None]):
         """Leave, now that nothing is left running."""
         self.exit()
 
+    def _fatal_error(self) -> None:
+        """Leave with three lines; the traceback, which is ours to read, goes to a file."""
+        error = self._exception
+        self._exit_renderables.append(Text(crash_report(error, self.settings.runs_root)))
+        self._close_messages_no_wait()
+
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
+
+
+def crash_report(error: BaseException | None, runs_root: Path) -> str:
+    """Keep the traceback of a fault of ours in a file; returns what to tell, in three lines."""
+    traceback = "".join(format_exception(error)) if error is not None else "no exception is known\n"
+    path = runs_root.parent / "crash.txt"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(traceback, encoding="utf-8")
+        where = f"  in {path}"
+    except OSError as failure:
+        where = f"  in {clean(str(error))} (and {path} cannot be written: {failure.strerror})"
+    what = f"distill-tui: a fault of the app ended it ({type(error).__name__}); runs go on"
+    return f"{what}\n{where}\n  Please report it with that file; `distill-tui` opens the app again."
 
 
 def _import_the_rest() -> None:

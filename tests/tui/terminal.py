@@ -86,6 +86,7 @@ def opened(
     environment: Mapping[str, str] | None = None,
     size: tuple[int, int] = (80, 24),
     ignore_hangup: bool = False,
+    program: tuple[str, ...] = APP,
 ) -> Iterator[Terminal]:
     """Run the app in a terminal; whatever is left of it is ended afterwards."""
     pid, descriptor = pty.fork()
@@ -93,7 +94,7 @@ def opened(
         os.environ.update({"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})})
         if ignore_hangup:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        os.execv(APP[0], [*APP, *arguments])
+        os.execv(program[0], [*program, *arguments])
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     terminal = Terminal(pid, descriptor)
     try:

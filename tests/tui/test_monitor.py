@@ -122,6 +122,20 @@ async def test_logs_by_their_roles(tmp_path: Path) -> None:
         await screen.see("▸worker 12/12", "Ray worker 12 runs on jwb0012")
 
 
+async def test_the_driver_s_log_is_shown_as_soon_as_there_is_one_unless_another_was_chosen(
+    tmp_path: Path,
+) -> None:
+    replay = Replay(make_run(tmp_path, host="elsewhere"))
+    replay.start()
+    async with shown(tmp_path, WIDE, open_run="demo") as screen:
+        await screen.see("▸launcher", "All workers connected!")
+        replay.drive("SETUP COMPLETE")
+        await screen.see("▸driver", "SETUP COMPLETE")
+        await screen.press("h")
+        replay.append("ray-worker-2.log", "another worker\n")
+        await screen.see("▸head", "worker 2")
+
+
 async def test_follow_and_pause(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     replay.append("ray-driver.log", "".join(f"line {number}\n" for number in range(300)))

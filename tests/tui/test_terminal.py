@@ -8,13 +8,14 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.tui.replay import running
-from tests.tui.terminal import APP, opened
+from tests.tui.terminal import APP, ROOT, opened
 from tui.terminal import refuse_reason
 
 RESTORED = (b"\x1b[?1049l", b"\x1b[?1003l", b"\x1b[?25h")
@@ -128,6 +129,28 @@ def test_no_color_means_none(tmp_path: Path) -> None:
             code for group in re.findall(rb"\x1b\[([0-9;]*)m", terminal.written) for code in group.split(b";")
         }
         assert not codes & {b"%d" % code for code in [*range(30, 39), *range(40, 49), *range(90, 108)]}
+
+
+def test_a_fault_of_ours_is_three_lines_and_restores_the_terminal(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tui.app import run_app
+from tui.screens.home import HomeScreen
+def fail(self): raise ZeroDivisionError("[bold]by zero")
+HomeScreen.action_refresh_runs = fail
+raise SystemExit(run_app(runs_root=Path(sys.argv[2])))
+"""
+    program = (sys.executable, "-c", code, str(ROOT), str(tmp_path / "runs"))
+    with opened(program=program) as terminal:
+        terminal.see("No runs yet.")
+        terminal.press(b"r")
+        assert terminal.wait() == 1
+        after = terminal.written.rpartition(b"\x1b[?1049l")[2]
+        assert b"a fault of the app ended it (ZeroDivisionError)" in after
+        assert b"Traceback" not in terminal.written
+    assert "by zero" in (tmp_path / "crash.txt").read_text()
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

@@ -25,6 +25,9 @@ ROLE_TITLES = {
     Role.COMPANION: "companion",
 }
 
+_TELLING = (Role.DRIVER, Role.SLURM, Role.HEAD, Role.WORKER, Role.COMPANION)
+"""Which log is shown as long as none was chosen: the driver's as soon as there is one."""
+
 
 class LogTabs(Widget):
     """One line: the roles that have logs, and how the shown one stands."""
@@ -91,6 +94,7 @@ class LogPane(Vertical):
         super().__init__()
         self._logs: tuple[LogRef, ...] = ()
         self._shown: LogRef | None = None
+        self._chosen = False
         self.tabs = LogTabs()
         self.text = LogView()
         self.field = Input(placeholder="search the log; enter searches, escape leaves", compact=True)
@@ -122,12 +126,18 @@ class LogPane(Vertical):
         if logs == self._logs:
             return
         self._logs = logs
-        if self._shown is None and logs:
-            self.choose(logs[0])
+        if not self._chosen:
+            telling = next((log for role in _TELLING for log in logs if log.role is role), None)
+            if telling is not None and telling != self._shown:
+                self._show(telling)
         self.update_status()
 
     def choose(self, log: LogRef) -> None:
-        """Show a log."""
+        """Show a log, and stay with it."""
+        self._chosen = True
+        self._show(log)
+
+    def _show(self, log: LogRef) -> None:
         self._shown = log
         self.text.open(log.path)
         self.update_status()
