@@ -59,7 +59,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.HOME, "cancel_run", bar="cancel",
     ),
     Command(
-        "home.refresh", ("r",), "Read again", "List the runs and read their logs anew, also of ended ones.",
+        "home.refresh", ("r",), "Look again", "List the runs again, and look at each that lives at once.",
         Where.HOME, "refresh_runs", bar="refresh",
     ),
     Command(
@@ -189,3 +189,20 @@ def bindings(where: Where) -> list[BindingType]:
 def key_name(key: str) -> str:
     """Return a key as people write it."""
     return _KEY_NAMES.get(key, key)
+
+
+def key_tables() -> str:
+    """Return the commands as Markdown, for the documentation: `python -m tui.commands`."""
+    parts = []
+    for where in Where:
+        rows = [
+            f"| {' '.join(f'`{key_name(key)}`' for key in command.keys) or '(palette)'} "
+            f"| {command.title} | {command.help} |"
+            for command in commands(where)
+        ]
+        parts.append("\n".join([f"### {where.value}", "", "| Key | | |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    print(key_tables(), end="")

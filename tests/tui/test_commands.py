@@ -10,7 +10,7 @@ from textual.binding import Binding
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
 from tui.app import DistillApp
-from tui.commands import COMMANDS, Command, Where, bindings, commands, key_name
+from tui.commands import COMMANDS, Command, Where, bindings, commands, key_name, key_tables
 from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
@@ -123,6 +123,12 @@ async def test_another_theme_can_be_chosen(tmp_path: Path) -> None:
         await screen.app.run_action("app.change_theme")
         await screen.see("distill")
         await screen.press("escape")
+
+
+def test_the_documentation_lists_the_keys_that_there_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text(encoding="utf-8")
+    listed = text.partition("<!-- keys: python -m tui.commands -->\n")[2].partition("<!-- end of keys -->")[0]
+    assert listed.strip() == key_tables().strip(), "put the output of `python -m tui.commands` there"
 
 
 def test_keys_have_names_that_people_write() -> None:
