@@ -54,8 +54,11 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
     return checked(tree, splices, expected(tree, spot.trail, lambda _: new_shape))
 
 
-def _writer(tree: Tree, offset: int) -> BlockWriter:
-    return BlockWriter(layout_of(tree), tree.lines.newline(offset))
+def _writer(tree: Tree, offset: int, stop: int) -> BlockWriter:
+    """Return a writer for what will stand between a line of the text and `stop`."""
+    return BlockWriter(
+        layout_of(tree), tree.lines.newline(offset), _BREAK.search(tree.text, stop) is not None
+    )
 
 
 def _rendered(tree: Tree, spot: Spot, value: Writable, manner: Manner) -> str:
@@ -64,10 +67,10 @@ def _rendered(tree: Tree, spot: Spot, value: Writable, manner: Manner) -> str:
     if isinstance(node, MappingNode | SequenceNode) and node.flow and node.children and is_collection(value):
         return " " + flow_text(value)
     if isinstance(child, Entry):
-        return _writer(tree, child.colon).after_key(value, tree.lines.column(child.start), manner)
+        return _writer(tree, child.colon, node.end).after_key(value, tree.lines.column(child.start), manner)
     gap = tree.text[child.dash + 1 : node.start]
     gap = gap if gap and not gap.strip(" ") and not _is_empty(node) else " "
-    return _writer(tree, child.dash).after_dash(value, tree.lines.column(child.dash), gap, manner)
+    return _writer(tree, child.dash, node.end).after_dash(value, tree.lines.column(child.dash), gap, manner)
 
 
 def _is_empty(node: Node) -> bool:
@@ -160,7 +163,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     if _explicit(tree, first.start):
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.place(first.start))
     column = tree.lines.column(first.start)
-    writer = _writer(tree, tree.lines.start(first.start))
+    writer = _writer(tree, tree.lines.start(first.start), tail(tree, node))
     text = (
         " " * column
         + scalar_text(key, KEY)
@@ -175,7 +178,7 @@ def _explicit(tree: Tree, start: int) -> bool:
 
 
 def _insert_first(tree: Tree, key: Step, value: Writable) -> Tree:
-    writer = _writer(tree, 0)
+    writer = BlockWriter(layout_of(tree), tree.lines.newline(0))
     line = scalar_text(key, KEY) + ":" + writer.after_key(value, 0) + writer.newline
     text = tree.text
     lead = "" if not text.removeprefix("\ufeff") or text.endswith(("\n", "\r")) else writer.newline
@@ -250,7 +253,8 @@ def insert_item(tree: Tree, path: KeyPath, index: int, value: Writable, spelling
         gap = tree.text[last.dash + 1 : last.value.start]
         gap = gap if gap and not gap.strip(" ") else " "
     column = tree.lines.column(last.dash)
-    writer = _writer(tree, tree.lines.start(last.dash))
+    stop = tail(tree, node) if index == len(node.children) else last.dash
+    writer = _writer(tree, tree.lines.start(last.dash), stop)
     body = "-" + writer.after_dash(value, column, gap, Manner(spelling=spelling))
     if index == len(node.children):
         return checked(tree, _add_line(tree, node, " " * column + body, writer.newline), meant)

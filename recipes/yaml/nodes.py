@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recipes.errors import Place
@@ -168,9 +167,3 @@ class Tree:
     def place(self, offset: int) -> Place:
         """Return an offset as a place for a message."""
         return Place(self.name, *self.lines.place(offset))
-
-    @cached_property
-    def anchors(self) -> dict[str, Node]:
-        """The node that each anchor names last."""
-        nodes = (node for root in self.roots for node in walk(root))
-        return {node.anchor: node for node in nodes if not isinstance(node, AliasNode) and node.anchor}

@@ -184,6 +184,8 @@ class BlockWriter:
 
     layout: Layout
     newline: str
+    literal: bool = True
+    """May several lines become a literal block? Not where the text ends without a line break behind them."""
 
     def after_key(self, value: Writable, column: int, manner: Manner = PLAIN) -> str:
         """Write what follows the ':' of a key that stands at a column."""
@@ -191,7 +193,7 @@ class BlockWriter:
             return self._mapping(value, column + self.layout.step) if value else " {}"
         if isinstance(value, Sequence) and not isinstance(value, str):
             return self._sequence(value, column + self.layout.dash) if value else " []"
-        if isinstance(value, str) and "\n" in value and manner.quotes != '"':
+        if isinstance(value, str) and "\n" in value and manner.quotes != '"' and self.literal:
             literal = self._literal(value, column + self.layout.step)
             if literal is not None:
                 return " " + literal

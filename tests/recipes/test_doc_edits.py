@@ -235,6 +235,8 @@ def test_bom_crlf_and_missing_line_ends_stay() -> None:
     assert Document("\ufeffa: 1\r\nb: 2").to_bytes() == "\ufeffa: 1\r\nb: 2".encode()
     assert after("\ufeffa: 1\r\nb: 2", b=3, c=4) == "\ufeffa: 1\r\nb: 3\r\nc: 4"
     assert after("a: 1 # a\ttab\nb: 'x\ty'\nc: False\n", a=2, c=True) == "a: 2 # a\ttab\nb: 'x\ty'\nc: True\n"
+    assert after("a: 1", a="x\n") == 'a: "x\\n"'
+    assert after("a: 1\nb: 2", a="x\n", c="y\nz") == 'a: |\n  x\nb: 2\nc: "y\\nz"'
     assert after("t: |\n  text", a=1) == "t: |-\n  text\na: 1"
 
 

@@ -133,7 +133,10 @@ def run_random_edits(files: list[Path], nemo_rl: Callable[..., Any], tmp_path: P
             held = document.revision.values
             assert held is not None
             keys = [key for key, value in leaves(held) if isinstance(value, Leaf) and key[0] != "defaults"]
-            key = chooser.choice([key for key in keys if document.is_written(key)])
+            written = [key for key in keys if document.is_written(key)]
+            if not written:
+                continue
+            key = chooser.choice(written)
             document.set(key, chooser.choice(values))  # type: ignore[arg-type]
             copied = _beside(path, document.to_bytes(), tmp_path)
             try:

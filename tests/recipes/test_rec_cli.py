@@ -98,6 +98,12 @@ def test_set(recipe: Runner) -> None:
     assert recipe("get", recipe.base, "teacher.deep.a").out == "2\n"
 
 
+def test_set_in_both(recipe: Runner) -> None:
+    assert recipe("set", recipe.child, "--both", "size", "16").code == 0
+    assert Path(recipe.child).read_text() == CHILD.replace("32", "16") + "teacher:\n  size: 16\n"
+    assert recipe("lint", recipe.child, "--json").json()["drift"] == []
+
+
 def test_insert_and_unset(recipe: Runner) -> None:
     assert recipe("insert", recipe.base, "policy", "size", "1").code == 1
     assert recipe("insert", recipe.base, ".", "logger", "{log_dir: logs}").code == 0

@@ -82,6 +82,7 @@ def _add_editing(recipe: argparse._SubParsersAction[Any]) -> None:
 
     change = add("set", "set values; nothing else of the file changes")
     change.add_argument("pairs", metavar="KEY VALUE", nargs="+", help=f"KEY: {KEY_HELP}; VALUE: as YAML")
+    change.add_argument("--both", action="store_true", help="KEY goes below policy and below teacher")
     change.add_argument(
         "--copy", action="store_true", help="write out sections that come from a merge or an alias first"
     )

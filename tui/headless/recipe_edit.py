@@ -10,6 +10,7 @@ from recipes.compare import rebase
 from recipes.errors import Exit, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
+from recipes.lint import set_in_both
 from recipes.yaml.typed import read_typed
 from tui.headless.output import print_json, say
 from tui.headless.recipe_files import SCHEMA, open_document, store
@@ -27,11 +28,14 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
     if len(pairs) % 2:
         raise RecipeError(f"'{pairs[-1]}' has no value", fix="Give KEY VALUE [KEY VALUE ...].")
     document = open_document(options.file)
-    changes = []
+    changes: list[Change] = []
     with document.group():
         for key, text in zip(pairs[::2], pairs[1::2], strict=True):
             typed = read_typed(text)
-            changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
+            if options.both:
+                set_in_both(document, key, typed.value, spelling=typed.spelling)
+            else:
+                changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
     store(document, dry_run=options.dry_run)
     _tell(changes)
     return 0

@@ -195,6 +195,8 @@ def lint(options: argparse.Namespace) -> int:
         print(
             f"{moved.file}:{moved.line}: policy.{moved.key} is {student}, teacher.{moved.key} stays {teacher}"
         )
+    if drift:
+        say("To set one for both: recipe set FILE --both KEY VALUE, with KEY as it stands below policy.")
     if not unknown and not drift:
         say("Every key is known, and the teacher follows the policy.")
     return 0
