@@ -129,6 +129,13 @@ def test_no_color_means_none(tmp_path: Path) -> None:
             code for group in re.findall(rb"\x1b\[([0-9;]*)m", terminal.written) for code in group.split(b";")
         }
         assert not codes & {b"%d" % code for code in [*range(30, 39), *range(40, 49), *range(90, 108)]}
+        assert b"7" in codes  # the chosen run stands out all the same
+        terminal.read(0.5)
+        terminal.written = b""
+        terminal.press(b"c")
+        terminal.see("Cancel this run?", "let it go on")
+        chosen = terminal.written.partition(b"let it go on")[0].rpartition(b"\x1b[")[2]
+        assert re.match(rb"(?:\d+;)*4[;m]", chosen), chosen
 
 
 def test_a_fault_of_ours_is_three_lines_and_restores_the_terminal(tmp_path: Path) -> None:
