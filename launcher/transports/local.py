@@ -5,6 +5,7 @@ Each call runs in a thread with a deadline: a hanging file system must not hang 
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import queue
@@ -41,6 +42,8 @@ class _Caller:
                 outcome.put((action(), None))
             except OSError as error:
                 outcome.put((None, error))
+            except ValueError as error:  # a path that no file can have, such as one with a null byte
+                outcome.put((None, OSError(errno.EINVAL, str(error))))
 
         with self._lock:
             if self._jobs is None:

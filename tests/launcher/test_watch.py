@@ -266,6 +266,13 @@ def test_single_files_with_roles(tmp_path: Path) -> None:
     assert seen.state.state is JobState.COMPLETED
 
 
+def test_a_path_that_no_file_can_have_is_an_error_of_its_own() -> None:
+    transport = LocalTransport(deadline_s=2)
+    with pytest.raises(TransportError, match="null"):
+        transport.read("a\0b")
+    assert transport.stat("/") is not None
+
+
 def test_a_file_system_that_hangs_is_an_error_not_a_hang(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

@@ -38,6 +38,8 @@ class Target(NamedTuple):
 
     name: str
     watch: Watch
+    run: str | None = None
+    """Directory of a run of this program: such a run can be cancelled, too."""
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -58,7 +60,10 @@ def _open_monitor(options: argparse.Namespace) -> int:
     from tui.app import run_app
 
     target = _target(options)
-    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, open_watch=(target.name, target.watch))
+    mouse = not options.no_mouse
+    if target.run is not None:
+        return run_app(runs_root=runs_root(), mouse=mouse, open_run=target.run)
+    return run_app(runs_root=runs_root(), mouse=mouse, open_watch=(target.name, target.watch))
 
 
 def _target(options: argparse.Namespace) -> Target:
@@ -97,7 +102,7 @@ def _run_target(reference: str) -> Target:
 
     known = store()
     run = known.find(reference)
-    return Target(run.spec.id, watch_run(known.transport, run))
+    return Target(run.spec.id, watch_run(known.transport, run), run.directory)
 
 
 def _role_and_file(text: str) -> tuple[Role | None, str]:
