@@ -34,8 +34,16 @@ def watch_run(transport: Transport, run: Run) -> Watch:
         latest = load(transport, run.directory)  # another window may have cancelled it
         return cluster_of(latest, transport).state(latest, latest.job) if latest.job is not None else None
 
-    state = RunState(plan_max_steps=run.spec.max_steps)
+    state = _state_of(run)
     return Watch(transport, (run.directory,), probe=probe, state=state)
+
+
+def _state_of(run: Run) -> RunState:
+    if run.spec.cluster == "slurm":
+        from launcher.clusters.slurm.verdict import SlurmRunState
+
+        return SlurmRunState(plan_max_steps=run.spec.max_steps)
+    return RunState(plan_max_steps=run.spec.max_steps)
 
 
 def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:

@@ -111,6 +111,10 @@ class Cluster:
         """Start a daemon of the login node again."""
         self._start(daemon)
 
+    def running(self, daemon: str) -> bool:
+        """Return whether a daemon of the login node runs."""
+        return self._alive(self.login, self._pid_file(daemon))
+
     def signal(self, daemon: str, name: str) -> None:
         """Signal a daemon; STOP makes it hang (its port still takes connections) until CONT."""
         self.login.run("kill", f"-{name}", self._pid_file(daemon).read_text().strip())

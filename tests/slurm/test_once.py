@@ -27,7 +27,7 @@ TIMED_OUT = "sbatch: error: Batch job submission failed: Socket timed out on sen
 def running(cluster: Cluster) -> Iterator[Cluster]:
     """Return the cluster; afterwards its controller runs, whatever was done to it."""
     yield cluster
-    if cluster.login.pid is not None:
+    if cluster.running("slurmctld"):
         cluster.signal("slurmctld", "CONT")
     cluster.up()
 
@@ -88,6 +88,7 @@ def test_lost_while_the_controller_says_nothing_and_found_afterwards(user: User)
     (user.runs / ".slurm-queue.json").unlink()  # the next question would wait for the back-off
     (run,) = listed(user)
     assert run["state"] == "queued"
+    (run,) = listed(user)
     assert [job["id"] for job in run["jobs"]] == numbers(user)
 
 
@@ -105,6 +106,7 @@ def test_a_controller_that_hangs_in_the_middle(user: User, running: Cluster) -> 
 
 def test_a_controller_that_is_stopped_and_comes_back(user: User, running: Cluster) -> None:
     submitted = user.submit("--sbatch-arg=--hold")
+    assert [run["state"] for run in listed(user)] == ["queued"]
     running.stop("slurmctld")
     done = user(*HELD)
     assert done.returncode == 3
@@ -132,9 +134,8 @@ def test_killed_at_random_points(user: User) -> None:
             os.kill(int(child), signal.SIGKILL)
         process.wait()
     time.sleep(3)  # an sbatch that outlived its program
-    queue = user.runs / ".slurm-queue.json"
-    if queue.exists():
-        queue.unlink()
+    (user.runs / ".slurm-queue.json").unlink(missing_ok=True)
+    listed(user)
     runs = listed(user)
     jobs = numbers(user)
     adopted = sorted(job["id"] for run in runs for job in run["jobs"] if job["id"].isdecimal())

@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 MILESTONES = {
     **dict.fromkeys(("head-up", "workers-connected", "driver-started"), "launcher.log"),
     **dict.fromkeys(
-        ("ray-attached", "data-loaded", "teacher-ready", "generation-ready", "student-ready", "setup-complete",
-         "first-step", "first-validation", "first-checkpoint", "completed"),
+        ("ray-attached", "data-loaded", "teacher-ready", "generation-ready", "student-ready",
+         "setup-complete", "first-step", "first-validation", "first-checkpoint", "completed"),
         "ray-driver.log",
     ),
 }  # fmt: skip

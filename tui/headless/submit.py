@@ -41,6 +41,9 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
     kind.add_argument(
         "--smoke", action="store_true", help="the real thing for 5 steps, in directories of its own"
     )
+    command.add_argument(
+        "--chain", type=int, default=1, metavar="N", help="up to N jobs, each resumes the last"
+    )
     command.add_argument("--profile", metavar="NAME", help="a profile of your site.toml")
     command.add_argument("--env-file", metavar="FILE", help="NAME=value lines with keys for the driver")
     command.add_argument(
@@ -116,8 +119,8 @@ def _choices(options: argparse.Namespace, found: Detection, checkout: Checkout |
         limit = None
     if not limit:
         raise InputError(f"--time '{options.time}' is no time", fix="Write it as MM, HH:MM:SS or D-HH:MM:SS.")
-    if options.nodes < 1 or (options.gpus_per_node or 0) < 0:
-        raise InputError("--nodes must be 1 or more, and --gpus-per-node not below 0")
+    if options.nodes < 1 or (options.gpus_per_node or 0) < 0 or options.chain < 1:
+        raise InputError("--nodes and --chain must be 1 or more, and --gpus-per-node not below 0")
     default = next((item.name for item in found.partitions if item.default), None)
     name = options.partition or default
     if name is None:
@@ -139,7 +142,12 @@ def _choices(options: argparse.Namespace, found: Detection, checkout: Checkout |
         nodes=options.nodes,
         gpus_per_node=gpus,
         request=SlurmRequest(
-            partition=name, account=account, time_s=limit, qos=options.qos, reservation=options.reservation
+            partition=name,
+            account=account,
+            time_s=limit,
+            qos=options.qos,
+            reservation=options.reservation,
+            chain=options.chain,
         ),
         user=SlurmClient(LocalTransport(), os.environ).user,
         profile=options.profile,

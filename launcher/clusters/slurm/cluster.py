@@ -169,13 +169,15 @@ class SlurmCluster:
         unknown = [job for job, record in told if record is None]
         if unknown:
             return self._unknown(unknown[-1], snapshot)
-        job, record = told[-1]
-        if record is None:
-            return self._unknown(job, snapshot)
-        answer = meaning(record)
-        if answer.state is JobState.CANCELLED and job.cancel_requested is not None:
-            return JobChanged(answer.state, "cancelled by you", answer.time)
-        return answer
+        ended = [meaning(record) for _, record in told if record is not None]
+        if any(job.cancel_requested is not None for job, _ in told):
+            stopped = ended[-1].state is JobState.CANCELLED
+            return (
+                JobChanged(JobState.CANCELLED, "cancelled by you", ended[-1].time) if stopped else ended[-1]
+            )
+        # The links that a finished chain did not need were cancelled from within it.
+        ran = [answer for answer in ended if answer.state is not JobState.CANCELLED]
+        return (ran or ended)[-1]
 
     def _unknown(self, job: Job, snapshot: Snapshot) -> JobChanged:
         """Judge a job that Slurm does not list."""

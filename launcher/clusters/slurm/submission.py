@@ -107,7 +107,9 @@ def prepare(
     names = ["run.json", "recipe.yaml", "effective.yaml", "plan.json", *scripts]
     if choices.keys:
         names.append(SECRETS)
-    job_environment = _environment(environment, site, choices, directory, venv)
+    job_environment = _environment(
+        environment, site, choices, directory, venv, saves=_saves(effective, choices)
+    )
     plans = tuple(
         _plan(spec, site, choices, directory, tuple(names), job_environment, link)
         for link in range(1, choices.request.chain + 1)
@@ -155,6 +157,13 @@ def _own_overrides(choices: Choices) -> list[str]:
     if choices.kind == "smoke":
         own += [f"++distillation.max_num_steps={SMOKE_STEPS}", "++logger.wandb_enabled=false"]
     return own
+
+
+def _saves(effective: EffectiveRecipe, choices: Choices) -> bool:
+    """Return whether the driver is told when to save: in a chain, else where the recipe leaves it open."""
+    if not effective.get("checkpointing.enabled", False) or choices.kind == "smoke":
+        return False
+    return choices.request.chain > 1 or effective.get("checkpointing.checkpoint_must_save_by") is None
 
 
 def _directories(choices: Choices, directory: Path) -> dict[str, str]:
@@ -213,12 +222,22 @@ def _scripts(site: Site, choices: Choices) -> dict[str, bytes]:
     if site.modules:
         modules = shlex.join(site.modules)
         lines += ["module --force purge", f"module load {modules} || exit 3"]
-    lines.append('exec bash "$RUN_DIR/ray_bare.sub"')
-    return {**scripts, "job.sh": ("\n".join(lines) + "\n").encode()}
+    if choices.request.chain == 1:
+        lines.append('exec bash "$RUN_DIR/ray_bare.sub"')
+    else:
+        lines += [
+            "trap : TERM INT HUP",
+            'bash "$RUN_DIR/ray_bare.sub" &',
+            'while wait "$!"; code=$?; kill -0 "$!" 2>/dev/null; do :; done',
+            'bash "$RUN_DIR/chain.sh" end "$code"',
+            'exit "$code"',
+        ]
+    chain = Path(__file__).parent.parent.parent / "scripts" / "chain.sh"
+    return {**scripts, "chain.sh": chain.read_bytes(), "job.sh": ("\n".join(lines) + "\n").encode()}
 
 
 def _environment(
-    environment: Mapping[str, str], site: Site, choices: Choices, directory: Path, venv: Path
+    environment: Mapping[str, str], site: Site, choices: Choices, directory: Path, venv: Path, *, saves: bool
 ) -> dict[str, str]:
     """Return the whole environment of the job; it holds no secret."""
     profile = site.profiles[choices.profile].environment if choices.profile is not None else {}
@@ -229,7 +248,7 @@ def _environment(
         **site.job_environment(),
         **profile,
         "BASE_LOG_DIR": str(directory / "logs"),
-        "COMMAND": _command(choices, directory, venv),
+        "COMMAND": _command(choices, directory, venv, saves=saves),
         "GPUS_PER_NODE": str(choices.gpus_per_node),
         "NEMO_RL_ROOT": root,
         "RAY_BARE_VENV": str(venv),
@@ -237,11 +256,14 @@ def _environment(
     }
 
 
-def _command(choices: Choices, directory: Path, venv: Path) -> str:
+def _command(choices: Choices, directory: Path, venv: Path, *, saves: bool) -> str:
     script = str(directory / "rehearsal.py") if choices.checkout is None else choices.checkout.driver
     command = shlex.join(
         [str(venv / "bin" / "python"), script, "--config", str(directory / "effective.yaml")]
     )
+    if saves:
+        # Computed when the driver starts: only then is it known how much of the job's time is left.
+        command += """ "checkpointing.checkpoint_must_save_by='$(bash "$RUN_DIR/chain.sh" save-by)'\""""
     if not choices.keys:
         return command
     return f". {shlex.quote(str(directory / SECRETS))} && exec {command}"

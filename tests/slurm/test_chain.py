@@ -1,0 +1,36 @@
+"""A chain of jobs on the test cluster: one run over several time limits, with nobody watching."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.slurm.user import User, ray_processes
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(1200)]
+
+
+def test_a_chain_finishes_what_one_job_cannot(user: User) -> None:
+    submitted = user.submit(
+        "distillation.max_num_steps=300", "distillation.val_period=100", "checkpointing.save_period=50",
+        "--chain", "6", nodes=1, time_="2",
+    )  # fmt: skip
+    ids = [job["id"] for job in submitted["jobs"]]
+    assert [job["link"] for job in submitted["jobs"]] == [1, 2, 3, 4, 5, 6]
+    end = time.monotonic() + 900
+    while user.cluster.as_user("squeue", "-h"):
+        assert time.monotonic() < end
+        time.sleep(5)
+    rows = user.cluster.as_user(
+        "sacct", "-X", "-n", "-P", "-j", ",".join(ids), "-o", "JobID,State"
+    ).splitlines()
+    states = {row.split("|")[0]: row.split("|")[1].split()[0] for row in rows}
+    ran = [identity for identity in ids if states.get(identity) in ("COMPLETED", "TIMEOUT")]
+    assert len(ran) >= 2
+    assert states[ran[-1]] == "COMPLETED"
+    assert all(states.get(identity, "CANCELLED") == "CANCELLED" for identity in ids[len(ran) :])
+    state = user.state(submitted["run"])
+    assert state["state"] == "completed", state["reason"]
+    assert state["metrics"]["steps"] == list(range(1, 301))
+    assert ray_processes(user.cluster) == {}
