@@ -13,7 +13,7 @@ from typing import Any
 
 from recipes.errors import Place, RecipeError
 
-_DIFFERENT = re.compile("[\t\x85\u2028\u2029]")
+_DIFFERENT = re.compile("[\t\x85\u2028\u2029]|^[^#\n]*[?]", re.MULTILINE)
 
 
 def read(text: str, name: str) -> Any:  # noqa: ANN401 - any YAML
@@ -46,8 +46,8 @@ def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
 def scanners_differ(text: str) -> bool:
     """Tell whether a text holds what PyYAML's scanner, libyaml and ruamel.yaml take differently.
 
-    PyYAML refuses a tab wherever it is not inside a scalar or a comment, and ends lines at U+0085, U+2028
-    and U+2029 too.
+    PyYAML refuses a tab wherever it is not inside a scalar or a comment, ends a plain scalar in brackets at
+    a question mark, and ends lines at U+0085, U+2028 and U+2029 too.
     """
     return _DIFFERENT.search(text) is not None
 

@@ -111,13 +111,14 @@ def _string_candidates(value: str, manner: Manner) -> list[str]:
 def _may_be_bare(value: str, *, tight: bool) -> bool:
     """Tell whether a string may go without quotes as far as parsers differ.
 
-    libyaml, PyYAML and ruamel.yaml differ on a colon before a bracket or a comma, and on tabs.
+    libyaml, PyYAML and ruamel.yaml differ on a colon before a bracket or a comma, on tabs, and on a question
+    mark in brackets.
     """
     if value.endswith(":") or "\t" in value or value in ("-", "?", ":"):
         return False
     if not tight:
         return True
-    if re.search(r"[,\[\]{}]|:(?![A-Za-z0-9_/])", value):
+    if re.search(r"[,\[\]{}?]|:(?![A-Za-z0-9_/])", value):
         return False
     return value[0] not in "?:-" or bool(re.match(r"-[0-9A-Za-z_.]+$", value))
 

@@ -297,3 +297,15 @@ def test_insert_refuses_what_is_there() -> None:
             document.insert(parent, key, 1)
     document.insert("new.section", "key", 1)
     assert document.get("new.section.key") == 1
+
+
+def test_what_the_scanners_read_differently_is_quoted_and_never_taken_on_trust(tmp_path: Path) -> None:
+    from recipes.inheritance import resolve
+
+    document = Document("a: []\n")
+    document.append("a", {"0?": None, "q": "x?"})
+    assert document.text == 'a: [{"0?": null, q: "x?"}]\n'
+    for text in ("a: [b?]\n", "a: {b:\t1}\n"):  # libyaml and ruamel.yaml read these, OmegaConf does not
+        (tmp_path / "r.yaml").write_text(text)
+        with pytest.raises(RecipeError, match="OmegaConf"):
+            resolve(tmp_path / "r.yaml")
