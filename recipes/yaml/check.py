@@ -144,6 +144,8 @@ def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
 def undefined_aliases(tree: Tree) -> set[str]:
     """Return the aliases that name no anchor above them."""
     missing: set[str] = set()
+    if "*" not in tree.text:
+        return missing
     for root in tree.roots:
         seen: set[str] = set()
         for node in walk(root):

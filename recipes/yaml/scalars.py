@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 Scalar = str | int | float | bool | None
 
@@ -49,6 +50,7 @@ _TIMESTAMP = re.compile(
 _SPECIAL = ("<<", "=")
 
 
+@lru_cache(maxsize=8192)
 def read_omegaconf(text: str) -> Scalar | Unreadable:
     """Return the value OmegaConf gives a plain scalar."""
     if _NULL.fullmatch(text):
