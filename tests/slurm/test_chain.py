@@ -13,9 +13,11 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.
 
 def test_a_chain_finishes_what_one_job_cannot(user: User) -> None:
     submitted = user.submit(
-        "distillation.max_num_steps=300", "distillation.val_period=100", "checkpointing.save_period=50",
-        "--chain", "6", nodes=1, time_="2",
-    )  # fmt: skip
+        *("distillation.max_num_steps=300", "distillation.max_num_epochs=100"),
+        *("distillation.val_period=100", "checkpointing.save_period=50", "--chain", "6"),
+        nodes=1,
+        time_="2",
+    )
     ids = [job["id"] for job in submitted["jobs"]]
     assert [job["link"] for job in submitted["jobs"]] == [1, 2, 3, 4, 5, 6]
     end = time.monotonic() + 900
