@@ -70,13 +70,7 @@ def prepare(
     overrides: Sequence[str] = (),
 ) -> Rehearsal:
     """Check the recipe and the machine, and lay out the run; writes nothing."""
-    effective = resolve(recipe, overrides)
-    if not isinstance(effective.get("distillation"), dict):
-        raise InputError(
-            "this is no recipe of an on-policy distillation (it has no `distillation:` section)",
-            where=recipe,
-            fix="Give a recipe for NeMo-RL's run_distillation.py.",
-        )
+    effective = distillation(recipe, overrides)
     gpus = count_gpus(transport)
     _check_size(effective, recipe, gpus)
     venv = Path(environment.get("RAY_BARE_VENV") or sys.prefix)
@@ -101,6 +95,29 @@ def prepare(
         **scripts,
     }
     return Rehearsal(spec, files, plan)
+
+
+def distillation(recipe: Path, overrides: Sequence[str]) -> EffectiveRecipe:
+    """Return the effective recipe of a distillation.
+
+    Raises:
+        RecipeError: it cannot be read.
+        InputError: it is one of something else.
+    """
+    effective = resolve(recipe, overrides)
+    if not isinstance(effective.get("distillation"), dict):
+        raise InputError(
+            "this is no recipe of an on-policy distillation (it has no `distillation:` section)",
+            where=recipe,
+            fix="Give a recipe for NeMo-RL's run_distillation.py.",
+        )
+    return effective
+
+
+def steps_of(effective: EffectiveRecipe) -> int | None:
+    """Return how many steps a recipe asks for at most."""
+    steps = effective.get("distillation.max_num_steps")
+    return steps if isinstance(steps, int) else None
 
 
 def count_gpus(transport: Transport) -> int:
@@ -174,7 +191,6 @@ def _spec(
 ) -> RunSpec:
     now = datetime.now(UTC)
     name = "demo" if recipe == DEMO_RECIPE else recipe.stem
-    steps = effective.get("distillation.max_num_steps")
     return RunSpec(
         id=new_id(name, now),
         name=name,
@@ -186,7 +202,7 @@ def _spec(
         cluster="local",
         nodes=1,
         gpus_per_node=effective.get("cluster.gpus_per_node", 1),
-        max_steps=steps if isinstance(steps, int) else None,
+        max_steps=steps_of(effective),
         schema=1,
     )
 

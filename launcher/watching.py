@@ -53,6 +53,11 @@ def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:
         return kept
     watch = watch_run(transport, run)
     watch.catch_up()
+    return summarise(transport, run, watch)
+
+
+def summarise(transport: Transport, run: Run, watch: Watch) -> dict[str, Any]:
+    """Return what a watch has found out as JSON; that of a run that ended is kept beside it."""
     summary = state_json(run.spec.id, watch.state)
     if watch.state.state.ended and not watch.problem:
         save_summary(transport, run, summary)

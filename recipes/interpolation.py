@@ -138,19 +138,6 @@ def _constant(text: str, position: int) -> tuple[Constant, int]:
     return Constant(word), match.end()
 
 
-def references(text: str) -> list[Reference]:
-    """List every reference in a text, also those inside calls; raises `UnsupportedError`."""
-    found: list[Reference] = []
-    pending: list[Part] = list(parse(text))
-    while pending:
-        part = pending.pop(0)
-        if isinstance(part, Reference):
-            found.append(part)
-        elif isinstance(part, Call):
-            pending[:0] = part.arguments
-    return found
-
-
 def _environment(name: object, default: object = UnsupportedError) -> str | None:
     if not isinstance(name, str):
         raise UnsupportedError(str(name))

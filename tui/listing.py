@@ -112,18 +112,15 @@ class RunLister:
         return tuple(self._known[item].row if isinstance(item, str) else item for item in self._order)
 
     def _refresh(self, known: _Known) -> None:
-        from launcher.logs.summary import state_json
-        from launcher.runs import load_summary, save_summary
-        from launcher.watching import watch_run
+        from launcher.runs import load_summary
+        from launcher.watching import summarise, watch_run
 
         try:
             summary = load_summary(self.transport, known.run) if known.watch is None else None
             if summary is None:
                 watch = known.watch = known.watch or watch_run(self.transport, known.run)
                 watch.catch_up()
-                summary = state_json(known.run.spec.id, watch.state)
-                if watch.state.state.ended and not watch.problem:
-                    save_summary(self.transport, known.run, summary)
+                summary = summarise(self.transport, known.run, watch)
         except ExplainedError as error:  # its files are damaged, or gone, since it was listed
             known.row = replace(known.row, state=None, damaged=clean(error.what))
             known.due = self.now() + UNKNOWN_S

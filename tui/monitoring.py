@@ -10,7 +10,6 @@ from textual.message_pump import MessagePump
 
 from launcher.errors import TransportError
 from launcher.logs.events import Event
-from launcher.logs.summary import state_json
 from recipes.errors import ExplainedError
 from tui.background import Background, post
 from tui.opening import About, Failed, Opened, Opener
@@ -86,12 +85,13 @@ class MonitorFeed(Background):
             post(self._target, Viewed(view))
 
     def _keep_summary(self) -> None:
-        from launcher.runs import load_summary, save_summary
+        from launcher.runs import load_summary
+        from launcher.watching import summarise
 
         assert self._opened is not None
         run, watch = self._opened.run, self._opened.watch
         try:
-            if run is not None and not watch.problem and load_summary(watch.transport, run) is None:
-                save_summary(watch.transport, run, state_json(run.spec.id, watch.state))
+            if run is not None and load_summary(watch.transport, run) is None:
+                summarise(watch.transport, run, watch)
         except TransportError:
             return  # the logs tell the same; they are read again next time

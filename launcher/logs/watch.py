@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,6 +40,9 @@ class Watch:
     _live_from: dict[str, int] = field(default_factory=dict)
     _polls: int = 0
     _newest: float = 0.0
+    _sizes: dict[str, int] = field(default_factory=dict)
+    _trackers: Trackers | None = None
+    _root: FindingSeen | None = None
 
     def poll(self, budget: int = BUDGET) -> list[Event]:
         """Read what is new (up to `budget` bytes of each log), take it into the state, return the events."""
@@ -51,12 +54,9 @@ class Watch:
             self.problem = str(error)
             return events
         for log, entry in present:
-            for event in self._follow(log, entry, budget):
-                self.state.apply(event)
-                events.append(event)
-        for event in (*self._date(), *self._ask()):
-            self.state.apply(event)
-            events.append(event)
+            events += self._take(self._follow(log, entry, budget))
+        events += self._take(self._date())
+        events += self._take(self._ask())
         events += self._track()
         events += self._changed_verdict()
         self._polls += 1
@@ -69,9 +69,7 @@ class Watch:
             events += self.poll()
         if final:
             for follower in self._followers.values():
-                for event in follower.finish(self._clock_of(follower.log)):
-                    self.state.apply(event)
-                    events.append(event)
+                events += self._take(follower.finish(self._clock_of(follower.log)))
             events += self._track(force=True)
             events += self._changed_verdict()
         return events
@@ -86,10 +84,6 @@ class Watch:
         """Whether some log holds more than was read at the last poll."""
         return any(self._sizes.get(name, 0) > follower.offset for name, follower in self._followers.items())
 
-    _sizes: dict[str, int] = field(default_factory=dict)
-    _trackers: Trackers | None = None
-    _root: FindingSeen | None = None
-
     def _track(self, *, force: bool = False) -> list[Event]:
         """Take in the files of tracking tools, once a driver is there to write them."""
         if self._trackers is None:
@@ -97,10 +91,15 @@ class Watch:
                 return []
             self._trackers = Trackers(self.transport, set(self.directories))
         self._trackers.directories |= self.state.tracked
-        events = list(self._trackers.poll(self.now(), force=force))
+        return self._take(self._trackers.poll(self.now(), force=force))
+
+    def _take(self, events: Iterable[Event]) -> list[Event]:
+        """Take events into the state, each as it comes."""
+        taken = []
         for event in events:
             self.state.apply(event)
-        return events
+            taken.append(event)
+        return taken
 
     def _changed_verdict(self) -> list[Event]:
         """Tell when another finding is taken for the cause than at the last poll."""
@@ -143,24 +142,26 @@ class Watch:
         yield from follower.poll(entry, self._clock_of(log), budget)
 
     def _clock_of(self, log: LogFile) -> Callable[[int], float | None]:
-        directory, _, base = log.name.rpartition("/")
-        noted = self._clocks.get(directory)
         live_from = self._live_from.get(log.name, 0)
         now = self.now()
 
         def clock(offset: int) -> float | None:
-            known = noted.time_of(base, offset) if noted is not None else None
+            known = self._noted(log.name, offset)
             return known if known is not None or offset < live_from else now
 
         return clock
 
+    def _noted(self, log: str, offset: int) -> float | None:
+        """Return when a byte of a log was there at the latest, as the clock beside the log tells."""
+        directory, _, base = log.rpartition("/")
+        clock = self._clocks.get(directory)
+        return clock.time_of(base, offset) if clock is not None else None
+
     def _date(self) -> Iterator[Event]:
         """Give milestones that were read before the clock had reached their lines the time it tells now."""
         for event in list(self.state.milestones.values()):
-            directory, _, base = event.source.log.rpartition("/")
-            noted = self._clocks.get(directory)
-            if event.time is None and noted is not None:
-                known = noted.time_of(base, event.source.offset)
+            if event.time is None:
+                known = self._noted(event.source.log, event.source.offset)
                 if known is not None:
                     yield replace(event, time=known)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from launcher.errors import TransportError
+from launcher.signals import uninterrupted
 from launcher.text import clean, clean_lines
 from launcher.transports.base import Completed, Entry, ProcessId
 
@@ -138,28 +139,26 @@ class LocalTransport:
 
     def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, output: str) -> ProcessId:
         """Start a process that outlives this program, in a session of its own; its output goes to a file."""
-        # An interrupt between start and return would leave a process that nobody knows of.
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
         try:
-            pid = os.posix_spawn(
-                "/bin/sh",
-                ["sh", "-c", 'cd -- "$0" && exec "$@"', cwd, *argv],
-                dict(env),
-                file_actions=(
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
-                    (os.POSIX_SPAWN_DUP2, 1, 2),
-                ),
-                setsid=True,
-                setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT),
-            )
-            _reap_later(pid)
-            return ProcessId(self.host, _boot_id(), pid, _start_ticks(pid) or 0)
+            # An interrupt between start and return would leave a process that nobody knows of.
+            with uninterrupted():
+                pid = os.posix_spawn(
+                    "/bin/sh",
+                    ["sh", "-c", 'cd -- "$0" && exec "$@"', cwd, *argv],
+                    dict(env),
+                    file_actions=(
+                        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                        (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                        (os.POSIX_SPAWN_DUP2, 1, 2),
+                    ),
+                    setsid=True,
+                    setsigmask=(),
+                    setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT),
+                )
+                _reap_later(pid)
+                return ProcessId(self.host, _boot_id(), pid, _start_ticks(pid) or 0)
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be started: {error.strerror}") from error
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def alive(self, process: ProcessId) -> bool | None:
         """Tell whether the process still runs; None where this machine cannot know."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recipes.models import ModelFacts
-    from recipes.planning.setup import Setup, Side
+    from recipes.planning.setup import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,6 @@ def nearest_multiple(value: int, step: int) -> tuple[int, ...]:
     """Return the positive multiples of a step next to a value: below and above."""
     below = value // step * step
     return tuple(number for number in (below, below + step) if number > 0)
-
-
-def required_padding(setup: Setup) -> int:
-    """Return what `policy.make_sequence_length_divisible_by` must be a multiple of, for both models."""
-    return lcm(*(side.required_divisor for side in setup.sides))
 
 
 def must_save_by(time_left_s: float, *, setup_s: float, save_s: float, step_s: float) -> str | None:

@@ -121,9 +121,9 @@ def _print_until_end(known: RunStore, run: Run, interrupts: Interrupts, *, as_js
         return Exit.FAILED
     _wait_until_gone(known, run)
     stream.emit(watch.catch_up(final=True), watch.state)
-    stream.close(run.spec.id, watch.state)
+    code = stream.close(run.spec.id, watch.state)
     say(f"logs and checkpoints are in {run.directory}")
-    return Exit.OK if watch.state.state.value == "completed" else Exit.FAILED
+    return code
 
 
 def _launcher_gone(state: RunState) -> bool:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from launcher.logs.events import Event
+from launcher.logs.events import Event, JobState
 from launcher.logs.state import RunState
 from launcher.logs.summary import event_json
 from launcher.logs.watch import Watch
+from recipes.errors import Exit
 from tui.headless.output import print_json, say
 from tui.headless.plain import EventPrinter
 
@@ -44,8 +45,9 @@ class EventStream:
             for line in self._printer.lines(event, state):
                 print(line, flush=True)
 
-    def close(self, name: str, state: RunState) -> None:
-        """Print how the run ended."""
+    def close(self, name: str, state: RunState) -> Exit:
+        """Print how the run ended; return the exit code that says so."""
         if not self.as_json:
             for line in self._printer.verdict(name, state):
                 print(line, flush=True)
+        return Exit.OK if state.state is JobState.COMPLETED else Exit.FAILED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recipes.errors import Exit
 from tui.headless.output import print_json
 
 if TYPE_CHECKING:
@@ -142,5 +141,4 @@ def _follow(target: Target, *, as_json: bool) -> int:
 
     stream = EventStream(as_json)
     stream.follow(target.watch, lambda state: state.state.ended)
-    stream.close(target.name, target.watch.state)
-    return Exit.OK if target.watch.state.state.value == "completed" else Exit.FAILED
+    return stream.close(target.name, target.watch.state)

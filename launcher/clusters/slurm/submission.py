@@ -19,12 +19,12 @@ from launcher.clusters.slurm.client import conf
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError
 from launcher.plan import LaunchPlan, passed_on
-from launcher.rehearse import OWN_DIRECTORIES, check_venv, effective_yaml
+from launcher.rehearse import OWN_DIRECTORIES, check_venv, distillation, effective_yaml, steps_of
 from launcher.runs import SECRETS, RecipeRef, RunSpec, RunStore, SlurmRequest, new_id
 from launcher.scripts import script_files
 from launcher.sites import Site
 from launcher.transports.base import Transport
-from recipes.inheritance import EffectiveRecipe, resolve
+from recipes.inheritance import EffectiveRecipe
 
 SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 """Taken from the environment of the program; others come with an env file."""
@@ -93,13 +93,7 @@ def prepare(
         known = ", ".join(site.profiles) or "none"
         raise InputError(f"no profile '{choices.profile}'", fix=f"Known profiles: {known}.")
     own = [*overrides, *_own_overrides(choices)]
-    effective = resolve(recipe, own)
-    if not isinstance(effective.get("distillation"), dict):
-        raise InputError(
-            "this is no recipe of an on-policy distillation (it has no `distillation:` section)",
-            where=recipe,
-            fix="Give a recipe for NeMo-RL's run_distillation.py.",
-        )
+    effective = distillation(recipe, own)
     spec = _spec(transport, effective, recipe, tuple(own), choices)
     directory = Path(store.root, spec.id)
     venv = _venv(transport, environment, choices)
@@ -181,7 +175,6 @@ def _spec(
     choices: Choices,
 ) -> RunSpec:
     now = datetime.now(UTC)
-    steps = effective.get("distillation.max_num_steps")
     return RunSpec(
         id=new_id(recipe.stem, now),
         name=recipe.stem,
@@ -193,7 +186,7 @@ def _spec(
         cluster="slurm",
         nodes=choices.nodes,
         gpus_per_node=choices.gpus_per_node,
-        max_steps=steps if isinstance(steps, int) else None,
+        max_steps=steps_of(effective),
         slurm=choices.request,
         checkout=choices.checkout.path if choices.checkout is not None else None,
         schema=1,
