@@ -74,6 +74,8 @@ Bare().run(headless=True, size=(80, 24))
 
 def run(code: str, out: Path, runs: Path) -> dict[str, object]:
     environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
+    # Where it is set, each start compiles our modules anew, and only ours.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", code, str(out), str(runs)]
     subprocess.run(command, check=True, env=environment, timeout=60, capture_output=True)
     told: dict[str, object] = json.loads(out.read_text())
@@ -98,7 +100,10 @@ def test_first_paint_costs_little_more_than_an_empty_app(tmp_path: Path) -> None
         assert isinstance(value, float)
         return value
 
-    bare, ours = (min(cost(code) for _ in range(2)) for code in (BARE, FIRST_PAINT))
+    cost(FIRST_PAINT)  # writes the bytecode
+    # In turns, so that what else the machine does falls on both.
+    costs = [(cost(BARE), cost(FIRST_PAINT)) for _ in range(3)]
+    bare, ours = (min(values) for values in zip(*costs, strict=True))
     assert ours < bare * 1.6 + 0.03
 
 
