@@ -10,18 +10,18 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from launcher.transports.base import Transport
 from tui.commands import Where, bindings
 from tui.widgets.logreader import LinesRead, LogReader, Search, SearchEnded, Wish
 from tui.widgets.logtext import Extent, Needle
+from tui.widgets.scrolling import LineView
 
 _SIDEWAYS = 8
 
 
-class LogView(ScrollView, can_focus=True, inherit_bindings=False):
+class LogView(LineView, can_focus=True, inherit_bindings=False):
     """Shows one log at a time: at its end and following it, or held still wherever it was scrolled to."""
 
     BINDINGS = bindings(Where.LOG)

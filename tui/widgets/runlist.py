@@ -13,12 +13,12 @@ from textual.content import Content
 from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
 from launcher.logs.events import JobState
 from tui.listing import RunRow
+from tui.widgets.scrolling import LineView
 from tui.words import GLYPHS, day_and_time, duration, number, sparkline, ticking
 
 WIDE = 110
@@ -113,7 +113,7 @@ class RunHeader(Widget):
         return Content(header(Columns.of(self.size.width)))
 
 
-class RunList(ScrollView, can_focus=True, inherit_bindings=False):
+class RunList(LineView, can_focus=True, inherit_bindings=False):
     """Runs to choose from."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
