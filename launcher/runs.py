@@ -67,6 +67,15 @@ class SlurmRequest(BaseModel):
     """How many jobs follow one another."""
 
 
+class SkippedCheck(BaseModel):
+    """A check that failed before the submission, which went on all the same."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    message: str = ""
+
+
 class RunSpec(_Stored):
     """What was asked for."""
 
@@ -84,6 +93,8 @@ class RunSpec(_Stored):
     slurm: SlurmRequest | None = None
     checkout: str | None = None
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
+    skipped_checks: tuple[SkippedCheck, ...] = ()
+    """What the user was told and chose to pass over."""
     logs: str = "logs"
     """Directory of the logs: relative to the run's directory, or absolute."""
 

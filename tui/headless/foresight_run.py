@@ -40,10 +40,8 @@ def check(options: argparse.Namespace) -> int:
     if options.fix:
         report = _apply_fix(options, path, checker, report)
     if options.json:
-        checks = [_as_json(result) for result in report.results]
-        print_json(
-            SCHEMA | {"ok": report.ok, "checks": checks, "memory": _memory_summary(report, checker.inputs)}
-        )
+        summary = _memory_summary(report, checker.inputs)
+        print_json(SCHEMA | {"ok": report.ok, "checks": checks_json(report), "memory": summary})
     else:
         _print_report(report, everything=options.all)
         summary = _memory_summary(report, checker.inputs)
@@ -99,6 +97,11 @@ def _checkout(given: str | None, path: Path) -> Path | None:
             raise RecipeError("there is no such checkout", where=str(directory), fix="Correct --checkout.")
         return directory
     return next((parent for parent in path.absolute().parents if (parent / _INSIDE_CHECKOUT).is_dir()), None)
+
+
+def checks_json(report: Report) -> list[dict[str, object]]:
+    """Return what checks say, as `check --json` and `submit --json` print it."""
+    return [_as_json(result) for result in report.results]
 
 
 def _as_json(result: Result) -> dict[str, object]:
@@ -208,7 +211,7 @@ def memory(options_: argparse.Namespace) -> int:
     found = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib)
     would = () if options_.no_search else _would_fit(recipe, inputs.models, found)
     if options_.json:
-        print_json(_memory_json(found, would))
+        print_json(memory_json(found, would))
     else:
         _print_memory(found, would)
     return int(Exit.OK if found.phases and found.fits else Exit.FAILED)
@@ -218,7 +221,8 @@ def _would_fit(recipe: EffectiveRecipe, models: Models, found: Estimate) -> tupl
     return () if found.fits else options(demand_of(recipe, models), found.gpu_gib)
 
 
-def _memory_json(found: Estimate, would: tuple[Option, ...]) -> dict[str, object]:
+def memory_json(found: Estimate, would: tuple[Option, ...] = ()) -> dict[str, object]:
+    """Return an estimate as `memory --json` prints it."""
     return SCHEMA | {
         "gpu_gib": found.gpu_gib,
         "phases": [

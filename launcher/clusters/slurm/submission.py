@@ -25,6 +25,7 @@ from launcher.scripts import script_files
 from launcher.sites import Site
 from launcher.transports.base import Transport
 from recipes.inheritance import EffectiveRecipe
+from recipes.planning.edits import hydra
 
 SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 """Taken from the environment of the program; others come with an env file."""
@@ -57,6 +58,8 @@ class Submission:
     plans: tuple[LaunchPlan, ...]
     """One a link."""
     max_steps: int | None
+    overrides: tuple[str, ...] = ()
+    """All that goes over the recipe: the user's, the job's size, and directories of the run's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,9 @@ def prepare(
     }
     if choices.keys:
         files[SECRETS] = _key_file(choices.keys)
-    return Submission(spec, files, plans, spec.max_steps)
+    directories = _directories(choices, directory)
+    overrides = (*own, *(f"++{key}={hydra(value)}" for key, value in directories.items()))
+    return Submission(spec, files, plans, spec.max_steps, overrides)
 
 
 def read_env_file(text: str, where: Path) -> dict[str, str]:

@@ -1,0 +1,122 @@
+"""What is foretold of a submission: the checks, with the job's own environment, and the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.clusters.slurm.gres import gpu_memory_gib
+from launcher.clusters.slurm.partitions import Partition
+from launcher.clusters.slurm.submission import Choices, Submission
+from launcher.errors import InputError
+from launcher.runs import SkippedCheck
+from launcher.sites import Site
+from recipes.checks import RULES, Checker, Inputs, Report, Request, Result
+from recipes.memory import Estimate, estimate
+
+if TYPE_CHECKING:
+    from recipes.memory import Phase
+
+REHEARSED = frozenset(("C61", "C62"))
+"""What concerns a rehearsal: its actors are placed on nodes and GPUs as the real ones are. NeMo-RL does not
+run, and its models are stand-ins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What is foretold."""
+
+    report: Report
+    memory: Estimate | None
+    blocking: tuple[Result, ...]
+    asks: tuple[str, ...]
+    skipped: tuple[SkippedCheck, ...]
+    """Checks that fail and were skipped by id."""
+    notes: tuple[str, ...] = ()
+
+
+def foresee(
+    submission: Submission,
+    choices: Choices,
+    site: Site,
+    partition: Partition | None,
+    recipe: Path,
+    skip: Sequence[str] = (),
+) -> Foresight:
+    """Check a submission that is laid out.
+
+    Raises:
+        InputError: `skip` holds what is no id of a check.
+    """
+    ids = _known(skip)
+    checkout = Path(choices.checkout.path) if choices.checkout is not None else None
+    inputs = Inputs.of(
+        environment={**submission.plans[0].environment, **choices.keys},
+        checkout=checkout,
+        request=_request(choices, site, partition),
+    )
+    report = Checker(inputs).check(recipe, submission.overrides)
+    if choices.kind == "rehearsal":
+        report = Report(tuple(item for item in report.results if item.id in REHEARSED), report.recipe)
+    memory = _memory(report, inputs, choices)
+    return Foresight(
+        report,
+        memory,
+        report.blocking(ids),
+        tuple(_question(phase, memory.gpu_gib) for phase in memory.phases if not phase.fits)
+        if memory
+        else (),
+        tuple(SkippedCheck(id=item.id, message=item.message) for item in report.failing if item.id in ids),
+        _notes(inputs, memory, choices),
+    )
+
+
+def _notes(inputs: Inputs, memory: Estimate | None, choices: Choices) -> tuple[str, ...]:
+    if choices.kind == "rehearsal":
+        return ()
+    if inputs.request.gpu_memory_gib is None:
+        return ("the memory of the GPUs is not known: put it under [gpu_memory_gib] into your site.toml",)
+    return memory.notes if memory is not None else ()
+
+
+def _known(skip: Sequence[str]) -> frozenset[str]:
+    ids = frozenset(text.upper() for text in skip)
+    unknown = sorted(ids - {rule.id for rule in RULES})
+    if unknown:
+        raise InputError(
+            f"there is no check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34."
+        )
+    return ids
+
+
+def _request(choices: Choices, site: Site, partition: Partition | None) -> Request:
+    gpus, nodes, memory = None, None, None
+    if partition is not None:
+        gpus = partition.gpus.count or None
+        nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)
+        memory = gpu_memory_gib(partition.gpus.type or "gpu", site.gpu_memory_gib)
+    return Request(
+        nodes=choices.nodes,
+        gpus_per_node=choices.gpus_per_node,
+        gpu_memory_gib=memory,
+        time_s=choices.request.time_s,
+        node_gpus=gpus,
+        available_nodes=nodes,
+        offline=site.offline,
+        submitting=True,
+    )
+
+
+def _memory(report: Report, inputs: Inputs, choices: Choices) -> Estimate | None:
+    """Estimate the memory; a GPU of unknown memory is not assumed to have some."""
+    if choices.kind == "rehearsal" or report.recipe is None or inputs.request.gpu_memory_gib is None:
+        return None
+    return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
+
+
+def _question(phase: Phase, gpu_gib: float) -> str:
+    return (
+        f"{phase.id} needs about {phase.needed:.1f} GiB (±{phase.uncertainty:.0%}) of a GPU's {gpu_gib:g} GiB"
+    )

@@ -1,0 +1,380 @@
+"""From what a user orders to jobs that Slurm has: what `submit` and the wizard share.
+
+    proposal = lay_out(order, found, store, environment)    nothing is written, nothing submitted
+    forecast = foretell(proposal, store, environment)       asks Slurm when it would start
+    run = send(proposal, store, environment)                writes the run's directory and submits its jobs
+
+What is raised: `InputError` for an order that contradicts itself or names nothing (a time, a profile, a
+checkout, a check), `RecipeError` for a recipe that cannot be read, `TransportError` for files and
+environments that are not there; `ForetoldError` and `UnconfirmedError` from `send` for a proposal that would
+fail or was not agreed to; `RefusedError` and `UnreachableError` where Slurm says no, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.checkout import Checkout, choose, remember
+from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.detect import Detection
+from launcher.clusters.slurm.partitions import Partition
+from launcher.clusters.slurm.submission import (
+    SECRET_VARIABLES,
+    Choices,
+    Cost,
+    Kind,
+    Submission,
+    prepare,
+    read_env_file,
+)
+from launcher.clusters.slurm.text import CannotReadError, seconds
+from launcher.errors import InputError, LaunchError
+from launcher.runs import Run, RunStore, SlurmRequest
+from launcher.sites import Site
+from launcher.transports.base import Transport
+from recipes.inheritance import resolve
+
+if TYPE_CHECKING:
+    from launcher.foresight import Foresight
+    from recipes.checks import Report, Result
+    from recipes.memory import Estimate
+
+_NOW_S = 90
+"""A start within so many seconds is one at once: the backfill scheduler plans in steps of 30 to 60 s."""
+_SHORTER = (2, 4)
+"""Parts of the time that a shorter job is tried with."""
+_LEAST_S = 600
+"""A job below ten minutes does not get far."""
+_DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
+"""What points to files in a user's shell, and does not reach the job by itself."""
+
+
+class ForetoldError(LaunchError):
+    """The start would fail, as a check foretells."""
+
+
+class UnconfirmedError(InputError):
+    """Something needs the user's yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user wants; None leaves the choice to what the cluster and the recipe say."""
+
+    recipe: Path
+    nodes: int
+    time: str | int
+    """Limit of each job: as Slurm writes it, or in seconds."""
+    overrides: tuple[str, ...] = ()
+    kind: Kind = "training"
+    gpus_per_node: int | None = None
+    """None: what most nodes of the partition have."""
+    partition: str | None = None
+    """None: Slurm's default partition."""
+    account: str | None = None
+    """None: the default account, else the only one that may use the partition."""
+    qos: str | None = None
+    reservation: str | None = None
+    checkout: str | None = None
+    """None: $NEMO_RL_ROOT, else the one used last. Rehearsals need none."""
+    chain: int = 1
+    profile: str | None = None
+    env_file: Path | None = None
+    sbatch_args: tuple[str, ...] = ()
+    skip_checks: tuple[str, ...] = ()
+    """Ids of checks that are known to fail and do not block."""
+    yes: bool = False
+    """What a proposal asks is agreed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be submitted, what it costs, and what is foretold of it."""
+
+    order: Order
+    submission: Submission
+    choices: Choices
+    cost: Cost
+    site: Site
+    partition: Partition | None
+    """None where Slurm lists no such partition."""
+    foresight: Foresight
+    notes: tuple[str, ...]
+    """What the user may want to know."""
+
+    @property
+    def report(self) -> Report:
+        """What the checks say."""
+        return self.foresight.report
+
+    @property
+    def memory(self) -> Estimate | None:
+        """The memory of each phase; None for rehearsals, and where the GPUs' memory is unknown."""
+        return self.foresight.memory
+
+    @property
+    def blocking(self) -> tuple[Result, ...]:
+        """Checks that fail and were not skipped: `send` refuses."""
+        return self.foresight.blocking
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What wants a yes before `send` does anything."""
+        return self.foresight.asks
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a job of some length would start, as Slurm foretells."""
+
+    time_s: int
+    start: str
+    """As Slurm prints it: local time, `YYYY-MM-DDTHH:MM:SS`."""
+    now: bool
+    """Whether that is at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When a submission would start, and shorter ones that would start sooner."""
+
+    asked: Start
+    sooner: tuple[Start, ...] = ()
+
+    @property
+    def start(self) -> str:
+        """The start of what was ordered."""
+        return self.asked.start
+
+
+def lay_out(order: Order, found: Detection, store: RunStore, environment: Mapping[str, str]) -> Proposal:
+    """Return what an order comes to. Nothing is written.
+
+    Args:
+        order: What the user wants.
+        found: What the cluster has.
+        store: Where runs are kept.
+        environment: That of this program.
+
+    Raises:
+        InputError: the order contradicts itself, or names what is not there.
+        RecipeError: the recipe cannot be read.
+        TransportError: a file or a Python environment is not there.
+    """
+    from launcher.foresight import foresee
+
+    transport = store.transport
+    checkout = None if order.kind == "rehearsal" else choose(transport, order.checkout, environment)
+    partition, choices = choose_for(order, found, transport, environment, checkout)
+    submission = prepare(transport, store, environment, found.site, order.recipe, order.overrides, choices)
+    foresight = foresee(submission, choices, found.site, partition, order.recipe, order.skip_checks)
+    spec = submission.spec.model_copy(update={"skipped_checks": foresight.skipped})
+    return Proposal(
+        order,
+        replace(submission, spec=spec),
+        choices,
+        Cost.of(choices),
+        found.site,
+        partition,
+        foresight,
+        (*foresight.notes, *_notes(found.site, environment, submission, choices)),
+    )
+
+
+def send(
+    proposal: Proposal, store: RunStore, environment: Mapping[str, str], *, confirmed: bool = False
+) -> Run:
+    """Write the run's directory and submit its jobs, once; returns the run.
+
+    Args:
+        proposal: What `lay_out` returned.
+        store: Where runs are kept.
+        environment: That of this program.
+        confirmed: The user has agreed to what the proposal asks.
+
+    Raises:
+        ForetoldError: a check that was not skipped fails.
+        UnconfirmedError: the proposal asks something that was not agreed to.
+        RefusedError: Slurm refused; the run records that.
+        UnreachableError: it is not clear whether Slurm took the job; the run finds out.
+    """
+    from launcher.watching import cluster_of
+
+    require_clear(proposal, confirmed=confirmed)
+    run = store.create(proposal.submission.spec, proposal.submission.files)
+    for plan in proposal.submission.plans:
+        run = cluster_of(run, store.transport).submit(run, plan)
+    if proposal.choices.checkout is not None:
+        remember(store.transport, proposal.choices.checkout, environment)
+    return run
+
+
+def require_clear(proposal: Proposal, *, confirmed: bool = False) -> None:
+    """Raise where a proposal is not to be sent: it would fail, or asks what was not agreed to.
+
+    Raises:
+        ForetoldError: a check that was not skipped fails.
+        UnconfirmedError: the proposal asks something that was not agreed to.
+    """
+    if proposal.blocking:
+        ids = ", ".join(dict.fromkeys(result.id for result in proposal.blocking))
+        raise ForetoldError(
+            f"not submitted: {ids} would fail",
+            where=proposal.order.recipe,
+            fix=f"`check --fix` applies a fix; --skip-check {proposal.blocking[0].id} submits all the same.",
+        )
+    if proposal.asks and not (confirmed or proposal.order.yes):
+        raise UnconfirmedError(
+            f"not submitted: {'; '.join(proposal.asks)}",
+            where=proposal.order.recipe,
+            fix="`memory` shows what would fit; --yes submits all the same.",
+        )
+
+
+def foretell(
+    proposal: Proposal, store: RunStore, environment: Mapping[str, str], *, shorter: bool = True
+) -> Forecast:
+    """Ask Slurm when it would start, and whether a shorter job would start sooner. Nothing is submitted.
+
+    Args:
+        proposal: What `lay_out` returned.
+        store: Where runs are kept.
+        environment: That of this program.
+        shorter: Ask for shorter times too, where the start is not at once: at most two more questions.
+
+    Raises:
+        RefusedError: Slurm would refuse.
+        UnreachableError: it gave no answer.
+    """
+    choices = proposal.choices
+    asked = _start(store.transport, environment, choices, choices.request.time_s)
+    if not shorter or asked.now:
+        return Forecast(asked)
+    sooner: list[Start] = []
+    for part in _SHORTER:
+        time_s = choices.request.time_s // part // 60 * 60
+        if time_s < _LEAST_S:
+            break
+        tried = _start(store.transport, environment, choices, time_s)
+        if tried.start < min((item.start for item in (asked, *sooner)), default=""):
+            sooner.append(tried)
+        if tried.now:
+            break
+    return Forecast(asked, tuple(sooner))
+
+
+def _start(transport: Transport, environment: Mapping[str, str], choices: Choices, time_s: int) -> Start:
+    from launcher.clusters.slurm.cluster import foretell as ask
+
+    request = choices.request.model_copy(update={"time_s": time_s})
+    told = ask(transport, environment, replace(choices, request=request)).start
+    return Start(time_s, told, _is_now(told))
+
+
+def _is_now(start: str) -> bool:
+    try:
+        at = datetime.fromisoformat(start)
+    except ValueError:
+        return False
+    return (at - datetime.now(at.tzinfo)).total_seconds() < _NOW_S
+
+
+def choose_for(
+    order: Order,
+    found: Detection,
+    transport: Transport,
+    environment: Mapping[str, str],
+    checkout: Checkout | None,
+) -> tuple[Partition | None, Choices]:
+    """Return the partition and all choices, with what the order leaves open.
+
+    Raises:
+        InputError: the order contradicts itself, or something is not known.
+    """
+    if order.nodes < 1 or (order.gpus_per_node or 0) < 0 or order.chain < 1:
+        raise InputError("--nodes and --chain must be 1 or more, and --gpus-per-node not below 0")
+    limit = limit_of(order.time)
+    name = order.partition or next((item.name for item in found.partitions if item.default), None)
+    if name is None:
+        raise InputError(
+            "this cluster has no default partition", fix="Give --partition; `detect` lists them."
+        )
+    partition = found.partition(name)
+    choices = Choices(
+        kind=order.kind,
+        nodes=order.nodes,
+        gpus_per_node=_gpus(order, partition),
+        request=SlurmRequest(
+            partition=name,
+            account=order.account or _account(found, partition),
+            time_s=limit,
+            qos=order.qos,
+            reservation=order.reservation,
+            chain=order.chain,
+        ),
+        user=SlurmClient(transport, environment).user,
+        profile=order.profile,
+        keys=_keys(order, transport, environment),
+        sbatch_args=order.sbatch_args,
+        checkout=checkout,
+    )
+    return partition, choices
+
+
+def limit_of(time: str | int) -> int:
+    """Return a time limit in seconds.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        limit = time if isinstance(time, int) else seconds(time)
+    except CannotReadError:
+        limit = None
+    if not limit or limit < 0:
+        raise InputError(f"--time '{time}' is no time", fix="Write it as MM, HH:MM:SS or D-HH:MM:SS.")
+    return limit
+
+
+def _gpus(order: Order, partition: Partition | None) -> int:
+    if order.gpus_per_node is not None:
+        return order.gpus_per_node
+    if partition is not None:
+        return partition.gpus.count
+    count = resolve(order.recipe, order.overrides).get("cluster.gpus_per_node", 1)
+    return count if isinstance(count, int) else 1
+
+
+def _account(found: Detection, partition: Partition | None) -> str | None:
+    default = next((item.account for item in found.accounts or () if item.default), None)
+    usable = found.accounts_in(partition) if partition is not None else None
+    if usable is not None and len(usable) == 1:
+        return usable[0]
+    return default
+
+
+def _keys(order: Order, transport: Transport, environment: Mapping[str, str]) -> dict[str, str]:
+    keys = {name: environment[name] for name in SECRET_VARIABLES if environment.get(name)}
+    if order.env_file is not None:
+        text = transport.read(str(order.env_file)).decode(errors="replace")
+        keys |= read_env_file(text, order.env_file)
+    return keys
+
+
+def _notes(
+    site: Site, environment: Mapping[str, str], submission: Submission, choices: Choices
+) -> tuple[str, ...]:
+    notes = []
+    if site.stores_environments:
+        notes.append(f"{site.name} keeps the environment of jobs; keys are not in it")
+    job = {**submission.plans[0].environment, **choices.keys}
+    lost = [name for name in _DATA_VARIABLES if environment.get(name) and name not in job]
+    if lost and choices.kind != "rehearsal":
+        notes.append(
+            f"{', '.join(lost)} of your shell does not reach the job: put it into a profile or --env-file"
+        )
+    return tuple(notes)

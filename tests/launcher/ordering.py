@@ -1,0 +1,101 @@
+"""A login node as far as an order sees it: a checkout, models, and what Slurm's commands would have said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from launcher.clusters.slurm.accounts import Account
+from launcher.clusters.slurm.detect import Detection
+from launcher.clusters.slurm.gres import Gpus
+from launcher.clusters.slurm.partitions import Mix, Partition
+from launcher.runs import RunStore
+from launcher.sites import Site
+from launcher.submitting import Order, Proposal, lay_out
+from launcher.transports.base import Completed
+from launcher.transports.local import LocalTransport
+from tests.checks.world import World
+
+SITE = Site("test", "Test", (), (), (), gpu_memory_gib={"a100": 40.0})
+BOOSTER = Partition("booster", True, "up", 8, (Mix(Gpus(4, "a100"), 8),), max_time_s=86400)
+OTHER = Partition("other", False, "up", 2, (Mix(Gpus(4, "a100"), 2),), allowed=("second",))
+FOUND = Detection(
+    SITE,
+    "22.05.8",
+    "c",
+    (BOOSTER, OTHER),
+    (Account("first", None, ("normal",), default=True), Account("second", None, ("normal",))),
+)
+NO_ACCOUNTING = Detection(SITE, "22.05.8", "c", (BOOSTER,))
+
+
+class Slurm(LocalTransport):
+    """This machine, with a Slurm whose commands answer what they are told to."""
+
+    def __init__(self, **answers: str) -> None:
+        super().__init__()
+        self.answers = answers
+        self.asked: list[tuple[str, ...]] = []
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float = 30,
+    ) -> Completed:
+        self.asked.append(tuple(argv))
+        if argv[:2] == ["sbatch", "--test-only"]:
+            return Completed(0, "", self.foretold(argv))
+        return Completed(0, self.answers.get(argv[0], ""), "")
+
+    def foretold(self, argv: Sequence[str]) -> str:
+        """Return the start of a job by its time limit."""
+        (limit,) = (text.partition("=")[2] for text in argv if text.startswith("--time="))
+        start = self.answers[limit]
+        return f"sbatch: Job 7 to start at {start} using 8 processors on nodes n1 in partition booster"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where orders are made."""
+
+    world: World
+    transport: Slurm
+    environment: dict[str, str]
+    found: Detection = FOUND
+    runs: list[str] = field(default_factory=list)
+
+    @classmethod
+    def at(cls, place: Path, **answers: str) -> Desk:
+        """Make one."""
+        world = World.at(place)
+        (place / "examples").mkdir()
+        (place / "examples" / "run_distillation.py").write_text("")
+        (place / ".venv" / "bin").mkdir(parents=True)
+        for program in ("python", "ray"):
+            (place / ".venv" / "bin" / program).write_text("")
+        environment = {
+            "HOME": str(place),
+            "USER": "u",
+            "PATH": "/usr/bin:/bin",
+            "NEMO_RL_ROOT": str(place),
+            "XDG_CONFIG_HOME": str(place / "config"),
+        }
+        return cls(world, Slurm(**answers), environment)
+
+    @property
+    def recipe(self) -> Path:
+        """A legal recipe for one node."""
+        return self.world.root / "recipe.yaml"
+
+    @property
+    def store(self) -> RunStore:
+        """Where the runs are."""
+        return RunStore(self.transport, str(self.world.root / "runs"))
+
+    def propose(self, order: Order) -> Proposal:
+        """Lay an order out."""
+        return lay_out(order, self.found, self.store, self.environment)
