@@ -42,7 +42,8 @@ def _state_of(run: Run) -> RunState:
     if run.spec.cluster == "slurm":
         from launcher.clusters.slurm.verdict import SlurmRunState
 
-        return SlurmRunState(plan_max_steps=run.spec.max_steps)
+        links = run.spec.slurm.chain if run.spec.slurm is not None else 1
+        return SlurmRunState(plan_max_steps=run.spec.max_steps, links=links)
     return RunState(plan_max_steps=run.spec.max_steps)
 
 

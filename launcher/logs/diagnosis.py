@@ -21,12 +21,12 @@ _RELAY_S = 90.0
 _ENDS = frozenset({"slurm-timeout", "slurm-preempt"})
 """Nothing that happens after these matters."""
 # Slurm's words for how a job ended (sacct, State), and which signature says the same.
-_SLURM_WORDS = (
-    ("OUT_OF_MEMORY", "slurm-oom-kill"),
-    ("TIMEOUT", "slurm-timeout"),
-    ("NODE_FAIL", "slurm-node-fail"),
-    ("PREEMPTED", "slurm-preempt"),
-)
+_SLURM_WORDS = {
+    "OUT_OF_MEMORY": "slurm-oom-kill",
+    "TIMEOUT": "slurm-timeout",
+    "NODE_FAIL": "slurm-node-fail",
+    "PREEMPTED": "slurm-preempt",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,19 +181,22 @@ def _unknown(
 
 
 def _from_cluster(job: JobChanged | None) -> list[FindingSeen]:
-    if job is None:
+    """Return what the scheduler's own verdict says: evidence like a line of a log."""
+    identity = _SLURM_WORDS.get(job.word) if job is not None else None
+    if job is None or identity is None:
         return []
-    for word, identity in _SLURM_WORDS:
-        if word in job.reason.upper().replace(" ", "_"):
-            signature = catalogue().signatures[identity]
-            advice = signature.advice
-            return [
-                FindingSeen(
-                    identity, signature.title, "fatal", job.reason, Source("", Role.SLURM, 0), advice.fix,
-                    time=job.time, tier=signature.tier, edits=advice.edits,
-                )
-            ]  # fmt: skip
-    return []
+    signature = catalogue().signatures[identity]
+    advice = signature.advice
+    text = f"Slurm: {job.word}"
+    text += f", exit code {job.exit_code}" if job.exit_code else ""
+    text += f", job {job.job}" if job.job else ""
+    text += f" on {job.nodes}" if job.nodes else ""
+    return [
+        FindingSeen(
+            identity, signature.title, "fatal", text, Source("", Role.SLURM, 0), advice.fix,
+            time=job.time, tier=signature.tier, edits=advice.edits,
+        )
+    ]  # fmt: skip
 
 
 def _confidence(root: FindingSeen, fatal: Sequence[FindingSeen], *, failed: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from launcher.logs.signatures import Edit
@@ -238,6 +238,36 @@ class JobChanged:
     time: float | None = None
     over: bool = False
     """The job is over, but only the logs can tell how it ended."""
+    word: str = ""
+    """The scheduler's own word for it: `TIMEOUT`, `NODE_FAIL` …"""
+    job: str = ""
+    """The scheduler's number of the job that this is said of."""
+    exit_code: str = ""
+    """As Slurm writes it, `code:signal`."""
+    nodes: str = ""
+    """Nodes of the allocation, as Slurm writes lists of them."""
+    waits_for: str = ""
+    """The scheduler's own word for why the job waits."""
+    submitted: float | None = None
+    began: float | None = None
+    """When it got its nodes."""
+    deadline: float | None = None
+    """When its allocation ends."""
+    starts: float | None = None
+    """When the scheduler expects a waiting job to start."""
+    unanswered: str = ""
+    """Why the cluster gives no answer now, so that this is what it said last; empty when it does."""
+
+
+def unanswered(last: JobChanged | None, problem: str) -> JobChanged:
+    """Return what was said last, with why there is no answer now: nothing that was known is taken back."""
+    if last is None or (last.state is JobState.UNKNOWN and not last.over):
+        return JobChanged(JobState.UNKNOWN, f"the cluster gives no answer: {problem}", unanswered=problem)
+    if last.state.ended or last.over:
+        return last
+    bare = f" ({last.reason})" if last.reason and not last.unanswered else ""
+    reason = f"as the cluster said last{bare}; it gives no answer now: {problem}"
+    return replace(last, reason=reason, unanswered=problem)
 
 
 Event = (

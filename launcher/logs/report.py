@@ -71,7 +71,6 @@ def report_json(name: str, watch: Watch, facts: Facts, redact: Redactor) -> dict
     document = {
         **state,
         "findings": evidence,
-        "job": _job(watch),
         "jobs": list(facts.jobs),
         "recipe": {
             "file": facts.recipe,
@@ -82,11 +81,6 @@ def report_json(name: str, watch: Watch, facts: Facts, redact: Redactor) -> dict
     }
     cleaned: dict[str, Any] = _redacted(document, redact.having_read(json.dumps(document)))
     return cleaned
-
-
-def _job(watch: Watch) -> dict[str, Any] | None:
-    job = watch.state.job
-    return {"state": job.state.value, "reason": job.reason, "time": job.time} if job is not None else None
 
 
 def _redacted(value: Any, redact: Redactor) -> Any:  # noqa: ANN401 - JSON is anything
@@ -152,11 +146,21 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
         if report["job"] is not None and report["state"] != "completed":
             yield f"The cluster says: {report['job']['state']} {report['job']['reason']}".rstrip()
         for job in report["jobs"]:
-            yield f"- {json.dumps(job, ensure_ascii=False)}"
+            accounted = job.get("slurm", ())
+            yield f"- {json.dumps({key: job[key] for key in job if key != 'slurm'}, ensure_ascii=False)}"
+            yield from _accounted(accounted)
     yield from ("", "## Logs", "")
     for log in report["logs"]:
         problem = f" ({log['problem']})" if log["problem"] else ""
         yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
+
+
+def _accounted(attempts: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield what Slurm's accounting says of a job, one table for each time that it was started."""
+    for attempt in attempts:
+        yield from ("", "  | Slurm | |", "  |---|---|")
+        yield from (f"  | {name} | {_cell(value)} |" for name, value in attempt.items())
+        yield ""
 
 
 def _cause(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -120,6 +120,7 @@ class RunState:
                 self.launcher_ended = event
             case JobChanged():
                 self.job = event
+                self.deadline = event.deadline
             case _:
                 assert_never(event)
 
@@ -234,15 +235,14 @@ class RunState:
     @property
     def state(self) -> JobState:
         """What the run is doing."""
-        return self._verdict[0]
+        return self._judge()[0]
 
     @property
     def reason(self) -> str:
         """Why it is in this state, in words; empty where that says nothing more."""
-        return self._verdict[1]
+        return self._judge()[1]
 
-    @property
-    def _verdict(self) -> tuple[JobState, str]:
+    def _judge(self) -> tuple[JobState, str]:
         job = self.job
         ended = self.driver_ended or self.launcher_ended
         if job is not None and job.state is JobState.CANCELLED and not (ended and ended.code == 0):

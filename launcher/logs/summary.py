@@ -8,7 +8,15 @@ from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
-from launcher.logs.events import MILESTONE_TITLES, MILESTONES, Event, FindingSeen, MilestoneReached, Source
+from launcher.logs.events import (
+    MILESTONE_TITLES,
+    MILESTONES,
+    Event,
+    FindingSeen,
+    JobChanged,
+    MilestoneReached,
+    Source,
+)
 from launcher.logs.progress import pace_of
 from launcher.logs.signatures import Edit
 from launcher.logs.state import RunState
@@ -24,6 +32,7 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
         "state": state.state.value,
         "reason": state.reason,
         "ended": ended_at(state),
+        "job": job_json(state.job),
         "milestones": [
             milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
         ],
@@ -57,6 +66,27 @@ def ended_at(state: RunState) -> float | None:
     return max(
         (reached.time for reached in state.milestones.values() if reached.time is not None), default=None
     )
+
+
+def job_json(job: JobChanged | None) -> dict[str, Any] | None:
+    """Return what the cluster says of the run's job, in its own words too; None where nothing was said."""
+    if job is None:
+        return None
+    return {
+        "id": job.job or None,
+        "state": job.state.value,
+        "reason": job.reason,
+        "word": job.word,
+        "exit_code": job.exit_code,
+        "nodes": job.nodes,
+        "waits_for": job.waits_for,
+        "submitted": job.submitted,
+        "began": job.began,
+        "time": job.time,
+        "deadline": job.deadline,
+        "starts": job.starts,
+        "unanswered": job.unanswered,
+    }
 
 
 def milestone_json(event: MilestoneReached) -> dict[str, Any]:
@@ -107,7 +137,8 @@ def pace_json(state: RunState) -> dict[str, Any]:
         "step_time_recent_s": pace.recent_s,
         "step_time_trend": pace.trend,
         "eta_s": None if state.state.ended else pace.eta_s,
-        "steps_that_fit": pace.fitting,
+        "left_s": None if left is None or state.state.ended else round(max(left, 0.0), 1),
+        "steps_that_fit": None if state.state.ended else pace.fitting,
     }
 
 

@@ -10,12 +10,21 @@ from pathlib import Path
 
 from launcher.errors import TransportError
 from launcher.logs.clock import LogClock
-from launcher.logs.events import Event, FindingSeen, JobChanged, JobState, Role, VerdictChanged
+from launcher.logs.events import (
+    Event,
+    FindingSeen,
+    JobChanged,
+    JobState,
+    Role,
+    VerdictChanged,
+    unanswered,
+)
 from launcher.logs.follow import BUDGET, Follower
 from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
 from launcher.logs.state import RunState
 from launcher.logs.trackers import Trackers
 from launcher.transports.base import Entry, Transport
+from recipes.errors import ExplainedError
 
 JobProbe = Callable[[], JobChanged | None]
 RECENT_S = 120.0
@@ -166,7 +175,12 @@ class Watch:
                     yield replace(event, time=known)
 
     def _ask(self) -> Iterator[Event]:
-        answer = (self.probe() if self.probe is not None else None) or self._guess()
+        try:
+            answer = self.probe() if self.probe is not None else None
+        except ExplainedError as error:
+            # No answer is not the end of a job: what was said last stands, and it is asked again.
+            answer = unanswered(self.state.job, error.what)
+        answer = answer or self._guess()
         if answer != self.state.job:
             yield answer
 

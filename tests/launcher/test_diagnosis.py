@@ -252,10 +252,10 @@ def test_a_timeout_before_the_time_limit_is_the_cause_and_one_after_it_is_not() 
 def test_slurm_s_own_verdict_counts() -> None:
     state = state_of(driver(SETUP + "ray.exceptions.ActorDiedError: The actor died unexpectedly\n"))
     assert (state.diagnosis.root or state.findings[0]).confidence == "low"
-    state.apply(JobChanged(JobState.FAILED, "OUT_OF_MEMORY"))
+    state.apply(JobChanged(JobState.FAILED, "a node ran out of memory", word="OUT_OF_MEMORY"))
     root = state.findings[0]
     assert (root.id, root.root, root.source.log) == ("slurm-oom-kill", True, "")
-    assert state.reason == "Slurm killed processes: the job's memory on a node was full: OUT_OF_MEMORY"
+    assert state.reason == "Slurm killed processes: the job's memory on a node was full: Slurm: OUT_OF_MEMORY"
 
 
 def test_a_kill_by_memory_is_a_failure_and_a_stop_by_the_user_is_not() -> None:

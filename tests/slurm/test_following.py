@@ -97,17 +97,18 @@ def test_reasons_and_cut_states() -> None:
 
 
 def test_twenty_runs_are_one_question(tmp_path: Path) -> None:
-    transport = Scripted(squeue="\n".join(f"{n}|RUNNING|1|1|1|None|dt-{n}" for n in range(20)))
+    transport = Scripted(squeue="\n".join(f"{n}|RUNNING|1|1|1|n1|None|dt-{n}" for n in range(20)))
     runs = [run_of(tmp_path, transport, (job(str(n), f"dt-{n}"),), f"r{n}") for n in range(20)]
     for _ in range(5):
         for run in runs:
             answer = cluster_of(tmp_path, transport).state(run, run.jobs[0])
-            assert answer == JobChanged(JobState.RUNNING, "")
+            assert answer is not None
+            assert (answer.state, answer.reason, answer.deadline) == (JobState.RUNNING, "", 1.0)
     assert transport.asked == ["squeue"]
 
 
 def test_jobs_that_left_the_queue_are_one_question_to_sacct(tmp_path: Path) -> None:
-    rows = "\n".join(f"{n}|TIMEOUT|1|1|9|0:0|sbatch" for n in range(20))
+    rows = "\n".join(f"{n}|TIMEOUT|1|1|9|n1|0:0|sbatch" for n in range(20))
     transport = Scripted(squeue="", sacct=rows)
     runs = [run_of(tmp_path, transport, (job(str(n), f"dt-{n}"),), f"r{n}") for n in range(20)]
     from launcher.runs import record_job
@@ -123,7 +124,7 @@ def test_jobs_that_left_the_queue_are_one_question_to_sacct(tmp_path: Path) -> N
 
 def test_no_answer_is_not_the_end_and_is_asked_for_less_often(tmp_path: Path) -> None:
     clock = [1_800_000_000.0]
-    transport = Scripted(squeue="7|RUNNING|1|1|1|None|dt-1")
+    transport = Scripted(squeue="7|RUNNING|1|1|1|n1|None|dt-1")
     queue = Queue(SlurmClient(transport, {"USER": "u"}, now=lambda: clock[0]), str(tmp_path))
     assert queue.look().job("7") is not None
     transport.answers["squeue"] = None
@@ -140,7 +141,7 @@ def test_no_answer_is_not_the_end_and_is_asked_for_less_often(tmp_path: Path) ->
 
 
 def test_a_job_is_found_by_its_token(tmp_path: Path) -> None:
-    transport = Scripted(squeue="9|PENDING|1|N/A|N/A|Priority|distill-tui dt-abc")
+    transport = Scripted(squeue="9|PENDING|1|N/A|N/A||Priority|distill-tui dt-abc")
     run = run_of(tmp_path, transport, (job("dt-abc", "dt-abc"),))
     answer = cluster_of(tmp_path, transport).state(run, run.jobs[0])
     assert answer is not None
@@ -157,7 +158,9 @@ def test_a_token_that_nobody_knows_was_never_submitted(tmp_path: Path) -> None:
 
 
 def test_the_links_that_a_chain_did_not_need_do_not_make_it_cancelled(tmp_path: Path) -> None:
-    transport = Scripted(squeue="1|TIMEOUT|1|1|5|None|a\n2|COMPLETED|1|5|8|None|b\n3|CANCELLED|1|8|8|None|c")
+    transport = Scripted(
+        squeue="1|TIMEOUT|1|1|5|n1|None|a\n2|COMPLETED|1|5|8|n1|None|b\n3|CANCELLED|1|8|8||None|c"
+    )
     jobs = tuple(job(str(n), f"dt-{n}") for n in (1, 2, 3))
     run = run_of(tmp_path, transport, jobs)
     answer = cluster_of(tmp_path, transport).state(run, jobs[-1])

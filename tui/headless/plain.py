@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from launcher.logs.events import (
@@ -33,12 +34,12 @@ class EventPrinter:
 
     _printed: set[str] = field(default_factory=set)
     _units: int = -1
+    _said: str = ""
 
     def lines(self, event: Event, state: RunState) -> list[str]:
         """Return the lines that an event is worth; many are worth none."""
         match event:
-            case MilestoneReached() if event.id not in self._printed:
-                self._printed.add(event.id)
+            case MilestoneReached() if self._is_new(event):
                 where = f"{event.source.log}:{event.source.line}"
                 return [f"{clock(event.time)}  ✓ {MILESTONE_TITLES[event.id]:26} {event.id:18} {where}"]
             case MetricRecorded(name="step_time_s"):
@@ -56,9 +57,25 @@ class EventPrinter:
                 return [f"{clock(None)}  · went on: what was seen was no failure"]
             case VerdictChanged(root=FindingSeen() as root):
                 return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_place(root)}"]
-            case JobChanged() if event.reason and not event.over:
-                return [f"{clock(event.time)}  · {event.state.value}: {event.reason}"]
-        return []
+            case JobChanged():
+                return self._job(event)
+            case _:
+                return []
+
+    def _job(self, event: JobChanged) -> list[str]:
+        """Return what the cluster says, when that has changed in words."""
+        said = job_words(event)
+        if not said or said == self._said:
+            return []
+        self._said = said
+        return [f"{clock(event.time)}  · {said}"]
+
+    def _is_new(self, event: MilestoneReached) -> bool:
+        """Tell whether a milestone was not printed yet; a requeued job reaches them again, in other logs."""
+        kind = f"{event.id}\0{PurePosixPath(event.source.log).parent}"
+        known = kind in self._printed
+        self._printed.add(kind)
+        return not known
 
     def _new(self, event: FindingSeen) -> bool:
         """Tell whether a finding of this kind was not printed of this log yet."""
@@ -80,6 +97,45 @@ class EventPrinter:
                 f"  loss {losses[min(losses)]:.4f} -> {losses[max(losses)]:.4f} in {len(losses)} steps"
             )
         return lines
+
+
+def job_words(event: JobChanged) -> str:
+    """Return what the cluster says of a job, in a line; empty where that says nothing."""
+    if event.over:
+        return ""
+    words = f"{event.state.value}: {event.reason}" if event.reason else ""
+    if event.deadline is not None and not event.reason:
+        words = f"{event.state.value} on {event.nodes}, until {day_clock(event.deadline)}"
+    if event.starts is not None:
+        words += f"; expected to start at {day_clock(event.starts)}"
+    return words
+
+
+def day_clock(time: float) -> str:
+    """Return a moment as local time of day, with the day where it is another one."""
+    moment, today = datetime.fromtimestamp(time).astimezone(), datetime.now().astimezone().date()
+    return moment.strftime("%H:%M:%S" if moment.date() == today else "%b %d %H:%M")
+
+
+def left_line(metrics: Mapping[str, Any]) -> str:
+    """Return what is left of the allocation against the steps that are left; empty where it is not known."""
+    if metrics.get("left_s") is None:
+        return ""
+    line = f"{duration(metrics['left_s'])} left in the allocation"
+    if metrics["steps_that_fit"] is None:
+        return line
+    line += f": time for about {metrics['steps_that_fit']} steps"
+    if metrics["max_steps"] is None:
+        return line
+    to_go = max(metrics["max_steps"] - metrics["step"], 0)
+    return f"{line}, {to_go} to go{'' if metrics['steps_that_fit'] >= to_go else ' (not enough)'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as `D-HH:MM:SS`, without days below one."""
+    whole = int(seconds)
+    clock = f"{whole // 3600 % 24}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{whole // 86400}-{clock}" if whole >= 86400 else clock
 
 
 def _place(finding: FindingSeen) -> str:
@@ -127,6 +183,8 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if metrics["loss"]:
         first, last = metrics["loss"][0], metrics["loss"][-1]
         yield f"  step {metrics['step']}/{metrics['max_steps'] or '?'}  loss {first} -> {last}"
+    if left := left_line(metrics):
+        yield f"  {left}"
     for log in state["logs"]:
         problem = f"  {log['problem']}" if log["problem"] else ""
         yield f"  {log['role']:9} {log['name']}  {log['bytes']} bytes, {log['lines']} lines{problem}"

@@ -109,8 +109,29 @@ def _facts(run: Run | None) -> Facts:
     except (OSError, ValueError, KeyError, AttributeError):
         environment = {}
     changes, problem = _changes(run)
+    return Facts(run.spec.recipe.source, changes, problem, environment, _jobs(run))
+
+
+def _jobs(run: Run) -> tuple[dict[str, Any], ...]:
+    """Return the jobs of a run, with what Slurm's accounting says of each."""
     jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
-    return Facts(run.spec.recipe.source, changes, problem, environment, jobs)
+    if run.spec.cluster != "slurm":
+        return jobs
+    import os
+
+    from launcher.clusters.slurm.accounting import accounted
+    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.transports.local import LocalTransport
+    from recipes.errors import ExplainedError
+
+    try:
+        told = accounted(
+            SlurmClient(LocalTransport(), os.environ), [job.id for job in run.jobs if job.id.isdecimal()]
+        )
+    except ExplainedError as error:  # the logs are there all the same
+        say(f"without Slurm's accounting: {error.what}")
+        return jobs
+    return tuple({**job, "slurm": list(told.get(job["id"], ()))} for job in jobs)
 
 
 def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,8 @@ from launcher.clusters.slurm.client import (
     conf,
     is_unreachable,
 )
-from launcher.clusters.slurm.jobs import JobRecord, base_state, meaning
+from launcher.clusters.slurm.jobs import JobRecord
+from launcher.clusters.slurm.judge import judge, refused
 from launcher.clusters.slurm.messages import (
     RefusedError,
     UnreachableError,
@@ -34,7 +35,7 @@ from launcher.clusters.slurm.queue import Queue, Snapshot
 from launcher.clusters.slurm.submission import Choices, sbatch_options
 from launcher.clusters.slurm.text import CannotReadError
 from launcher.errors import LaunchError, TransportError
-from launcher.logs.events import JobChanged, JobState
+from launcher.logs.events import JobChanged
 from launcher.plan import LaunchPlan, passed_on
 from launcher.runs import SUMMARY, Job, Run, RunStore, record_job
 from launcher.signals import uninterrupted
@@ -42,8 +43,6 @@ from launcher.transports.base import Completed, Transport
 
 LOOKED_UP_WITHIN_S = 45.0
 """How long an unclear submission is looked up before the user is told that it is unclear."""
-SETTLED_S = 120.0
-"""A controller that answers so long after a submission without listing it never got it."""
 STOP_WITHIN_S = 90.0
 """KillWait is 30 s at most sites, an epilog comes on top."""
 
@@ -147,65 +146,12 @@ class SlurmCluster:
         run = self._settle_intents(run, snapshot)
         open_jobs = [item for item in run.jobs if not item.refused]
         if not open_jobs:
-            return self._refused(run)
-        lost = [item for item in open_jobs if snapshot.job(item.id) is None]
-        if lost and snapshot.failures == 0:
+            return refused(run.job) if run.job is not None else None
+        if snapshot.failures == 0 and any(snapshot.untold(item.id) for item in open_jobs):
             snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
             run = self._settle_intents(run, snapshot)
             open_jobs = [item for item in run.jobs if not item.refused]
-        told = [(item, snapshot.job(item.id)) for item in open_jobs]
-        return self._judge(told, snapshot)
-
-    def _judge(self, told: Sequence[tuple[Job, JobRecord | None]], snapshot: Snapshot) -> JobChanged:
-        live = [record for _, record in told if record is not None and not record.over]
-        live.sort(key=lambda record: base_state(record.state) == "PENDING")
-        if live:
-            answer = meaning(live[0])
-            if snapshot.failures:
-                return JobChanged(
-                    answer.state, f"as Slurm said last; it gives no answer now: {snapshot.problem}"
-                )
-            return answer
-        unknown = [job for job, record in told if record is None]
-        if unknown:
-            return self._unknown(unknown[-1], snapshot)
-        ended = [meaning(record) for _, record in told if record is not None]
-        if any(job.cancel_requested is not None for job, _ in told):
-            stopped = ended[-1].state is JobState.CANCELLED
-            return (
-                JobChanged(JobState.CANCELLED, "cancelled by you", ended[-1].time) if stopped else ended[-1]
-            )
-        # The links that a finished chain did not need were cancelled from within it.
-        ran = [answer for answer in ended if answer.state is not JobState.CANCELLED]
-        return (ran or ended)[-1]
-
-    def _unknown(self, job: Job, snapshot: Snapshot) -> JobChanged:
-        """Judge a job that Slurm does not list."""
-        if snapshot.failures:
-            return JobChanged(JobState.UNKNOWN, f"Slurm gives no answer: {snapshot.problem}")
-        since = snapshot.asked - job.submitted.timestamp()
-        if job.id == job.token:
-            asked = min(snapshot.asked, snapshot.sacct_asked) - job.submitted.timestamp()
-            if asked > SETTLED_S:
-                return JobChanged(JobState.FAILED, "it never reached Slurm; submit again", over=True)
-            return JobChanged(
-                JobState.UNKNOWN, "it is not clear yet whether Slurm took it; its token is looked up"
-            )
-        if since < 0:
-            return JobChanged(JobState.QUEUED, "just submitted")
-        return JobChanged(
-            JobState.UNKNOWN,
-            "it left the queue; accounting does not tell yet how it ended",
-            over=since > SETTLED_S,
-        )
-
-    def _refused(self, run: Run) -> JobChanged | None:
-        last = run.job
-        return (
-            JobChanged(JobState.FAILED, last.refused, last.submitted.timestamp())
-            if last is not None
-            else None
-        )
+        return judge([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
 
     def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
         """Give jobs whose submission had no clear answer the number under which their token was found."""
@@ -217,7 +163,7 @@ class SlurmCluster:
         return run
 
     def _unresolved(self, run: Run, snapshot: Snapshot) -> dict[str, float]:
-        """Return jobs of all runs that squeue does not list, and whose end is not known; id -> submitted."""
+        """Return jobs of all runs of whose end accounting may tell more than squeue; id -> submitted."""
         store = RunStore(self.transport, self.root)
         runs = [item for item in store.list() if isinstance(item, Run) and item.spec.cluster == "slurm"]
         wanted = {}
@@ -225,7 +171,7 @@ class SlurmCluster:
             if self.transport.stat(str(Path(item.directory, SUMMARY))) is not None and item is not run:
                 continue
             for job in item.jobs:
-                if not job.refused and snapshot.job(job.id) is None:
+                if not job.refused and snapshot.untold(job.id):
                     wanted[job.id] = job.submitted.timestamp()
         return wanted
 

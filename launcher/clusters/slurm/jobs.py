@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.clusters.slurm.text import Table, read_table
 from launcher.logs.events import JobChanged, JobState
+from launcher.text import clean
 
 # Free text last: it may hold the separator. Times come in seconds since the epoch (SLURM_TIME_FORMAT).
-QUEUE_FORMAT = "%i|%T|%V|%S|%e|%r|%k"
-QUEUE_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "Reason", "Comment")
-SACCT_FORMAT = "JobID,State,Submit,Start,End,ExitCode,SubmitLine"
-SACCT_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "ExitCode", "SubmitLine")
+QUEUE_FORMAT = "%i|%T|%V|%S|%e|%N|%r|%k"
+QUEUE_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "NodeList", "Reason", "Comment")
+SACCT_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "NodeList", "ExitCode", "SubmitLine")
+SACCT_FORMAT = ",".join(SACCT_COLUMNS)
 
 _ENDED = {
     "COMPLETED": (JobState.COMPLETED, ""),
@@ -90,6 +91,7 @@ class JobRecord:
     comment: str = ""
     """The comment, or the command line of the submission."""
     exit_code: str = ""
+    nodes: str = ""
 
     @property
     def over(self) -> bool:
@@ -117,19 +119,23 @@ def base_state(state: str) -> str:
 
 
 def meaning(job: JobRecord) -> JobChanged:
-    """Return what a job's state means for its run."""
+    """Return what a job's state means for its run, with Slurm's own word."""
     state = base_state(job.state)
+    said = JobChanged(JobState.UNKNOWN, word=state, job=job.id, nodes=job.nodes, submitted=job.submitted)
     if state in _ENDED:
         kind, words = _ENDED[state]
         if state == "FAILED" and job.exit_code not in ("", "0:0"):
             words = _exit_words(job.exit_code)
         if state == "CANCELLED" and " by " in job.state:
             words = f"cancelled by user {job.state.rpartition(' by ')[2]}"
-        return JobChanged(kind, words, job.ended)
+        return replace(
+            said, state=kind, reason=words, time=job.ended, exit_code=job.exit_code, began=job.started
+        )
     kind, words = _LIVE.get(state, (JobState.UNKNOWN, f"in a state that is not known here: {job.state}"))
-    if state == "PENDING":
-        words = waiting(job.reason)
-    return JobChanged(kind, words)
+    if kind is JobState.QUEUED:
+        words = waiting(job.reason) if state == "PENDING" else words
+        return replace(said, state=kind, reason=words, waits_for=job.reason.strip("()"), starts=job.started)
+    return replace(said, state=kind, reason=words, began=job.started, deadline=job.ended)
 
 
 def waiting(reason: str) -> str:
@@ -151,6 +157,7 @@ def _exit_words(code: str) -> str:
 
 
 def _record(row: dict[str, str]) -> JobRecord:
+    row = {name: clean(value) for name, value in row.items()}
     return JobRecord(
         id=row["JobID"],
         state=row.get("State", ""),
@@ -160,8 +167,13 @@ def _record(row: dict[str, str]) -> JobRecord:
         reason=row.get("Reason", ""),
         comment=row.get("Comment") or row.get("SubmitLine", ""),
         exit_code=row.get("ExitCode", ""),
+        nodes=_nodes(row.get("NodeList", "")),
     )
 
 
 def _time(text: str) -> float | None:
     return float(text) if text.isdecimal() and int(text) else None
+
+
+def _nodes(text: str) -> str:
+    return "" if text in ("None assigned", "(null)", "N/A") else text

@@ -20,6 +20,7 @@ from launcher.clusters.slurm.jobs import (
     JobRecord,
     read_queue,
 )
+from launcher.clusters.slurm.messages import RefusedError
 from launcher.errors import TransportError
 
 FILE = ".slurm-queue.json"
@@ -42,10 +43,20 @@ class Snapshot:
     ended: Mapping[str, JobRecord] = field(default_factory=dict)
     """What sacct said of jobs that had left the queue."""
     sacct_asked: float = 0.0
+    sacct_problem: str = ""
+    """Why accounting gave no answer the last time; empty when it did."""
 
     def job(self, identity: str) -> JobRecord | None:
-        """Return a job by id."""
-        return self.jobs.get(identity) or self.ended.get(identity)
+        """Return a job by id; of one that is over, what accounting says, which knows the exit code."""
+        listed, ended = self.jobs.get(identity), self.ended.get(identity)
+        if listed is not None and ended is not None and listed.over and ended.over:
+            return ended
+        return listed or ended
+
+    def untold(self, identity: str) -> bool:
+        """Tell whether accounting may still know more of a job: it left the queue, or is over in it."""
+        record = self.job(identity)
+        return record is None or (record.over and not record.exit_code)
 
     def with_token(self, token: str) -> JobRecord | None:
         """Return the job that carries a token in its comment or command line."""
@@ -87,7 +98,7 @@ class Queue:
         try:
             text = self.client.ask(["squeue", "-h", "-t", "all", "-u", self.client.user, "-o", QUEUE_FORMAT])
             listed, table = read_queue(text)
-        except TransportError as error:
+        except (TransportError, RefusedError) as error:
             fresh = replace(known, tried=begun, failures=known.failures + 1, problem=error.what)
         else:
             unread = f"cannot read this line of squeue: '{table.unread[0]}'" if table.unread else ""
@@ -97,7 +108,7 @@ class Queue:
         return fresh
 
     def ask_sacct(self, known: Snapshot, missing: Callable[[], Mapping[str, float]]) -> Snapshot:
-        """Ask sacct for jobs that squeue does not list (id -> time of submission), if it is time to.
+        """Ask sacct for jobs that are over or not listed (id -> time of submission), if it is time to.
 
         Of an id that is a token, the job that carries it is looked for among all since the submission.
         """
@@ -105,14 +116,16 @@ class Queue:
         if begun - known.sacct_asked < SACCT_EVERY_S:
             return known
         wanted = missing()
+        if not wanted:
+            return known
         known = replace(known, sacct_asked=begun)
         self._save(known)
         try:
             found = self._sacct(wanted, begun)
-        except TransportError as error:
-            fresh = replace(known, problem=known.problem or error.what)
+        except (TransportError, RefusedError) as error:
+            fresh = replace(known, sacct_problem=error.what)
         else:
-            fresh = replace(known, ended={**known.ended, **found})
+            fresh = replace(known, ended={**known.ended, **found}, sacct_problem="")
         self._save(fresh)
         return fresh
 

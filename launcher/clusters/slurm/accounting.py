@@ -1,0 +1,32 @@
+"""What Slurm's accounting says of jobs, in its own fields, for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.text import read_table
+from launcher.text import clean
+
+# The name comes last: it may hold the separator.
+COLUMNS = (
+    "JobID", "State", "ExitCode", "DerivedExitCode", "Reason", "Partition", "Account", "QOS", "Submit",
+    "Eligible", "Start", "End", "Elapsed", "Timelimit", "NNodes", "NodeList", "AllocTRES", "JobName",
+)  # fmt: skip
+
+
+def accounted(client: SlurmClient, ids: Sequence[str]) -> dict[str, tuple[dict[str, str], ...]]:
+    """Return accounting's fields of jobs, for each of a job's starts (a requeue keeps the number).
+
+    Raises:
+        TransportError: accounting gave no answer.
+        RefusedError: it refused.
+    """
+    if not ids:
+        return {}
+    text = client.ask(["sacct", "-X", "-D", "-n", "-P", "-j", ",".join(ids), f"--format={','.join(COLUMNS)}"])
+    found: dict[str, tuple[dict[str, str], ...]] = {}
+    for row in read_table(text, COLUMNS, what="list of jobs").rows:
+        told = {name: clean(value) for name, value in row.items() if value}
+        found[told["JobID"]] = (*found.get(told["JobID"], ()), told)
+    return found
