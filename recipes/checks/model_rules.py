@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
-from recipes.checks.offline import needs, worker_environments
+from recipes.checks.offline import needs, package_cache, worker_environments
 from recipes.models import ModelFacts, Unknown
 from recipes.models.table import TABLE
 from recipes.models.vocabulary import Difference, compare
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SKIP = "NRL_SKIP_DISTILLATION_TOKENIZER_CHECK"
 _DISTILLATION = "algorithms/distillation.py"
+_NO_REGISTRY = "uv cannot reach the package registry"
 
 
 def _vocabulary(context: Context) -> Iterator[Finding]:
@@ -125,12 +126,23 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
     if checkout is None:
         return
     named = context.variable("NEMO_RL_VENV_DIR")
-    for need in worker_environments(context, Path(named) if named else checkout.path / "venvs"):
+    directory = Path(named) if named else checkout.path / "venvs"
+    for need in worker_environments(context, directory):
         message = f"{need.what} is not complete in {need.place}: `{need.command}`"
         if need.stuck:
             yield fail(message, foretells="nothing: every node waits for the environment without end")
         elif not need.found and offline:
-            yield warn(message, foretells="uv cannot reach the package registry")
+            yield warn(message, foretells=_NO_REGISTRY)
+    cache = package_cache(context, directory) if offline else None
+    if cache is None or cache.found:
+        return
+    if cache.found is None:
+        yield cannot_tell(f"where {cache.what} is, from which they could be built", cache.command)
+    else:
+        yield warn(
+            f"{cache.what} in {cache.place} is empty: they cannot be built from it either: `{cache.command}`",
+            foretells=_NO_REGISTRY,
+        )
 
 
 RULES = (

@@ -112,3 +112,20 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
             command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
             what += ", whose building was interrupted,"
         yield Need(what, "", python, str(directory), command, begun)
+
+
+def package_cache(context: Context, directory: Path) -> Need | None:
+    """Return uv's cache, from which nodes without internet build what is missing; None: nothing is missing.
+
+    The cache is where uv looks for it: `UV_CACHE_DIR`, `XDG_CACHE_HOME`/uv, ~/.cache/uv.
+    """
+    missing = [need for need in worker_environments(context, directory) if not need.found]
+    if not missing:
+        return None
+    named, base = context.variable("UV_CACHE_DIR"), context.variable("XDG_CACHE_HOME")
+    home = context.variable("HOME")
+    if not (named or base or home):
+        return Need("uv's cache", "", None, "an unknown directory", "Set UV_CACHE_DIR or HOME for the job.")
+    cache = Path(named) if named else Path(base, "uv") if base else Path(str(home), ".cache", "uv")
+    filled = cache.is_dir() and any(cache.glob("archive-v*/*"))
+    return Need("uv's cache", "", filled, str(cache), missing[0].command)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recipes.checks import Context, Inputs, Request
-from recipes.checks.offline import needs, worker_environments
+from recipes.checks.offline import needs, package_cache, worker_environments
 from recipes.inheritance import resolve
 from tests.checks.test_models import cache
 from tests.checks.world import WORKERS, World
@@ -88,3 +88,36 @@ def test_an_environment_whose_building_was_interrupted_fails(world: World) -> No
     report = world.check()
     assert [result.id for result in report.blocking()] == ["C66"]
     assert report.blocking({"C66"}) == ()
+
+
+def test_what_is_missing_could_be_built_from_a_filled_cache(world: World, tmp_path: Path) -> None:
+    asked = context(world, tmp_path, [])
+    assert package_cache(asked, world.root / "venvs") is None
+    fresh = tmp_path / "fresh"
+    unknown = package_cache(asked, fresh)
+    assert unknown is not None
+    assert unknown.found is None
+    for variables, place in (
+        ({"HOME": str(tmp_path)}, tmp_path / ".cache" / "uv"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": str(tmp_path / "xdg")}, tmp_path / "xdg" / "uv"),
+        ({"HOME": "/h", "UV_CACHE_DIR": str(tmp_path / "uv")}, tmp_path / "uv"),
+    ):
+        inputs = replace(asked.inputs, environment=variables)
+        empty = package_cache(Context(asked.recipe, inputs), fresh)
+        assert empty is not None
+        assert (empty.found, empty.place) == (False, str(place))
+        assert "prefetch_venvs" in empty.command
+        (place / "archive-v0" / "torch").mkdir(parents=True)
+        filled = package_cache(Context(asked.recipe, inputs), fresh)
+        assert filled is not None
+        assert filled.found is True
+
+
+def test_an_empty_cache_is_said_where_something_must_be_built(world: World) -> None:
+    (world.root / "venvs" / WORKERS[0] / "bin" / "python").unlink()
+    home = world.root / "home"
+    said = replace(world, environment={**world.environment, "HOME": str(home)}).check().of("C66")
+    assert [result.outcome for result in said] == ["warn", "warn"]
+    assert "is empty" in said[1].message
+    (home / ".cache" / "uv" / "archive-v0" / "torch").mkdir(parents=True)
+    assert len(replace(world, environment={**world.environment, "HOME": str(home)}).check().of("C66")) == 1

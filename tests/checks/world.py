@@ -26,7 +26,12 @@ STUDENT = {
 }
 TEACHER = {**STUDENT, "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32}
 TOKENIZER = {"model": {"vocab": {"a": 0, "b": 1, "c": 2}}, "added_tokens": []}
-ENVIRONMENT = {"TORCH_CUDA_ARCH_LIST": "8.0", "HF_HOME": "/nonexistent", "HF_HUB_OFFLINE": "1"}
+ENVIRONMENT = {
+    "TORCH_CUDA_ARCH_LIST": "8.0",
+    "HOME": "/nonexistent",
+    "HF_HOME": "/nonexistent",
+    "HF_HUB_OFFLINE": "1",
+}
 WORKERS = (
     "nemo_rl.models.generation.vllm.vllm_worker.VllmGenerationWorker",
     "nemo_rl.models.generation.vllm.vllm_worker_async.VllmAsyncGenerationWorker",
