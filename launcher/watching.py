@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +17,51 @@ from launcher.logs.watch import Watch
 from launcher.runs import Run, load, load_summary, save_summary
 from launcher.transports.base import Transport
 
+FRONT_S = 30.0
+"""Seconds between two questions to a controller, where no site says otherwise."""
 
-def cluster_of(run: Run, transport: Transport) -> Cluster:
-    """Return the cluster that has a run's jobs."""
+
+def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
+    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to its controller."""
     match run.spec.cluster:
         case "local":
             return LocalCluster(transport)
         case "slurm":
             from launcher.clusters.slurm.cluster import SlurmCluster
 
-            return SlurmCluster(transport, str(Path(run.directory).parent))
+            return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
 
 
 def watch_run(transport: Transport, run: Run) -> Watch:
     """Watch a run by its directory: its logs, and its cluster where that can be asked."""
+    paces = _Paces(transport)
 
     def probe() -> JobChanged | None:
         latest = load(transport, run.directory)  # another window may have cancelled it
-        return cluster_of(latest, transport).state(latest, latest.job) if latest.job is not None else None
+        if latest.job is None:
+            return None
+        every_s = FRONT_S if run.spec.cluster == "local" else paces.every_s(in_front=watch.in_front)
+        return cluster_of(latest, transport, every_s).state(latest, latest.job)
 
-    state = _state_of(run)
-    return Watch(transport, (run.directory,), probe=probe, state=state)
+    watch = Watch(transport, (run.directory,), probe=probe, state=_state_of(run))
+    return watch
+
+
+@dataclass(slots=True)
+class _Paces:
+    """How often the site's controller may be asked; looked up when it is asked for the first time."""
+
+    transport: Transport
+    known: tuple[float, float] | None = None
+
+    def every_s(self, *, in_front: bool) -> float:
+        """Return the seconds between two questions."""
+        if self.known is None:
+            from launcher.sites import site_here
+
+            site = site_here(self.transport, os.environ)
+            self.known = (site.front_s, site.behind_s)
+        return self.known[0 if in_front else 1]
 
 
 def _state_of(run: Run) -> RunState:

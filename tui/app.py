@@ -142,6 +142,10 @@ class DistillApp(App[None]):
         """Return the time, in seconds since the epoch."""
         return self.settings.now()
 
+    def in_front(self) -> bool:
+        """Return whether the terminal has the user's attention, as far as it tells."""
+        return bool(self.app_focus)
+
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
         opener: Opener = lambda: found(self.settings.runs_root, reference)  # noqa: E731 - names its type

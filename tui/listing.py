@@ -75,6 +75,8 @@ class RunLister:
     transport: Transport
     root: str
     now: Callable[[], float] = time.monotonic
+    in_front: Callable[[], bool] = lambda: True
+    """Whether someone looks at the list."""
     _known: dict[str, _Known] = field(default_factory=dict)
     _order: list[str | RunRow] = field(default_factory=list)
     _seen: tuple[float, int] | None = None
@@ -119,6 +121,7 @@ class RunLister:
             summary = load_summary(self.transport, known.run) if known.watch is None else None
             if summary is None:
                 watch = known.watch = known.watch or watch_run(self.transport, known.run)
+                watch.in_front = self.in_front()
                 watch.catch_up()
                 summary = summarise(self.transport, known.run, watch)
         except ExplainedError as error:  # its files are damaged, or gone, since it was listed
@@ -202,8 +205,9 @@ def _thinned(values: Sequence[float]) -> tuple[float, ...]:
 class HomeFeed(Background):
     """Keeps the list of runs; looks only while the list is to be seen."""
 
-    def __init__(self, root: Path, target: MessagePump) -> None:
+    def __init__(self, root: Path, target: MessagePump, in_front: Callable[[], bool] = lambda: True) -> None:
         super().__init__(self._look, "runs")
+        self._in_front = in_front
         self._target = target
         self._root = str(root)
         self._lister: RunLister | None = None
@@ -225,7 +229,7 @@ class HomeFeed(Background):
         if self._paused:
             return None
         if self._lister is None:
-            self._lister = RunLister(local(), self._root)
+            self._lister = RunLister(local(), self._root, in_front=self._in_front)
         forced, self._forced = self._forced, False
         problem = ""
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -39,8 +39,11 @@ class Viewed(Message):
 class MonitorFeed(Background):
     """Opens one run and follows it until some time after its end."""
 
-    def __init__(self, opener: Opener, target: MessagePump) -> None:
+    def __init__(
+        self, opener: Opener, target: MessagePump, in_front: Callable[[], bool] = lambda: True
+    ) -> None:
         super().__init__(self._look, "monitor")
+        self._in_front = in_front
         self._opener = opener
         self._target = target
         self._opened: Opened | None = None
@@ -53,6 +56,7 @@ class MonitorFeed(Background):
             return None
         assert self._opened is not None
         watch = self._opened.watch
+        watch.in_front = self._in_front()
         events = watch.poll()
         self._say(events)
         if watch.behind and not watch.problem:

@@ -43,6 +43,8 @@ class Watch:
     state: RunState = field(default_factory=RunState)
     problem: str = ""
     """Why the logs cannot be read at this moment; empty when they can."""
+    in_front: bool = True
+    """Whether someone looks; where nobody does, the cluster is asked less often."""
     now: Callable[[], float] = time.time
     _followers: dict[str, Follower] = field(default_factory=dict)
     _clocks: dict[str, LogClock] = field(default_factory=dict)

@@ -19,6 +19,10 @@ class Host(Protocol):
         """Return the time, in seconds since the epoch."""
         ...
 
+    def in_front(self) -> bool:
+        """Return whether the terminal has the user's attention; asked from threads."""
+        ...
+
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
         ...
