@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recipes.checks.checkout import Checkout
 from recipes.models import ModelFacts, Models, Unknown
 from recipes.planning import Edit, Fix, Setup, Side
-from recipes.planning.setup import value_at
+from recipes.planning.setup import value_at, whole
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -146,6 +146,13 @@ class Context:
     def gym(self) -> bool:
         """Whether NeMo-Gym's own driver is to run."""
         return self.get("env.should_use_nemo_gym") is True
+
+    @property
+    def validates(self) -> bool:
+        """Whether the run validates at all; NeMo-RL does every 20 steps where nothing is said."""
+        period = whole(self.get("distillation.val_period"))
+        starts = self.get("distillation.val_at_start") is True or self.get("distillation.val_at_end") is True
+        return starts or (20 if period is None else period) > 0
 
     @property
     def checkout(self) -> Checkout | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from recipes.checks import (
     backend_rules,
     batch_rules,
+    checkpoint_rules,
     generation_rules,
     model_rules,
     parallel_rules,
@@ -60,6 +61,7 @@ RULES: tuple[Rule, ...] = tuple(
             *ENTRY_RULES,
             *schema_rules.RULES,
             *settings_rules.RULES,
+            *checkpoint_rules.RULES,
             *batch_rules.RULES,
             *parallel_rules.RULES,
             *backend_rules.RULES,
