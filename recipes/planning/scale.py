@@ -34,8 +34,9 @@ def scale(
     again: Callable[[Sequence[Edit]], EffectiveRecipe],
     student: ModelFacts | None = None,
     teacher: ModelFacts | None = None,
+    prompts: int | None = None,
 ) -> Scaled:
-    """Return the edits for another number of nodes.
+    """Return the edits for another number of nodes, and for other prompts per step where they are given.
 
     The generation split is restated first: on one node it counts GPUs, on several whole nodes, and a split
     made for one is refused on the other. Then parallel sizes that no longer divide the GPUs change as
@@ -51,6 +52,8 @@ def scale(
     per_node = gpus_per_node or Setup.of(recipe).gpus_per_node
     change("cluster.num_nodes", nodes, recipe)
     change("cluster.gpus_per_node", per_node, recipe)
+    if prompts is not None:
+        change("distillation.num_prompts_per_step", prompts, recipe)
     for key, value in _split(Setup.of(recipe), nodes, per_node).items():
         change(key, value, recipe)
     present = again(list(edits.values()))

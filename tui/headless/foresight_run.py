@@ -19,7 +19,7 @@ from tui.headless.recipe_files import SCHEMA, jsonable, store
 if TYPE_CHECKING:
     import argparse
 
-    from recipes.planning import Edit, Fix
+    from recipes.planning import Fix
 
 _MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 _ORDER = ("fail", "warn", "unknown", "pass")
@@ -34,7 +34,7 @@ class OutsideError(ExplainedError):
 
 def check(options: argparse.Namespace) -> int:
     """Print the report; with `--fix`, change the recipe first."""
-    path = _recipe(options.file)
+    path = recipe_path(options.file)
     checker = Checker(_inputs(options, path))
     report = checker.check(path, options.override)
     if options.fix:
@@ -52,7 +52,8 @@ def check(options: argparse.Namespace) -> int:
     return int(Exit.OK if report.ok else Exit.FAILED)
 
 
-def _recipe(file: str) -> Path:
+def recipe_path(file: str) -> Path:
+    """Return a recipe's path; raises RecipeError where there is none."""
     path = Path(file)
     if not path.is_file():
         raise RecipeError("there is no such recipe", where=file, fix="Give the path of a YAML file.")
@@ -74,6 +75,11 @@ def _inputs(options: argparse.Namespace, path: Path) -> Inputs:
         offline=getattr(options, "offline", False),
     )
     return Inputs.of(environment=os.environ, checkout=_checkout(options.checkout, path), request=request)
+
+
+def checker_for(checkout: str | None, path: Path) -> Checker:
+    """Return what checks a recipe at the size that it says itself."""
+    return Checker(Inputs.of(environment=os.environ, checkout=_checkout(checkout, path)))
 
 
 def _seconds(text: str | None) -> int | None:
@@ -112,7 +118,7 @@ def _as_json(result: Result) -> dict[str, object]:
         "message": result.message,
         "foretells": result.foretells,
         "where": [{"file": where.file, "line": where.line, "key": where.key} for where in result.where],
-        "fixes": [_fix_json(fix) for fix in result.fixes],
+        "fixes": [fix_json(fix) for fix in result.fixes],
     }
 
 
@@ -125,7 +131,8 @@ def _memory_summary(report: Report, inputs: Inputs) -> dict[str, object] | None:
     return {"gpu_gib": found.gpu_gib, "fits": found.fits if found.phases else None, "does_not_fit": short}
 
 
-def _fix_json(fix: Fix) -> dict[str, object]:
+def fix_json(fix: Fix) -> dict[str, object]:
+    """Return a fix as `check --json` prints it."""
     return {
         "title": fix.title,
         "edits": [
@@ -159,9 +166,7 @@ def _apply_fix(options: argparse.Namespace, path: Path, checker: Checker, report
     """Edit the recipe's text, see that the finding is gone and nothing else fails, then save."""
     fix = _chosen(options.fix, report)
     document = Document.open(path)
-    with document.group():
-        for edit in fix.edits:
-            _edit(document, edit)
+    edit_document(document, fix)
     after = checker.check(path, options.override, revision=document.revision)
     results = after.results
     before = {result.id for result in report.failing}
@@ -196,16 +201,19 @@ def _chosen(text: str, report: Report) -> Fix:
     return fixes[index - 1]
 
 
-def _edit(document: Document, edit: Edit) -> None:
-    if edit.remove:
-        document.delete(edit.key)
-    else:
-        document.set(edit.key, edit.after, copy=True)  # type: ignore[arg-type] # rules set plain values
+def edit_document(document: Document, fix: Fix) -> None:
+    """Apply a fix to a recipe's text, as one step."""
+    with document.group():
+        for edit in fix.edits:
+            if edit.remove:
+                document.delete(edit.key)
+            else:
+                document.set(edit.key, edit.after, copy=True)  # type: ignore[arg-type] # plain values
 
 
 def memory(options_: argparse.Namespace) -> int:
     """Print the memory of every phase, and what would fit."""
-    path = _recipe(options_.file)
+    path = recipe_path(options_.file)
     inputs = _inputs(options_, path)
     recipe = Resolver().resolve(path, [*options_.override, *inputs.request.overrides()])
     found = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib)
@@ -239,7 +247,7 @@ def memory_json(found: Estimate, would: tuple[Option, ...] = ()) -> dict[str, ob
         ],
         "host_gib_per_node": None if found.host_gib_per_node is None else round(found.host_gib_per_node, 1),
         "would_fit": [
-            {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **_fix_json(o.fix)}
+            {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **fix_json(o.fix)}
             for o in would
         ],
         "notes": list(found.notes),

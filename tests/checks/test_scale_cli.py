@@ -1,0 +1,121 @@
+"""`scale` as its users run it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import distill_tui
+from launcher.runs import RecipeRef, Run, RunSpec, RunStore, save_summary
+from launcher.transports.local import LocalTransport
+from recipes.inheritance import resolve
+from tests.checks.world import World
+from tui.cli import main
+
+APART = "policy.generation.colocated"
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "8.0")
+    monkeypatch.setenv("NEMO_RL_ROOT", str(tmp_path))
+    monkeypatch.setenv("DISTILL_TUI_RUNS", str(tmp_path / "runs"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    return World.at(tmp_path)
+
+
+def run(*arguments: str | Path) -> int:
+    return main(distill_tui.__version__, [str(argument) for argument in arguments])
+
+
+def apart(world: World) -> Path:
+    """Make the recipe generate apart, on two of the node's four GPUs."""
+    recipe = world.root / "recipe.yaml"
+    values = (f"{APART}.enabled", "false", f"{APART}.resources.gpus_per_node", "2",
+              "teacher.dtensor_cfg.tensor_parallel_size", "2")  # fmt: skip
+    assert run("recipe", "set", recipe, *values) == 0
+    return recipe
+
+
+def test_generation_apart_on_one_node_is_restated_for_two(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = apart(world)
+    assert run("check", recipe, "cluster.num_nodes=2") == 1
+    before = recipe.read_text()
+    capsys.readouterr()
+    assert run("scale", recipe, "--nodes", "2", "--dry-run") == 0
+    out, said = capsys.readouterr()
+    assert recipe.read_text() == before
+    assert "+cluster: {num_nodes: 2, gpus_per_node: 4" in out
+    assert "1 x 4 -> 2 x 4 GPUs" in said
+    assert "estimated: student-train needs" in said
+    assert run("scale", recipe, "--nodes", "2") == 0
+    effective = resolve(recipe, ())
+    resources = effective.get(f"{APART}.resources")
+    assert (resources["num_nodes"], resources["gpus_per_node"]) == (1, 4)
+    assert effective.get("cluster.num_nodes") == 2
+    assert run("check", recipe) == 0
+
+
+def test_a_size_that_would_fail_changes_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = apart(world)
+    before = recipe.read_text()
+    assert run("scale", recipe, "--nodes", "1", "--gpus-per-node", "1") == 1
+    assert "nothing was changed" in capsys.readouterr().err
+    assert recipe.read_text() == before
+    assert run("scale", recipe, "--nodes", "0") == 2
+    assert run("scale", world.root / "none.yaml", "--nodes", "2") == 2
+
+
+def test_prompts_per_step_as_asked(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = world.root / "recipe.yaml"
+    assert run("scale", recipe, "--nodes", "2", "--prompts-per-step", "128", "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {edit["key"]: edit["to"] for edit in printed["edits"]} == {
+        "cluster.num_nodes": 2,
+        "distillation.num_prompts_per_step": 128,
+    }
+    assert resolve(recipe, ()).get("distillation.num_prompts_per_step") == 128
+
+
+def smoke(world: World, kind: str = "smoke") -> Run:
+    """Make a run that has measured 12 s a step and 30 GiB."""
+    store = RunStore(LocalTransport(), str(world.root / "runs"))
+    spec = RunSpec.model_validate(
+        {
+            "id": "a-smoke", "name": "a", "kind": kind, "created": datetime(2026, 1, 1, tzinfo=UTC),
+            "user": "u", "host": "h", "recipe": RecipeRef(source="x"), "cluster": "slurm", "nodes": 1,
+            "gpus_per_node": 4, "schema": 1,
+        }
+    )  # fmt: skip
+    made = store.create(spec, {})
+    metrics = {"step_time_s": [20.0, 12.0, 12.0], "step_time_recent_s": 12.0}
+    save_summary(store.transport, made, {"schema": 1, "metrics": metrics})
+    logs = Path(made.logs, "7-logs")
+    logs.mkdir()
+    (logs / "gpu-n1.csv").write_text(
+        "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB]\n"
+        "2026-01-01T00:00:00+0000,0,99,30720,40960\n2026-01-01T00:00:00+0000,1,99,[N/A],40960\n"
+        "2026-01-01T00:00:15+0000,0,99,20480,40960\n2026-01-01T00:00:15+00"
+    )
+    return made
+
+
+def test_what_a_smoke_run_measured_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    smoke(world)
+    assert run("scale", world.root / "recipe.yaml", "--nodes", "4", "--run", "a-smoke", "--dry-run") == 0
+    said = capsys.readouterr().err
+    assert "a-smoke on 1 x 4 GPUs: at most 30.0 of 40.0 GiB in use" in said
+    assert "12.0 s a step (3 steps); here 3.0 to 12.0 s" in said
+    assert "100 steps: 5 min 00 s to 20 min 00 s" in said
+
+
+def test_a_rehearsal_has_measured_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    smoke(world, "rehearsal")
+    assert run("scale", world.root / "recipe.yaml", "--nodes", "4", "--run", "a-smoke", "--dry-run") == 2
+    assert "stand-ins" in capsys.readouterr().err
