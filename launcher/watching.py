@@ -22,7 +22,7 @@ FRONT_S = 30.0
 
 
 def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
-    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to its controller."""
+    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to it."""
     match run.spec.cluster:
         case "local":
             return LocalCluster(transport)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,9 @@ from launcher.clusters.slurm.queue import Queue
 from launcher.clusters.slurm.verdict import SlurmRunState
 from launcher.errors import TransportError
 from launcher.logs.events import DriverEnded, JobChanged, JobState, LogChanged, Role, Source
-from launcher.runs import Job, RecipeRef, Run, RunSpec, RunStore, SlurmRequest
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
+from tests.slurm.records import job, run_of
 
 CHAIN = Path(__file__).parent.parent.parent / "launcher" / "scripts" / "chain.sh"
 
@@ -44,20 +43,6 @@ class Scripted(LocalTransport):
         if answer is None:
             return Completed(1, "", "Unable to contact slurm controller (connect failure)")
         return Completed(0, answer, "")
-
-
-def run_of(tmp_path: Path, transport: LocalTransport, jobs: tuple[Job, ...], name: str = "r") -> Run:
-    spec = RunSpec(
-        id=name, name=name, kind="rehearsal", created=datetime(2026, 1, 1, tzinfo=UTC), user="u", host="h",
-        recipe=RecipeRef(source="x"), cluster="slurm", nodes=1, gpus_per_node=4,
-        slurm=SlurmRequest(partition="p", time_s=60), schema=1,
-    )  # fmt: skip
-    run = RunStore(transport, str(tmp_path)).create(spec, {})
-    return Run(run.directory, run.spec, jobs)
-
-
-def job(identity: str, token: str = "dt-1") -> Job:
-    return Job(id=identity, token=token, submitted=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def cluster_of(tmp_path: Path, transport: LocalTransport) -> SlurmCluster:

@@ -88,7 +88,6 @@ def test_lost_while_the_controller_says_nothing_and_found_afterwards(user: User)
     (user.runs / ".slurm-queue.json").unlink()  # the next question would wait for the back-off
     (run,) = listed(user)
     assert run["state"] == "queued"
-    (run,) = listed(user)
     assert [job["id"] for job in run["jobs"]] == numbers(user)
 
 

@@ -32,7 +32,7 @@ def store() -> RunStore:
 
 def _runs(options: argparse.Namespace) -> int:
     """List all runs, newest first, with their states."""
-    from launcher.runs import Run
+    from launcher.runs import Run, load
     from launcher.watching import summary_of
 
     known = store()
@@ -43,6 +43,8 @@ def _runs(options: argparse.Namespace) -> int:
             damaged.append({"dir": item.directory, "problem": item.problem})
             continue
         summary = summary_of(known.transport, item)
+        # The look may have found the number of a job whose submission had no clear answer.
+        jobs = load(known.transport, item.directory).jobs
         rows.append(
             {
                 "run": item.spec.id,
@@ -55,7 +57,7 @@ def _runs(options: argparse.Namespace) -> int:
                 "reason": summary["reason"],
                 "step": summary["metrics"]["step"],
                 "max_steps": summary["metrics"]["max_steps"],
-                "jobs": [{"id": job.id, "role": "training"} for job in item.jobs],
+                "jobs": [{"id": job.id, "role": "training"} for job in jobs],
             }
         )
     if options.json:

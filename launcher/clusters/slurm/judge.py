@@ -11,7 +11,8 @@ from launcher.logs.events import JobChanged, JobState, unanswered
 from launcher.runs import Job
 
 SETTLED_S = 120.0
-"""A controller that answers so long after a submission without listing it never got it."""
+"""A controller that answers so long after a submission without listing it never got it; and a job that left
+the queue so long ago will not be told of by accounting."""
 Told = Sequence[tuple[Job, JobRecord | None]]
 
 
@@ -57,8 +58,7 @@ def _unknown(job: Job, snapshot: Snapshot) -> JobChanged:
         return JobChanged(
             JobState.UNKNOWN, "it is not clear yet whether Slurm took it; its token is looked up"
         )
-    since = snapshot.asked - job.submitted.timestamp()
-    if since < 0:
+    if snapshot.asked < job.submitted.timestamp():
         return JobChanged(JobState.QUEUED, "just submitted", job=job.id)
     if snapshot.sacct_problem:
         return JobChanged(
@@ -70,6 +70,6 @@ def _unknown(job: Job, snapshot: Snapshot) -> JobChanged:
     return JobChanged(
         JobState.UNKNOWN,
         "it left the queue; accounting does not tell yet how it ended",
-        over=since > SETTLED_S,
+        over=snapshot.asked - snapshot.missed.get(job.id, snapshot.asked) > SETTLED_S,
         job=job.id,
     )

@@ -43,6 +43,8 @@ class Snapshot:
     ended: Mapping[str, JobRecord] = field(default_factory=dict)
     """What sacct said of jobs that had left the queue."""
     sacct_asked: float = 0.0
+    missed: Mapping[str, float] = field(default_factory=dict)
+    """When accounting, too, first did not know how a job ended that squeue does not list."""
     sacct_problem: str = ""
     """Why accounting gave no answer the last time; empty when it did."""
 
@@ -125,7 +127,13 @@ class Queue:
         except (TransportError, RefusedError) as error:
             fresh = replace(known, sacct_problem=error.what)
         else:
-            fresh = replace(known, ended={**known.ended, **found}, sacct_problem="")
+            ended = {**known.ended, **found}
+            missed = {
+                name: known.missed.get(name, begun)
+                for name in wanted
+                if name not in known.jobs and (name not in ended or not ended[name].over)
+            }
+            fresh = replace(known, ended=ended, missed=missed, sacct_problem="")
         self._save(fresh)
         return fresh
 
