@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,11 @@ class LaunchPlan:
     def as_bytes(self) -> bytes:
         """Return the plan as it is kept in the run's directory."""
         return (json.dumps({"schema": 1, **self.as_json()}, indent=1) + "\n").encode()
+
+
+def new_token() -> str:
+    """Return what a job carries in its comment, so that it is found whatever becomes of the answer."""
+    return f"dt-{secrets.token_hex(8)}"
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:

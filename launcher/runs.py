@@ -275,6 +275,13 @@ def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> 
         return
 
 
+def drop_summary(transport: Transport, run: Run) -> None:
+    """Forget the kept state of a run that goes on; it is found out again from the logs."""
+    path = str(Path(run.directory, SUMMARY))
+    if transport.stat(path) is not None:
+        transport.remove(path)
+
+
 def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
     """Return the kept state of a finished run, or None."""
     path = str(Path(run.directory, SUMMARY))

@@ -78,6 +78,10 @@ class Transport(Protocol):
         """Make a directory and those above it; fine when it is there."""
         ...
 
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory and what is in it."""
         ...

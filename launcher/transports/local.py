@@ -133,6 +133,10 @@ class LocalTransport:
         """Make a directory and those above it; fine when it is there."""
         self._files(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
 
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        self._files(lambda: Path(path).unlink(), "cannot remove", path)
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory and what is in it."""
         self._files(lambda: shutil.rmtree(path), "cannot remove", path)

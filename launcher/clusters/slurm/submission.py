@@ -6,7 +6,6 @@ Nothing is written or submitted here.
 from __future__ import annotations
 
 import re
-import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from launcher.checkout import Checkout
 from launcher.clusters.slurm.client import conf
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError
-from launcher.plan import LaunchPlan, passed_on
+from launcher.plan import LaunchPlan, new_token, passed_on
 from launcher.rehearse import OWN_DIRECTORIES, check_venv, distillation, effective_yaml, steps_of
 from launcher.runs import SECRETS, RecipeRef, RunSpec, RunStore, SlurmRequest, new_id
 from launcher.scripts import script_files
@@ -72,8 +71,13 @@ class Cost:
     @staticmethod
     def of(choices: Choices) -> Cost:
         """Return the cost when every job takes all of its time."""
-        hours = choices.nodes * choices.request.time_s / 3600 * choices.request.chain
-        return Cost(round(hours, 3), round(hours * choices.gpus_per_node, 3))
+        return cost_of(choices.nodes, choices.gpus_per_node, choices.request.time_s * choices.request.chain)
+
+
+def cost_of(nodes: int, gpus_per_node: int, time_s: int) -> Cost:
+    """Return what nodes cost for some seconds."""
+    hours = nodes * time_s / 3600
+    return Cost(round(hours, 3), round(hours * gpus_per_node, 3))
 
 
 def prepare(
@@ -280,7 +284,7 @@ def _plan(
     environment: Mapping[str, str],
     link: int,
 ) -> LaunchPlan:
-    token = f"dt-{secrets.token_hex(8)}"
+    token = new_token()
     profile = site.profiles[choices.profile].sbatch_args if choices.profile is not None else ()
     output = str(directory / "logs" / "slurm-%j.out")
     argv = (
