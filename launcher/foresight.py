@@ -55,7 +55,7 @@ def foresee(
     inputs = Inputs.of(
         environment={**submission.plans[0].environment, **choices.keys},
         checkout=checkout,
-        request=_request(choices, site, partition),
+        request=request_of(choices, site, partition),
     )
     report = Checker(inputs).check(recipe, submission.overrides)
     if choices.kind == "rehearsal":
@@ -91,7 +91,8 @@ def _known(skip: Sequence[str]) -> frozenset[str]:
     return ids
 
 
-def _request(choices: Choices, site: Site, partition: Partition | None) -> Request:
+def request_of(choices: Choices, site: Site, partition: Partition | None) -> Request:
+    """Return what is asked of the cluster, as checks see it."""
     gpus, nodes, memory = None, None, None
     if partition is not None:
         gpus = partition.gpus.count or None
