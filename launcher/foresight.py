@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def foresee(
     inputs = Inputs.of(
         environment={**submission.plans[0].environment, **choices.keys},
         checkout=checkout,
-        request=request_of(choices, site, partition),
+        request=request_of(choices, site, partition, submission.plans[0].environment),
     )
     report = Checker(inputs).check(recipe, submission.overrides)
     if choices.kind == "rehearsal":
@@ -91,12 +91,15 @@ def _known(skip: Sequence[str]) -> frozenset[str]:
     return ids
 
 
-def request_of(choices: Choices, site: Site, partition: Partition | None) -> Request:
-    """Return what is asked of the cluster, as checks see it."""
-    gpus, nodes, memory = None, None, None
+def request_of(
+    choices: Choices, site: Site, partition: Partition | None, environment: Mapping[str, str] | None = None
+) -> Request:
+    """Return what is asked of the cluster, as checks see it; `environment` is that of the job, if known."""
+    gpus, nodes, memory, cpus = None, None, None, None
     if partition is not None:
         gpus = partition.gpus.count or None
         nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)
+        cpus = _offered(environment or {}) or partition.cpus.cpus
         memory = gpu_memory_gib(partition.gpus.type or "gpu", site.gpu_memory_gib)
     return Request(
         nodes=choices.nodes,
@@ -104,10 +107,18 @@ def request_of(choices: Choices, site: Site, partition: Partition | None) -> Req
         gpu_memory_gib=memory,
         time_s=choices.request.time_s,
         node_gpus=gpus,
+        # A rehearsal's actors take a tenth of a CPU each.
+        node_cpus=None if choices.kind == "rehearsal" else cpus,
         available_nodes=nodes,
         offline=site.offline,
         submitting=True,
     )
+
+
+def _offered(environment: Mapping[str, str]) -> int | None:
+    """Return the CPUs that Ray is told to offer on a node, where that is not all of them."""
+    text = environment.get("RAY_BARE_CPUS", "")
+    return int(text) if text.isdecimal() else None
 
 
 def _memory(report: Report, inputs: Inputs, choices: Choices) -> Estimate | None:

@@ -177,7 +177,7 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
         order,
         replace(submission, spec=spec),
         choices,
-        Cost.of(choices),
+        Cost.of(choices, partition.cpus.cores if partition is not None else None),
         found.site,
         partition,
         foresight,

@@ -9,7 +9,7 @@ from pathlib import Path
 from launcher.clusters.slurm.accounts import Account
 from launcher.clusters.slurm.detect import Detection
 from launcher.clusters.slurm.gres import Gpus
-from launcher.clusters.slurm.partitions import Mix, Partition
+from launcher.clusters.slurm.partitions import Cpus, Mix, Partition
 from launcher.runs import RunStore
 from launcher.sites import Site
 from launcher.submitting import Order, Proposal, lay_out
@@ -18,7 +18,7 @@ from launcher.transports.local import LocalTransport
 from tests.checks.world import World
 
 SITE = Site("test", "Test", (), (), (), gpu_memory_gib={"a100": 40.0})
-BOOSTER = Partition("booster", True, "up", 8, (Mix(Gpus(4, "a100"), 8),), max_time_s=86400)
+BOOSTER = Partition("booster", True, "up", 8, (Mix(Gpus(4, "a100"), 8),), max_time_s=86400, cpus=Cpus(96, 48))
 OTHER = Partition("other", False, "up", 2, (Mix(Gpus(4, "a100"), 2),), allowed=("second",))
 FOUND = Detection(
     SITE,

@@ -32,7 +32,7 @@ def test_what_an_order_leaves_open_is_chosen_and_nothing_is_written(desk: Desk) 
     assert (proposal.blocking, proposal.asks, proposal.notes) == ((), (), ())
     assert (proposal.choices.gpus_per_node, proposal.choices.request.partition) == (4, "booster")
     assert proposal.choices.request.account == "first"
-    assert proposal.cost.gpu_hours == 8.0
+    assert (proposal.cost.node_hours, proposal.cost.gpu_hours, proposal.cost.core_hours) == (2.0, 8.0, 96.0)
     assert {result.outcome for result in proposal.report.results} <= {"pass", "unknown", "warn"}
     assert proposal.memory is not None
     assert {phase.id for phase in proposal.memory.phases} >= {"student-train", "teacher-score"}
@@ -107,6 +107,12 @@ def test_checks_see_the_environment_of_the_job_not_that_of_the_shell(desk: Desk)
     with_profile = replace(desk, found=replace(FOUND, site=site))
     proposal = with_profile.propose(order(desk, overrides=MEGATRON, profile="a"))
     assert "C54" not in {item.id for item in proposal.blocking}
+
+
+def test_what_ray_offers_of_a_node_is_what_counts(desk: Desk) -> None:
+    site = replace(SITE, profiles={"few": Profile({"RAY_BARE_CPUS": "8"})})
+    few = replace(desk, found=replace(FOUND, site=site))
+    assert {item.id for item in few.propose(order(desk, profile="few")).blocking} == {"C61"}
 
 
 def test_what_points_to_files_and_does_not_reach_the_job_is_said(desk: Desk) -> None:

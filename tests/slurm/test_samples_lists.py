@@ -13,7 +13,14 @@ import pytest
 from launcher.clusters.slurm.accounts import Account, read_accounts
 from launcher.clusters.slurm.gres import Gpus, gpu_memory_gib, gpus_of, read_gres
 from launcher.clusters.slurm.jobs import base_state, read_queue
-from launcher.clusters.slurm.partitions import limited, merge, read_partition_records, read_qos, read_sinfo
+from launcher.clusters.slurm.partitions import (
+    Cpus,
+    limited,
+    merge,
+    read_partition_records,
+    read_qos,
+    read_sinfo,
+)
 from launcher.clusters.slurm.text import CannotReadError, read_records, read_table, seconds
 from tests.slurm.samples import output
 
@@ -174,16 +181,19 @@ def test_gpu_memory_is_in_the_name_of_a_part_of_a_gpu_else_the_sites() -> None:
 
 def test_a_broken_gpu_does_not_speak_for_its_partition() -> None:
     text = "\n".join(
-        f"large|up|infinite|{nodes}|gpu:gh200:{gres}"
+        f"large|up|infinite|{nodes}|gpu:gh200:{gres}|288|4|72"
         for nodes, gres in ((1, "3(S:0,2-3)"), (5600, "4(S:0-3)"), (1, "1(S:0)"), (2, "4"))
     )
     (partition,) = merge(read_sinfo(text)[0], ())
     assert partition.gpus == Gpus(4, "gh200")
+    assert partition.cpus == Cpus(288, 288)
     assert [(mix.gpus.count, mix.nodes) for mix in partition.mix] == [(4, 5602), (3, 1), (1, 1)]
 
 
 def test_a_limit_that_only_the_qos_knows(samples: Path) -> None:
-    rows, _ = read_sinfo("booster*|up|infinite|5643|gpu:gh200:4\nlargebooster|up|infinite|5884|gpu:gh200:4")
+    rows, _ = read_sinfo(
+        "booster*|up|infinite|5643|gpu:gh200:4|288|4|72\nlargebooster|up|infinite|5884|gpu:gh200:4|288|4|72"
+    )
     text = "\n".join(
         output(samples, f"jsc-jupiter-scontrol-partition-{name}") for name in ("booster", "largebooster-down")
     )
@@ -198,7 +208,9 @@ def test_a_limit_that_only_the_qos_knows(samples: Path) -> None:
 def test_partitions_with_denied_accounts(samples: Path) -> None:
     records = read_partition_records(output(samples, "scontrol-partition-o-osc"))
     by_name = {record["PartitionName"]: record for record in records}
-    rows, _ = read_sinfo("batch*|up|7-00:00:00|810|gpu:p100:1\ngpudebug|up|1:00:00|154|gpu:p100:1")
+    rows, _ = read_sinfo(
+        "batch*|up|7-00:00:00|810|gpu:p100:1|28|2|14\ngpudebug|up|1:00:00|154|gpu:p100:1|28|2|14"
+    )
     batch, debug = merge(rows, records)
     assert batch.state == "inactive"
     assert not batch.admits("pxx0001")

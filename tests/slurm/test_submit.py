@@ -127,7 +127,7 @@ def test_wrong_usage_and_dry_run_make_nothing(user: User) -> None:
     assert environment["GPUS_PER_NODE"] == "4"
     assert "num_nodes: 2" in printed["effective"]
     assert "gpus_per_node: 4" in printed["effective"]
-    assert printed["cost"] == {"node_hours": 3.0, "gpu_hours": 12.0}
+    assert printed["cost"] == {"node_hours": 3.0, "gpu_hours": 12.0, "core_hours": 24.0}
     assert "secrets.env" in printed["plan"]["files"]
 
 

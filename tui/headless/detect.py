@@ -80,6 +80,8 @@ def _partition(found: Detection, partition: Partition) -> dict[str, Any]:
         "gpu_memory_gib": gpu_memory_gib(partition.gpus.type or "gpu", found.site.gpu_memory_gib)
         if partition.gpus.count
         else None,
+        "cpus_per_node": partition.cpus.cpus,
+        "cores_per_node": partition.cpus.cores,
         "gpu_mix": [
             {"count": mix.gpus.count, "type": mix.gpus.type or None, "nodes": mix.nodes}
             for mix in partition.mix

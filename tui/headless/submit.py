@@ -141,6 +141,7 @@ def as_json(proposal: Proposal, root: str) -> dict[str, Any]:
         "cost": {
             "node_hours": cost.node_hours,
             "gpu_hours": cost.gpu_hours,
+            "core_hours": cost.core_hours,
         },
         "starts": None,
         "checks": checks_json(proposal.report),
@@ -167,6 +168,7 @@ def _tell(proposal: Proposal) -> None:
     say(
         f"{choices.nodes} nodes x {choices.gpus_per_node} GPUs, at most "
         f"{cost.node_hours:g} node-hours, {cost.gpu_hours:g} GPU-hours"
+        + (f", {cost.core_hours:g} core-hours" if cost.core_hours is not None else "")
     )
     for note in proposal.notes:
         say(note)

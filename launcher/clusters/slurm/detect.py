@@ -34,6 +34,8 @@ from launcher.transports.base import Transport
 
 KEPT_S = 4 * 3600.0
 """How long answers are kept; partitions and accounts change by the week."""
+_SCHEMA = 2
+"""Of the kept answers; another one where other questions are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ def _kept(transport: Transport, path: Path, environment: Mapping[str, str], now:
         return None
     try:
         value: dict[str, Any] = json.loads(transport.read(str(path)))
-        fresh = value["schema"] == 1 and 0 <= now - value["at"] < KEPT_S
+        fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < KEPT_S
         same = value["conf"] == environment.get("SLURM_CONF", "")
         return Answers(**value["answers"]) if fresh and same else None
     except (TransportError, ValueError, KeyError, TypeError):
@@ -246,7 +248,7 @@ def _keep(
     transport: Transport, path: Path, environment: Mapping[str, str], answers: Answers, now: float
 ) -> None:
     texts = {name: getattr(answers, name) for name in Answers.__dataclass_fields__ if name != "problems"}
-    value = {"schema": 1, "at": now, "conf": environment.get("SLURM_CONF", ""), "answers": texts}
+    value = {"schema": _SCHEMA, "at": now, "conf": environment.get("SLURM_CONF", ""), "answers": texts}
     try:
         transport.write_atomic(str(path), json.dumps(value).encode(), 0o600)
     except TransportError:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from launcher.clusters.slurm.gres import NO_GPUS, Gpus, gpus_of, read_gres
 from launcher.clusters.slurm.text import Table, listed, read_records, read_table, seconds, whole
 
-SINFO_FORMAT = "%P|%a|%l|%D|%G"
-SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES")
+SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y"
+SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES")
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU"
 QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU")
 
@@ -21,6 +21,16 @@ class Mix:
 
     gpus: Gpus
     nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cpus:
+    """The processors of a node; None where sinfo does not tell."""
+
+    cpus: int | None = None
+    """What Slurm hands out: hardware threads, or cores."""
+    cores: int | None = None
+    """Cores, which sites charge for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,8 @@ class Partition:
     allowed: tuple[str, ...] | None = None
     """Accounts that may use it; None for all."""
     denied: tuple[str, ...] = ()
+    cpus: Cpus = Cpus()
+    """Those that most of its nodes have."""
 
     @property
     def gpus(self) -> Gpus:
@@ -74,6 +86,7 @@ class PartitionRow:
     max_time_s: int | None
     nodes: int
     gpus: Gpus
+    cpus: Cpus = Cpus()
 
 
 def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tuple[list[PartitionRow], Table]:
@@ -100,9 +113,16 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 max_time_s=seconds(row.get("TIMELIMIT", "")),
                 nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
+                cpus=_cpus(row),
             )
         )
     return rows, Table(table.rows, tuple(unread))
+
+
+def _cpus(row: Mapping[str, str]) -> Cpus:
+    """Read a node's processors; a `+` after a number says that some nodes have more."""
+    cpus, sockets, cores = (whole(row.get(name, "").rstrip("+")) for name in ("CPUS", "SOCKETS", "CORES"))
+    return Cpus(cpus, sockets * cores if sockets and cores else None)
 
 
 def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str, Qos]:
@@ -139,15 +159,20 @@ def tres(text: str) -> dict[str, int]:
 def merge(rows: Iterable[PartitionRow], records: Sequence[Mapping[str, str]]) -> list[Partition]:
     """Make partitions of sinfo's rows (several a partition) and scontrol's records, in sinfo's order."""
     nodes: dict[str, Counter[Gpus]] = {}
+    cpus: dict[str, Counter[Cpus]] = {}
     first: dict[str, PartitionRow] = {}
     for row in rows:
         first.setdefault(row.name, row)
         nodes.setdefault(row.name, Counter())[row.gpus] += row.nodes
+        cpus.setdefault(row.name, Counter())[row.cpus] += row.nodes
     details = {record.get("PartitionName", ""): record for record in records}
-    return [_partition(row, nodes[name], details.get(name, {})) for name, row in first.items()]
+    return [
+        _partition(row, nodes[name], details.get(name, {}), cpus[name].most_common(1)[0][0])
+        for name, row in first.items()
+    ]
 
 
-def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str]) -> Partition:
+def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str], cpus: Cpus) -> Partition:
     order = sorted(nodes.items(), key=lambda item: (-item[1], -item[0].count, item[0].type))
     qos = record.get("QoS", "")
     return Partition(
@@ -162,6 +187,7 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
         qos=None if qos in ("", "N/A", "(null)") else qos,
         allowed=listed(record.get("AllowAccounts", "")),
         denied=listed(record.get("DenyAccounts", "")) or (),
+        cpus=cpus,
     )
 
 

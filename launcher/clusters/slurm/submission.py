@@ -67,17 +67,21 @@ class Cost:
 
     node_hours: float
     gpu_hours: float
+    core_hours: float | None = None
+    """What many sites charge; None where the cores of a node are not known."""
 
     @staticmethod
-    def of(choices: Choices) -> Cost:
-        """Return the cost when every job takes all of its time."""
-        return cost_of(choices.nodes, choices.gpus_per_node, choices.request.time_s * choices.request.chain)
+    def of(choices: Choices, cores: int | None = None) -> Cost:
+        """Return the cost when every job takes all of its time; `cores` are those of a node."""
+        time_s = choices.request.time_s * choices.request.chain
+        return cost_of(choices.nodes, choices.gpus_per_node, time_s, cores)
 
 
-def cost_of(nodes: int, gpus_per_node: int, time_s: int) -> Cost:
+def cost_of(nodes: int, gpus_per_node: int, time_s: int, cores: int | None = None) -> Cost:
     """Return what nodes cost for some seconds."""
     hours = nodes * time_s / 3600
-    return Cost(round(hours, 3), round(hours * gpus_per_node, 3))
+    core_hours = round(hours * cores, 3) if cores is not None else None
+    return Cost(round(hours, 3), round(hours * gpus_per_node, 3), core_hours)
 
 
 def prepare(
