@@ -217,6 +217,13 @@ class VerdictChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticesChanged:
+    """What seems to be wrong at this moment, all of it; nothing of it stands in a log, and it may pass."""
+
+    notices: tuple[FindingSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LogChanged:
     """A log was found, grew or shrank."""
 
@@ -227,6 +234,8 @@ class LogChanged:
     """Complete lines read so far."""
     problem: str = ""
     """Why the log cannot be read now; empty when it can."""
+    time: float | None = None
+    """When it was last written to, as its file system tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +295,7 @@ Event = (
     | TrackerFound
     | TrackerTold
     | VerdictChanged
+    | NoticesChanged
     | LogChanged
     | JobChanged
 )

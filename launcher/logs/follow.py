@@ -59,7 +59,7 @@ class Follower:
                 yield from self._read(entry.size, clock, budget)
             except TransportError as error:
                 problem = error.what
-        yield from self._say(problem)
+        yield from self._say(problem, entry)
 
     def finish(self, clock: Clock) -> Iterator[Event]:
         """Yield what an unfinished last line tells, when nothing more will come."""
@@ -75,9 +75,10 @@ class Follower:
                 return
             yield from self.scanner.feed(data, clock)
 
-    def _say(self, problem: str) -> Iterator[Event]:
+    def _say(self, problem: str, entry: Entry | None) -> Iterator[Event]:
         splitter = self.scanner.splitter
-        now = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem)
+        written = entry.mtime if entry is not None else None
+        now = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem, written)
         if now != self.said:
             self.said = now
             yield now

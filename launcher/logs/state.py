@@ -21,6 +21,7 @@ from launcher.logs.events import (
     MetricRecorded,
     MilestoneKind,
     MilestoneReached,
+    NoticesChanged,
     PlanSeen,
     Recovered,
     Role,
@@ -61,6 +62,12 @@ class RunState:
     samples: int | None = None
     current: StepBegan | None = None
     units: UnitsOnline | None = None
+    units_since: float | None = None
+    """When so many of them had joined for the first time."""
+    joined: set[str] = field(default_factory=set)
+    """Logs of heads and workers whose Ray has started."""
+    notices: tuple[FindingSeen, ...] = ()
+    """What seems to be wrong at this moment."""
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
@@ -98,6 +105,8 @@ class RunState:
                 if event not in self._exceptions:
                     self._exceptions.append(event)
             case Recovered():
+                if event.source.role is Role.WORKER:
+                    self.joined.add(event.source.log)
                 later = self._trained if event.source.role is not Role.DRIVER else self._set_up
                 _mark(later, event.source)
             case LogRestarted():
@@ -108,11 +117,15 @@ class RunState:
                 self.tracked.add(event.path)
             case VerdictChanged():
                 pass
+            case NoticesChanged():
+                self.notices = event.notices
             case PlanSeen():
                 self._plan_seen(event)
             case CheckpointSaving():
                 self.checkpoints[event.step] = event
             case UnitsOnline():
+                if self.units is None or self.units.online != event.online:
+                    self.units_since = event.time
                 self.units = event
             case DriverEnded():
                 self.driver_ended = event
@@ -139,6 +152,7 @@ class RunState:
         self._exceptions = [item for item in self._exceptions if item.source.log != log]
         self._trained.pop(log, None)
         self._set_up.pop(log, None)
+        self.joined.discard(log)
 
     def _find(self, event: FindingSeen) -> None:
         key = (event.source.log, event.id)
@@ -179,8 +193,9 @@ class RunState:
 
     @property
     def findings(self) -> list[FindingSeen]:
-        """The findings that stand: the cause first, then its consequences, then warnings."""
-        return list(self.diagnosis.findings)
+        """The findings that stand: the cause first, then its consequences, then warnings and notices."""
+        notices = () if self.state.ended else self.notices
+        return [*self.diagnosis.findings, *notices]
 
     def _standing_exceptions(self) -> list[ExceptionSeen]:
         return [item for item in self._exceptions if item.source.line > self._trained.get(item.source.log, 0)]

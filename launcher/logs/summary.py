@@ -189,7 +189,14 @@ def event_json(event: Event) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
-        return [asdict(item) if isinstance(item, Edit) else item for item in value]
+        return [
+            asdict(item)
+            if isinstance(item, Edit)
+            else finding_json(item)
+            if isinstance(item, FindingSeen)
+            else item
+            for item in value
+        ]
     if isinstance(value, Enum):
         return value.value
     return _finite(value) if isinstance(value, float) else value

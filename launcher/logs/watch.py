@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from launcher.logs.events import (
     FindingSeen,
     JobChanged,
     JobState,
+    NoticesChanged,
     Role,
     VerdictChanged,
     unanswered,
 )
 from launcher.logs.follow import BUDGET, Follower
+from launcher.logs.lines import segments
 from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
 from launcher.logs.state import RunState
+from launcher.logs.stuck import stuck
 from launcher.logs.trackers import Trackers
 from launcher.transports.base import Entry, Transport
 from recipes.errors import ExplainedError
@@ -29,6 +32,22 @@ from recipes.errors import ExplainedError
 JobProbe = Callable[[], JobChanged | None]
 RECENT_S = 120.0
 """A log written within this time is taken as a sign that its run lives, where no cluster can be asked."""
+
+
+NOTICE_S = 5.0
+"""How often it is looked at whether something is stuck."""
+TAIL_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the logs of a job are at this moment."""
+
+    directories: Mapping[str, str] = field(default_factory=dict)
+    """Directory -> what stands before the names of its logs."""
+    files: tuple[LogFile, ...] = ()
+    missing: tuple[FindingSeen, ...] = ()
+    """What to tell where they cannot be found or read."""
 
 
 @dataclass(slots=True)
@@ -43,6 +62,12 @@ class Watch:
     state: RunState = field(default_factory=RunState)
     problem: str = ""
     """Why the logs cannot be read at this moment; empty when they can."""
+    places: Callable[[], Places] | None = None
+    """Where the logs are, where that may change: asked at every poll."""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """Directory -> what stands before the names of its logs."""
+    missing: tuple[FindingSeen, ...] = ()
+    """What is told of logs that cannot be read."""
     in_front: bool = True
     """Whether someone looks; where nobody does, the cluster is asked less often."""
     now: Callable[[], float] = time.time
@@ -50,6 +75,7 @@ class Watch:
     _clocks: dict[str, LogClock] = field(default_factory=dict)
     _live_from: dict[str, int] = field(default_factory=dict)
     _polls: int = 0
+    _noticed: float = 0.0
     _newest: float = 0.0
     _sizes: dict[str, int] = field(default_factory=dict)
     _trackers: Trackers | None = None
@@ -70,6 +96,7 @@ class Watch:
         events += self._take(self._ask())
         events += self._track()
         events += self._changed_verdict()
+        events += self._take(self._notice())
         self._polls += 1
         return events
 
@@ -83,6 +110,7 @@ class Watch:
                 events += self._take(follower.finish(self._clock_of(follower.log)))
             events += self._track(force=True)
             events += self._changed_verdict()
+            events += self._take(self._notice())
         return events
 
     @property
@@ -120,6 +148,27 @@ class Watch:
             return []
         return [VerdictChanged(root, before)]
 
+    def _notice(self) -> Iterator[Event]:
+        """Tell what seems to be stuck or missing, when that has changed."""
+        now = self.now()
+        if self.behind or abs(now - self._noticed) < NOTICE_S:
+            return
+        self._noticed = now
+        notices = (*stuck(self.state, now, self._last_line), *self.missing)
+        if notices != self.state.notices:
+            yield NoticesChanged(notices)
+
+    def _last_line(self, name: str) -> str:
+        """Return the last line of a log that says something; empty where it cannot be read."""
+        log = self._followers[name].log
+        try:
+            start = max(self._sizes.get(name, 0) - TAIL_BYTES, 0)
+            data = self.transport.read(log.path, start, TAIL_BYTES)
+        except TransportError:
+            return ""
+        texts = (segment.text for line in reversed(data.split(b"\n")) for segment in segments(line)[-1:])
+        return next(texts, "")
+
     def _look(self) -> list[tuple[LogFile, Entry | None]]:
         """Return every log known so far or found now, with what the directory says of it."""
         present: dict[str, tuple[LogFile, Entry | None]] = {}
@@ -127,18 +176,24 @@ class Watch:
             present[name] = (follower.log, None)
         for log in self.files:
             present[log.name] = (log, self.transport.stat(log.path))
+        if self.places is not None:
+            found_now = self.places()
+            self.directories, self.prefixes = tuple(found_now.directories), found_now.directories
+            self.files, self.missing = found_now.files, found_now.missing
+            present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
         for directory in self.directories:
-            found = discover(self.transport, directory)
+            found, prefix = discover(self.transport, directory), self.prefixes.get(directory, "")
             for relative, entry in found.clocks:
-                self._read_clock(directory, relative, entry)
+                self._read_clock(directory, relative, f"{prefix}{relative}".rstrip("/"), entry)
             for log, entry in found.logs:
-                present[log.name] = (log, entry)
+                named = replace(log, name=f"{prefix}{log.name}") if prefix else log
+                present[named.name] = (named, entry)
         self._sizes = {name: entry.size for name, (_, entry) in present.items() if entry is not None}
         self._newest = max((entry.mtime for _, entry in present.values() if entry is not None), default=0.0)
         return list(present.values())
 
-    def _read_clock(self, directory: str, relative: str, entry: Entry) -> None:
-        clock = self._clocks.setdefault(relative, LogClock())
+    def _read_clock(self, directory: str, relative: str, name: str, entry: Entry) -> None:
+        clock = self._clocks.setdefault(name, LogClock())
         if entry.size > clock.offset:
             path = os.path.join(directory, relative, CLOCK_NAME)
             clock.feed(self.transport.read(path, clock.offset, entry.size - clock.offset))

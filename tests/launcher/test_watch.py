@@ -182,7 +182,9 @@ def test_a_log_that_cannot_be_read_is_stated_and_followed_on(tmp_path: Path) -> 
     entry = LocalTransport().stat(str(path))
     follower = Follower.of(Failing(), LogFile("d", str(path), Role.DRIVER))
     events = list(follower.poll(entry, lambda _: None))
-    assert events[-1] == LogChanged("d", Role.DRIVER, 0, 0, "cannot read: Input/output error")
+    assert entry is not None
+    problem = "cannot read: Input/output error"
+    assert events[-1] == LogChanged("d", Role.DRIVER, 0, 0, problem, entry.mtime)
     follower.transport = LocalTransport()
     events = list(follower.poll(entry, lambda _: None))
     assert events[-1] == LogChanged("d", Role.DRIVER, len(RUN), RUN.count(b"\n"))

@@ -16,6 +16,7 @@ from launcher.logs.events import (
     JobChanged,
     MetricRecorded,
     MilestoneReached,
+    NoticesChanged,
     UnitsOnline,
     VerdictChanged,
 )
@@ -35,6 +36,7 @@ class EventPrinter:
     _printed: set[str] = field(default_factory=set)
     _units: int = -1
     _said: str = ""
+    _noticed: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
 
     def lines(self, event: Event, state: RunState) -> list[str]:
         """Return the lines that an event is worth; many are worth none."""
@@ -53,6 +55,8 @@ class EventPrinter:
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
             case FindingSeen():
                 return [f"{clock(event.time)}  ✗ {event.title} {_place(event)}"] if self._new(event) else []
+            case NoticesChanged():
+                return self._notices(event)
             case VerdictChanged(root=None):
                 return [f"{clock(None)}  · went on: what was seen was no failure"]
             case VerdictChanged(root=FindingSeen() as root):
@@ -69,6 +73,17 @@ class EventPrinter:
             return []
         self._said = said
         return [f"{clock(event.time)}  · {said}"]
+
+    def _notices(self, event: NoticesChanged) -> list[str]:
+        """Return what seems to be wrong now and did not before, and what does no longer."""
+        before, self._noticed = self._noticed, {(item.id, item.title): item for item in event.notices}
+        lines = [
+            f"{clock(item.time)}  ! {item.title}: {item.text}{f' -> {item.fix}' if item.fix else ''}"
+            for key, item in self._noticed.items()
+            if key not in before
+        ]
+        gone = [item for key, item in before.items() if key not in self._noticed]
+        return lines + [f"{clock(None)}  · no longer so: {item.title}" for item in gone]
 
     def _is_new(self, event: MilestoneReached) -> bool:
         """Tell whether a milestone was not printed yet; a requeued job reaches them again, in other logs."""
@@ -151,8 +166,8 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
         about = "".join(f", {name} {item[name]}" for name in ("node", "rank") if item[name] is not None)
         kind = "cause: " if item["root"] else ("warning: " if item["severity"] == "warning" else "")
         lines.append(f"  ✗ {kind}{item['title']} ({where}{about})")
-        if item["root"]:
-            lines.append(f"    {item['text'][:200]}")
+        if item["root"] or item["id"].startswith("stuck-"):
+            lines.append(f"    {item['text'][:400]}")
             if item["fix"]:
                 lines.append(f"    -> {item['fix']}")
     return lines
