@@ -47,6 +47,29 @@ def watch_run(transport: Transport, run: Run) -> Watch:
     return watch
 
 
+def watch_job(transport: Transport, identity: str) -> Watch:
+    """Watch a job of Slurm that something else submitted, perhaps for somebody else.
+
+    Raises:
+        InputError: there is no such job.
+        TransportError: Slurm gave no answer, or is not here.
+    """
+    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.slurm.foreign import JobProbe, LogPlaces, describe
+    from launcher.clusters.slurm.verdict import SlurmRunState
+
+    client = SlurmClient(transport, os.environ)
+    places = LogPlaces(transport, describe(client, identity), os.environ)
+    asking, paces = JobProbe(client, identity), _Paces(transport)
+
+    def probe() -> JobChanged | None:
+        asking.every_s = paces.every_s(in_front=watch.in_front)
+        return asking()
+
+    watch = Watch(transport, places=places, probe=probe, state=SlurmRunState())
+    return watch
+
+
 @dataclass(slots=True)
 class _Paces:
     """How often the site's controller may be asked; looked up when it is asked for the first time."""

@@ -11,9 +11,10 @@ from launcher.transports.base import Entry, Transport
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(r"ray-driver.*\.log$"), Role.DRIVER),
+    (re.compile(r"ray-job.*\.log$"), Role.DRIVER),  # NeMo-Run's launcher (templates/ray.sub.j2)
     (re.compile(r"ray-head.*\.log$"), Role.HEAD),
     (re.compile(r"ray-workers?-.*\.log$"), Role.WORKER),
-    (re.compile(r"(?:launcher\.log|slurm-.*\.out)$"), Role.SLURM),
+    (re.compile(r"(?:launcher\.log|slurm-.*\.out|sbatch_.*\.out)$"), Role.SLURM),
     (re.compile(r"companion.*\.log$"), Role.COMPANION),
 )
 # Other launchers name their logs as they like, but mostly so that people can tell them.

@@ -56,9 +56,9 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
 
     from launcher.errors import InputError
     from launcher.logs.watch import watch_directory
+    from launcher.runs import load
     from launcher.transports.local import LocalTransport
-    from launcher.watching import watch_run
-    from tui.headless.runs import store
+    from tui.headless.watch import run_or_job
 
     path = Path(target)
     if path.is_dir() and not (path / "run.json").exists():
@@ -67,9 +67,9 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
         raise InputError(f"no such directory: {target}")
     if path.is_file():
         raise InputError(f"{target} is a file", fix="Give a run, or the directory that its logs are in.")
-    known = store()
-    run = known.find(target)
-    return run.spec.id, watch_run(known.transport, run), run
+    found = run_or_job(target)
+    run = load(LocalTransport(), found.run) if found.run is not None else None
+    return found.name, found.watch, run
 
 
 def _redactor(run: Run | None) -> Redactor:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui.headless.output import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from launcher.errors import InputError
     from launcher.logs.events import Role
     from launcher.logs.watch import Watch
+    from launcher.transports.base import Transport
 
 ROLES = ("slurm", "head", "driver", "worker", "companion")
 
@@ -18,7 +22,10 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
     """Register the command."""
     command = commands.add_parser("watch", help="watch a run, or any logs", description=_watch.__doc__)
     command.add_argument(
-        "target", metavar="RUN|DIR|FILE", nargs="*", help="a run, a directory of logs, or log files"
+        "target",
+        metavar="RUN|JOBID|DIR|FILE",
+        nargs="*",
+        help="a run, a job of Slurm, a directory of logs, or log files",
     )
     command.add_argument("--once", action="store_true", help="read what is there, print the state, and end")
     command.add_argument("--plain", action="store_true", help="print events line by line")
@@ -42,7 +49,7 @@ class Target(NamedTuple):
 
 
 def _watch(options: argparse.Namespace) -> int:
-    """Watch a run of this program, a directory of logs that anything wrote, or single log files."""
+    """Watch a run of this program, any job of Slurm, a directory of anything's logs, or single logs."""
     if not (options.once or options.plain or options.json):
         return _open_monitor(options)
     target = _target(options)
@@ -83,7 +90,7 @@ def _target(options: argparse.Namespace) -> Target:
         if not path.exists() and "/" in options.target[0]:
             raise InputError(f"no such file or directory: {options.target[0]}")
         if not path.is_file():
-            return _run_target(options.target[0])
+            return run_or_job(options.target[0])
     for item in options.target:
         if not Path(item).is_file():
             raise InputError(f"no such file: {item}", fix="Give one run, one directory, or files that exist.")
@@ -95,13 +102,45 @@ def _target(options: argparse.Namespace) -> Target:
     return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
 
 
-def _run_target(reference: str) -> Target:
-    from launcher.watching import watch_run
+def run_or_job(reference: str) -> Target:
+    """Return a run of this program, by its name or by the number of one of its jobs; else a job of Slurm.
+
+    Raises:
+        InputError: there is neither.
+        TransportError: Slurm gave no answer.
+    """
+    import re
+
+    from launcher.errors import InputError
+    from launcher.runs import Run
+    from launcher.watching import watch_job, watch_run
     from tui.headless.runs import store
 
     known = store()
-    run = known.find(reference)
+    is_number = re.fullmatch(r"\d+(?:[_+]\d+)?", reference) is not None
+    ours = [item for item in known.list() if isinstance(item, Run)] if is_number else []
+    run = next((item for item in ours if any(job.id == reference for job in item.jobs)), None)
+    if run is None:
+        try:
+            run = known.find(reference)
+        except InputError as error:
+            if not is_number:
+                raise
+            return Target(f"job {reference}", _job(watch_job, known.transport, reference, error))
     return Target(run.spec.id, watch_run(known.transport, run), run.directory)
+
+
+def _job(
+    watch_job: Callable[[Transport, str], Watch], transport: Transport, reference: str, otherwise: InputError
+) -> Watch:
+    from launcher.errors import TransportError
+
+    try:
+        return watch_job(transport, reference)
+    except TransportError as error:
+        if "cannot be run" in error.what:  # no Slurm here: a number can only have meant a run
+            raise otherwise from error
+        raise
 
 
 def _role_and_file(text: str) -> tuple[Role | None, str]:
