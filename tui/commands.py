@@ -108,7 +108,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
-        "Search for text, without regard to case; enter goes to the match above, then n and N on.",
+        "Search, while you type, for text without regard to case, or for a /pattern/ (Python's; with regard "
+        "to case where it has a capital letter). Enter stays, then n and N go on; esc goes back.",
         Where.MONITOR, "search", bar="search",
     ),
     Command(
@@ -122,6 +123,48 @@ COMMANDS: tuple[Command, ...] = (
         "log.follow", ("f",), "Follow or pause",
         "Let new lines push the log up, or hold it still. Scrolling up holds it, its end follows again.",
         Where.MONITOR, "toggle_follow", bar="follow",
+    ),
+    Command(
+        "log.finding", ("e",), "Next finding", "Go to the cause of a failure, then to the next finding.",
+        Where.MONITOR, "next_finding(1)", bar="finding",
+    ),
+    Command(
+        "log.finding-before", ("E",), "Previous finding", "Go to the finding before.",
+        Where.MONITOR, "next_finding(-1)",
+    ),
+    Command(
+        "log.go", ("colon",), "Go to a line",
+        "Go to a line of the file (`1234`) or a place in it (`50%`).", Where.MONITOR, "go_to",
+    ),
+    Command(
+        "log.only", ("ampersand",), "Show only some lines",
+        "Show only lines with a text, a /pattern/, of a process (`rank=3`, `actor=Name`, `actor=none`, "
+        "`pid=7`, `ip=10.0.0.3`), or, with `!` before it, without. Each adds to those before.",
+        Where.MONITOR, "only", bar="only",
+    ),
+    Command(
+        "log.level", ("v",), "Warnings and errors",
+        "Show only warnings and errors; again: only errors; again: all lines.",
+        Where.MONITOR, "next_level", bar="errors",
+    ),
+    Command(
+        "log.all-lines", ("x",), "Show all lines", "Leave no line out any more.",
+        Where.MONITOR, "show_all_lines", bar="all lines",
+    ),
+    Command(
+        "log.merge", ("a",), "All logs by time",
+        "Show all logs as one, in the order of time, as far as times are known.",
+        Where.MONITOR, "merge_logs",
+    ),
+    Command(
+        "log.copy", ("y",), "Copy",
+        "Copy the line of the match or finding, else the lines that are visible.",
+        Where.MONITOR, "copy_lines",
+    ),
+    Command(
+        "log.page", ("o",), "Open in the pager",
+        "Open the log in $PAGER (else less), at the place that is shown.",
+        Where.MONITOR, "page_log",
     ),
     Command("log.up", ("up", "k"), "Line up", "", Where.LOG, "scroll_up", palette=False),
     Command("log.down", ("down", "j"), "Line down", "", Where.LOG, "scroll_down", palette=False),
@@ -159,6 +202,7 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 _KEY_NAMES = {
+    "colon": ":", "ampersand": "&",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip

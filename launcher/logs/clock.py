@@ -7,6 +7,7 @@ so that each line has a time, also in a copy of the logs that is read much later
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from launcher.logs.lines import LineSplitter
@@ -47,3 +48,10 @@ class LogClock:
             return None
         place = bisect_right(sizes, offset)
         return self._times[name][place] if place < len(sizes) else None
+
+    def ticks(self, name: str, size: int) -> Iterator[tuple[float, int]]:
+        """Yield when a log was noted, and its size then; of sizes up to `size`."""
+        for moment, noted in zip(self._times.get(name, ()), self._sizes.get(name, ()), strict=True):
+            if noted > size:
+                return
+            yield moment, noted

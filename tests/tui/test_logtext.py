@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.transports.local import LocalTransport
-from tui.widgets import logtext
-from tui.widgets.logtext import Extent, LogText, Needle, shown
+from tui.widgets import logfilter, logtext
+from tui.widgets.logline import shown
+from tui.widgets.logmatch import Needle, Sought
+from tui.widgets.logsource import FileSource
+from tui.widgets.logtext import Extent, Lines, LogText, Seek
 
 LINE = st.one_of(
     st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"")),
@@ -35,7 +38,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shrink every size, so that small content crosses all borders."""
     sizes = {"BLOCK": 16, "TAIL": 64, "LINE_SHOWN": 512, "STRIDE_BLOCKS": 4, "STRIDE": 64}
     for name, value in sizes.items():
-        monkeypatch.setattr(logtext, name, value)
+        for module in (logtext, logfilter):
+            monkeypatch.setattr(module, name, value, raising=False)
 
 
 def lines_of(data: bytes) -> list[str]:
@@ -44,7 +48,23 @@ def lines_of(data: bytes) -> list[str]:
     return [shown(line) for line in (lines if lines[-1] else lines[:-1])]
 
 
-def counted(text: LogText, budget: int = 50) -> Extent:
+def log_text(path: Path, transport: LocalTransport | None = None) -> LogText:
+    return LogText(FileSource(transport or LocalTransport(), str(path)))
+
+
+def texts(text: Lines, first: int, count: int) -> list[str]:
+    return [line.text for line in text.window(first, count)]
+
+
+def find(text: Lines, sought: Sought, line: int, *, backwards: bool) -> tuple[int | None, bool]:
+    """Search to the end; returns the line, and whether it was found from the other end on."""
+    seek = Seek(text, sought, line, backwards=backwards)
+    while not seek.step():
+        assert seek.done <= 1
+    return seek.found, seek.wrapped and seek.found is not None
+
+
+def counted(text: Lines, budget: int = 50) -> Extent:
     extent = text.refresh()
     while not extent.counted:
         extent = text.count(budget)
@@ -58,11 +78,11 @@ def test_any_window_of_any_log(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "log"
     path.write_bytes(data)
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     extent = counted(text)
     expected = lines_of(data)
     assert extent.lines == len(expected)
-    assert text.window(first, count) == expected[first : first + count]
+    assert texts(text, first, count) == expected[first : first + count]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -72,16 +92,16 @@ def test_a_growing_log_and_its_tail(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "log"
     path.write_bytes(b"")
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     for end in [*sorted(cuts), len(data)]:
         path.write_bytes(data[:end])
         extent = text.refresh()
         expected = lines_of(data[:end])
-        tail = text.window(max(extent.lines - 3, 0), 3)
+        tail = texts(text, max(extent.lines - 3, 0), 3)
         assert tail == expected[len(expected) - len(tail) :]
         assert len(tail) == min(3, extent.lines)
     extent = counted(text)
-    assert text.window(0, 100) == lines_of(data)
+    assert texts(text, 0, 100) == lines_of(data)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -96,35 +116,35 @@ def test_search_finds_what_is_shown(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "log"
     path.write_bytes(data)
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     counted(text)
     matches = [place for place, line in enumerate(lines_of(data)) if word.lower() in line.lower()]
-    before, after = (
-        [place for place in matches if place <= start],
-        [place for place in matches if place >= start],
-    )
-    expected = (before[-1] if before else None) if backwards else (after[0] if after else None)
-    assert text.find(Needle(word), start, backwards=backwards, going=lambda: True) == expected
+    before = [place for place in matches if place <= start]
+    after = [place for place in matches if place >= start]
+    near, other = (before[-1:], matches[-1:]) if backwards else (after[:1], matches[:1])
+    found, wrapped = find(text, Needle(word), start, backwards=backwards)
+    assert found == next(iter([*near, *other]), None)
+    assert wrapped == (bool(matches) and not near)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_the_tail_keeps_its_place_when_the_lines_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"".join(b"line %d\n" % number for number in range(100)))
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     extent = text.refresh()
     assert not extent.counted
     assert extent.lines < 10
-    last = text.window(extent.lines - 1, 5)
+    last = texts(text, extent.lines - 1, 5)
     assert last == ["line 99"]
     extent = counted(text)
     assert extent.lines == 100
-    assert text.window(extent.shift, 1) == lines_of(path.read_bytes())[extent.shift : extent.shift + 1]
+    assert texts(text, extent.shift, 1) == lines_of(path.read_bytes())[extent.shift : extent.shift + 1]
 
 
 def test_truncation_and_replacement_begin_anew(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     assert text.refresh().problem
     path.write_text("one\ntwo\n")
     first = text.refresh()
@@ -135,7 +155,7 @@ def test_truncation_and_replacement_begin_anew(tmp_path: Path) -> None:
     (tmp_path / "new").replace(path)
     third = text.refresh()
     assert (third.lines, third.generation) == (3, second.generation + 1)
-    assert text.window(0, 9) == ["uno", "dos", "tres"]
+    assert texts(text, 0, 9) == ["uno", "dos", "tres"]
 
 
 def test_a_line_of_many_megabytes_is_told_and_a_long_bar_shows_its_end(tmp_path: Path) -> None:
@@ -143,9 +163,9 @@ def test_a_line_of_many_megabytes_is_told_and_a_long_bar_shows_its_end(tmp_path:
     path.write_bytes(
         b"before\n" + b"y" * 3_000_000 + b"\n" + b"".join(b"bar %d%%\r" % n for n in range(90000))
     )
-    text = LogText(LocalTransport(), str(path))
+    text = log_text(path)
     counted(text, 10**9)
-    before, long, bar = text.window(0, 5)
+    before, long, bar = texts(text, 0, 5)
     assert before == "before"
     assert long.endswith("… (3,000,000 bytes)")
     assert len(long) < 20_000
@@ -165,7 +185,7 @@ def test_a_gigabyte_opens_at_its_tail(tmp_path: Path) -> None:
             reads.append(size)
             return super().read(path, offset, size)
 
-    text = LogText(Counting(), str(path))
+    text = log_text(path, Counting())
     extent = text.refresh()
-    assert text.window(extent.lines - 40, 40) == ["the last lines"] * 40
+    assert texts(text, extent.lines - 40, 40) == ["the last lines"] * 40
     assert sum(reads) < 1_000_000

@@ -189,7 +189,7 @@ async def test_search(tmp_path: Path) -> None:
         await screen.press("enter")
         await screen.see("nothing shows “not there”")
         await screen.press("slash", "escape")
-        await screen.until(lambda: not screen.monitor.logs.field.display, "the field is gone")
+        await screen.until(lambda: not screen.monitor.logs.prompt.display, "the field is gone")
         assert screen.shows("▸driver")
 
 

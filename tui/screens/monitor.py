@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import Screen
 
-from launcher.logs.events import Role
+from launcher.transports.base import Transport
 from tui.commands import Where, bindings
 from tui.monitoring import MonitorFeed, RunOpened, Viewed
 from tui.opening import About, Failed, Opened, Opener
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import Ask, Choice, tell
+from tui.screens.dialogs import tell
 from tui.screens.host import Host
+from tui.screens.logcommands import LogCommands
 from tui.view import RunView
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
-from tui.widgets.logpane import ROLE_TITLES, LogPane, LogTabs
+from tui.widgets.logpane import LogPane
 from tui.widgets.strip import StateStrip
 from tui.widgets.timeline import Timeline, current_line
 
@@ -30,7 +30,7 @@ _PANE_COMMANDS = {
 """What the bar shows first while a pane has the keys."""
 
 
-class MonitorScreen(Screen[None]):
+class MonitorScreen(LogCommands):
     """State, timeline, curve and logs of a run: side by side where there is room, else one at a time."""
 
     BINDINGS = bindings(Where.MONITOR)
@@ -56,6 +56,11 @@ class MonitorScreen(Screen[None]):
         self.timeline_box = VerticalScroll(self.timeline, id="timeline")
         self.curve = CurveView()
         self.logs = LogPane()
+
+    @property
+    def transport(self) -> Transport | None:
+        """How the logs are read; None before the run is open."""
+        return self._opened.transport if self._opened is not None else None
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -137,10 +142,6 @@ class MonitorScreen(Screen[None]):
         line = current_line(self.view)
         self.timeline_box.scroll_to(y=max(line + 2 - height, 0), animate=False)
 
-    def on_log_tabs_chosen(self, event: LogTabs.Chosen) -> None:
-        """Show the log that was clicked."""
-        self.action_show_log(event.role.value)
-
     def on_log_pane_moved(self) -> None:
         """Another log: other commands may be valid."""
         self._arrange()
@@ -152,9 +153,7 @@ class MonitorScreen(Screen[None]):
             return known and not self.view.state.ended and not self._stopping
         if action == "next_metric":
             return self.curve.metrics > 1
-        if action in ("search", "next_match", "toggle_follow", "choose_log"):
-            return bool(self.logs.logs)
-        return True
+        return self.log_action_valid(action)
 
     def action_show_pane(self, pane: str) -> None:
         """Bring a pane to the front and give it the keys."""
@@ -175,46 +174,6 @@ class MonitorScreen(Screen[None]):
         if not self.has_class("-wide"):
             self.action_show_pane("curve")
 
-    def action_show_log(self, role: str) -> None:
-        """Show the log of a role."""
-        if self.logs.choose_role(Role(role)):
-            self.action_show_pane("logs")
-        else:
-            self.notify(f"there is no {ROLE_TITLES[Role(role)]} log (yet)", markup=False)
-
-    def action_choose_log(self) -> None:
-        """Choose one of all logs."""
-        logs = self.logs.logs
-        choices = [
-            Choice("", f"{ROLE_TITLES[log.role]:<10} {log.name}", str(place))
-            for place, log in enumerate(logs)
-        ]
-
-        def chosen(place: str | None) -> None:
-            if place is not None:
-                self.logs.choose(logs[int(place)])
-                self.action_show_pane("logs")
-
-        shown = self.logs.shown
-        self.app.push_screen(
-            Ask("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0), chosen
-        )
-
-    def action_search(self) -> None:
-        """Search in the log."""
-        self.action_show_pane("logs")
-        self.logs.open_search()
-
-    def action_next_match(self, direction: int) -> None:
-        """Go to the next match."""
-        self.action_show_pane("logs")
-        self.logs.text.next_match(direction)
-
-    def action_toggle_follow(self) -> None:
-        """Follow the log's end, or hold it still."""
-        text = self.logs.text
-        text.set_follow(not text.follow)
-
     def action_cancel_run(self) -> None:
         """Stop this run."""
         run = self._opened.run if self._opened is not None else None
@@ -230,8 +189,7 @@ class MonitorScreen(Screen[None]):
         self._arrange()
 
     def action_back(self) -> None:
-        """Leave the search field; elsewhere, go back to the runs."""
-        if self.logs.field.has_focus:
-            self.logs.close_search()
+        """Leave the line to type in, or end a search; elsewhere, go back to the runs."""
+        if self.logs.leave_prompt() or self.logs.text.stop_search():
             return
         self._host.close_monitor(self)

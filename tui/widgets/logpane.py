@@ -1,91 +1,28 @@
-"""The logs of a run: a line of tabs and status, the log's lines, and the search field."""
+"""The logs of a run: a line of tabs and status, the filter, the log's lines, and a line to type in."""
 
 from __future__ import annotations
 
-from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
-from textual.events import Click
 from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import Input
 
-from launcher.logs.events import Role
+from launcher.logs.events import FindingSeen, Role
+from launcher.text import clean
 from launcher.transports.base import Transport
 from tui.view import LogRef
-from tui.widgets.logview import LogView
+from tui.widgets.logmatch import Level, Severity, Sought, Term, TermError, parse_sought, parse_term
+from tui.widgets.logprompt import Asked, LogPrompt, parse_place
+from tui.widgets.logtabs import FilterLine, LogTabs, labels_of
+from tui.widgets.logview import LogView, Place
 from tui.words import plural, size, ticking
-
-ROLE_TITLES = {
-    Role.DRIVER: "driver",
-    Role.HEAD: "head",
-    Role.WORKER: "worker",
-    Role.SLURM: "launcher",
-    Role.COMPANION: "companion",
-}
 
 _TELLING = (Role.DRIVER, Role.SLURM, Role.HEAD, Role.WORKER, Role.COMPANION)
 """Which log is shown as long as none was chosen: the driver's as soon as there is one."""
 
 
-class LogTabs(Widget):
-    """One line: the roles that have logs, and how the shown one stands."""
-
-    auto_links = False
-
-    class Chosen(Message):
-        """A role was clicked."""
-
-        def __init__(self, role: Role) -> None:
-            super().__init__()
-            self.role = role
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._logs: tuple[LogRef, ...] = ()
-        self._shown: LogRef | None = None
-        self._status = ""
-        self._ends: list[tuple[int, Role]] = []
-
-    def show(self, logs: tuple[LogRef, ...], shown: LogRef | None, status: str) -> None:
-        """Show; repaints only if something changed."""
-        if (logs, shown, status) != (self._logs, self._shown, self._status):
-            self._logs, self._shown, self._status = logs, shown, status
-            self.refresh()
-
-    def render(self) -> Content:
-        """Return the line."""
-        parts: list[tuple[str, str]] = []
-        self._ends = []
-        width = 0
-        for role in dict.fromkeys(log.role for log in self._logs):
-            active = self._shown is not None and self._shown.role is role
-            text = f"{'▸' if active else ' '}{self._title(role)} "
-            parts.append((text, "bold $text-primary" if active else "dim"))
-            width += cell_len(text)
-            self._ends.append((width, role))
-        room = self.size.width - width - 1
-        status = Content.assemble((self._status, "$text-warning" if "paused" in self._status else "dim"))
-        status = status.truncate(max(room, 0), ellipsis=True)
-        return Content.assemble(*parts, " " * max(room - status.cell_length, 0), status)
-
-    def _title(self, role: Role) -> str:
-        same = [log for log in self._logs if log.role is role]
-        if len(same) == 1:
-            return ROLE_TITLES[role]
-        place = f"{same.index(self._shown) + 1}/" if self._shown in same else ""
-        return f"{ROLE_TITLES[role]} {place}{len(same)}"
-
-    def on_click(self, event: Click) -> None:
-        """Choose the role under the pointer."""
-        role = next((role for end, role in self._ends if event.x < end), None)
-        if role is not None:
-            self.post_message(self.Chosen(role))
-
-
 class LogPane(Vertical):
-    """The logs of a run, one of them shown."""
+    """The logs of a run, one of them shown, or all as one."""
 
     class Moved(Message):
         """The pane has another log, or another status: commands may have become valid."""
@@ -94,17 +31,23 @@ class LogPane(Vertical):
         super().__init__()
         self._logs: tuple[LogRef, ...] = ()
         self._shown: LogRef | None = None
+        self._merged = False
         self._chosen = False
+        self._terms: tuple[Term, ...] = ()
+        self._level = Severity.ANY
+        self._before: Place | None = None
+        """Where the log was when a search was begun."""
         self.tabs = LogTabs()
+        self.filter = FilterLine()
         self.text = LogView()
-        self.field = Input(placeholder="search the log; enter searches, escape leaves", compact=True)
+        self.prompt = LogPrompt()
 
     def compose(self) -> ComposeResult:
         """Lay out."""
         yield self.tabs
+        yield self.filter
         yield self.text
-        self.field.display = False
-        yield self.field
+        yield self.prompt
 
     @property
     def logs(self) -> tuple[LogRef, ...]:
@@ -113,8 +56,18 @@ class LogPane(Vertical):
 
     @property
     def shown(self) -> LogRef | None:
-        """The log that is shown."""
-        return self._shown
+        """The log that is shown; None while all are, or none is."""
+        return None if self._merged else self._shown
+
+    @property
+    def merged(self) -> bool:
+        """Whether all logs are shown as one."""
+        return self._merged
+
+    @property
+    def filtered(self) -> bool:
+        """Whether some lines are left out."""
+        return bool(self._terms) or self._level is not Severity.ANY
 
     def read_through(self, transport: Transport) -> None:
         """Begin to read."""
@@ -126,7 +79,9 @@ class LogPane(Vertical):
         if logs == self._logs:
             return
         self._logs = logs
-        if not self._chosen:
+        if self._merged:
+            self._show_merged()
+        elif not self._chosen:
             telling = next((log for role in _TELLING for log in logs if log.role is role), None)
             if telling is not None and telling != self._shown:
                 self._show(telling)
@@ -137,37 +92,132 @@ class LogPane(Vertical):
         self._chosen = True
         self._show(log)
 
+    def choose_all(self) -> None:
+        """Show all logs as one, in the order of time."""
+        if len(self._logs) > 1:
+            self._chosen = self._merged = True
+            self._show_merged()
+            self.update_status()
+            self.post_message(self.Moved())
+
     def _show(self, log: LogRef) -> None:
-        self._shown = log
-        self.text.open(log.path)
+        self._shown, self._merged = log, False
+        self.text.open((labels_of(self._logs)[self._logs.index(log)] if log in self._logs else "", log.path))
         self.update_status()
         self.post_message(self.Moved())
+
+    def _show_merged(self) -> None:
+        labels = labels_of(self._logs)
+        self.text.open(*((label, log.path) for label, log in zip(labels, self._logs, strict=True)))
 
     def choose_role(self, role: Role) -> bool:
         """Show the log of a role; of several, the next one each time. False when there is none."""
         same = [log for log in self._logs if log.role is role]
         if not same:
             return False
-        place = same.index(self._shown) + 1 if self._shown in same else 0
+        place = same.index(self._shown) + 1 if self._shown in same and not self._merged else 0
         self.choose(same[place % len(same)])
         return True
 
-    def open_search(self) -> None:
-        """Show the search field."""
-        self.field.display = True
-        # At once, not when the loop gets to it: keys typed right after belong to the field.
-        self.screen.set_focus(self.field)
+    def go_to_finding(self, finding: FindingSeen, said: str) -> bool:
+        """Show the line of a finding; False where its log is not known."""
+        name = clean(finding.source.log)
+        log = next((log for log in self._logs if log.name == name), None)
+        if log is None:
+            return False
+        self.show_all_lines()
+        if not self._merged and log != self._shown:
+            self.choose(log)
+        self.text.go_to_offset(log.path, finding.source.offset, said)
+        return True
+
+    def ask(self, asked: Asked) -> None:
+        """Show the line to type in."""
+        self._before = self.text.place()
+        self.prompt.ask(asked)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search while one types."""
+        event.stop()
+        if self.prompt.asked is Asked.SEARCH and self.prompt.display and self._before is not None:
+            self._search(event.value)
+
+    def _search(self, typed: str) -> Sought | None:
+        assert self._before is not None
+        try:
+            sought = parse_sought(typed) if typed.strip() else None
+        except TermError as error:
+            self.text.say(str(error))
+            return None
+        if sought is None:
+            self.text.come_back(self._before)
+        else:
+            top = self._before.top
+            self.text.search(sought, top + max(self.text.height - 1, 0))
+        return sought
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Search, and give the keys back to the log."""
+        """Do what was asked for, and give the keys back to the log."""
         event.stop()
-        self.close_search()
-        self.text.search(event.value)
+        before, asked = self._before, self.prompt.asked
+        self._leave_prompt()
+        if not event.value.strip() or before is None:
+            return
+        try:
+            self._take(asked, event.value)
+        except TermError as error:
+            self.text.say(str(error))
 
-    def close_search(self) -> None:
-        """Hide the search field."""
-        self.field.display = False
+    def _take(self, asked: Asked, typed: str) -> None:
+        match asked:
+            case Asked.SEARCH:
+                if self.text.sought != parse_sought(typed):
+                    self.text.search(parse_sought(typed))
+            case Asked.ONLY:
+                term = parse_term(typed)
+                if term not in self._terms:
+                    self._filter((*self._terms, term), self._level)
+            case Asked.GO:
+                place = parse_place(typed)
+                if place is None:
+                    raise TermError(f"“{clean(typed)}” is no line (1234) and no place (50%)")
+                line, percent = place
+                if line is not None:
+                    self.text.go_to_line(line)
+                elif percent is not None:
+                    self.text.go_to_percent(percent)
+
+    def leave_prompt(self) -> bool:
+        """Leave the line to type in, and go back to where the log was; False when it is not there."""
+        if not self.prompt.display:
+            return False
+        before = self._before
+        asked = self.prompt.asked
+        self._leave_prompt()
+        if before is not None and asked is Asked.SEARCH:
+            self.text.come_back(before)
+        return True
+
+    def _leave_prompt(self) -> None:
+        self.prompt.display = False
+        self._before = None
         self.screen.set_focus(self.text)
+
+    def next_level(self) -> None:
+        """Show all lines, then only warnings and errors, then only errors."""
+        self._filter(self._terms, Severity((self._level + 1) % len(Severity)))
+
+    def show_all_lines(self) -> None:
+        """Leave no line out."""
+        self._filter((), Severity.ANY)
+
+    def _filter(self, terms: tuple[Term, ...], level: Severity) -> None:
+        self._terms, self._level = terms, level
+        levels = (Level(level),) if level is not Severity.ANY else ()
+        self.filter.show(tuple(clean(term.said) for term in (*levels, *terms)))
+        self.text.set_terms((*levels, *terms))
+        self.update_status()
+        self.post_message(self.Moved())
 
     def on_log_view_changed(self) -> None:
         """Say how the log stands."""
@@ -175,12 +225,12 @@ class LogPane(Vertical):
 
     def update_status(self) -> None:
         """Say how the log stands now."""
-        self.tabs.show(self._logs, self._shown, self._status())
+        self.tabs.show(self._logs, self.shown, self._status())
 
     def _status(self) -> str:
         text = self.text
         extent = text.extent
-        if self._shown is None:
+        if self._shown is None and not self._merged:
             return "no log yet"
         if extent.problem:
             return f"! {extent.problem}"
@@ -192,10 +242,19 @@ class LogPane(Vertical):
             parts.append(f"paused{new}")
         else:
             parts.append("following")
-        if extent.counted:
-            where = f"{text.scroll_offset.y + 1:,}/" if not text.follow else ""
-            parts.append(f"{where}{plural(extent.lines, 'line')}")
-        else:
-            parts.append(f"counting lines {extent.counted_bytes / max(extent.bytes, 1):.0%}")
-        parts.append(size(extent.bytes))
-        return " · ".join(parts)
+        return " · ".join([*parts, *self._how_long()])
+
+    def _how_long(self) -> list[str]:
+        extent = self.text.extent
+        if extent.prepared < 1:
+            return [f"sorting by time {extent.prepared:.0%}"]
+        what = "matching line" if self.filtered else "line"
+        if not extent.counted:
+            doing = "looking through" if self.filtered else "counting lines"
+            return [f"{doing} {extent.counted_bytes / max(extent.bytes, 1):.0%}", size(extent.bytes)]
+        where = f"{self.text.scroll_offset.y + 1:,}/" if not self.text.follow and extent.lines else ""
+        parts = [f"{where}{plural(extent.lines, what)}", size(extent.bytes)]
+        if self._merged and self.text.untimed:
+            named = ", ".join(self.text.untimed[:2]) + (" …" if len(self.text.untimed) > 2 else "")
+            parts.append(f"without times: {named}")
+        return parts

@@ -1,4 +1,4 @@
-"""The lines of a log of any size, read through a transport as they are looked at.
+"""The lines of a log of any size, read as they are looked at.
 
 Nothing of the file is kept but how many newlines come before each block of it: 8 bytes for 64 KiB. A log of a
 gigabyte opens at its end; its lines are counted afterwards, and only then have numbers.
@@ -6,14 +6,16 @@ gigabyte opens at its end; its lines are counted afterwards, and only then have 
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from launcher.text import clean
-from launcher.transports.base import Transport
+from launcher.logs.newlines import NewlineCounter
+from tui.widgets.logline import Line, line_of, shown
+from tui.widgets.logmatch import Term, matching
+from tui.widgets.logsource import LogSource
 
 BLOCK = 64 * 1024
 TAIL = 256 * 1024
@@ -22,19 +24,10 @@ LINE_SHOWN = 16 * 1024
 """Bytes shown of one line."""
 STRIDE_BLOCKS = 16
 STRIDE = STRIDE_BLOCKS * BLOCK
-_COLOURS = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+GROWTH = 64 * STRIDE
+"""Bytes of a log's growth that are taken in before the screen gets something."""
 
 Read = Callable[[int, int], bytes]
-
-
-def shown(raw: bytes) -> str:
-    """Return a line as it is shown: cleaned, and of a progress bar the last state only."""
-    text = raw.decode("utf-8", errors="replace")
-    states = [part for part in re.split(r"\r+", text) if part]
-    for part in reversed(states):
-        if cleaned := clean(part).rstrip():
-            return cleaned
-    return ""
 
 
 class LineIndex:
@@ -48,6 +41,7 @@ class LineIndex:
         self.before = array("Q", [0])
         """Newlines before each block."""
         self._line_end = start
+        self._counter = NewlineCounter()
 
     def grow(self, read: Read, end: int, budget: int) -> None:
         """Count the newlines up to `end`, at most `budget` bytes."""
@@ -62,13 +56,13 @@ class LineIndex:
         position = 0
         while position < len(data):
             room = BLOCK - (self.size - self.start) % BLOCK
-            piece = data[position : position + room]
-            count = piece.count(b"\n")
+            stop = min(position + room, len(data))
+            count = self._counter.count(data, position, stop)
             if count:
-                self._line_end = self.size + piece.rfind(b"\n") + 1
+                self._line_end = self.size + data.rfind(b"\n", position, stop) + 1 - position
             self.newlines += count
-            self.size += len(piece)
-            position += len(piece)
+            self.size += stop - position
+            position = stop
             if (self.size - self.start) % BLOCK == 0:
                 self.before.append(self.newlines)
 
@@ -96,6 +90,12 @@ class LineIndex:
             place = data.find(b"\n", place + 1)
         return offset + place + 1
 
+    def line_at(self, offset: int, read: Read) -> int:
+        """Return the line that holds a byte, counted from 0."""
+        block = (min(max(offset, self.start), self.size) - self.start) // BLOCK
+        begin = self.start + block * BLOCK
+        return self.before[block] + read(begin, min(offset, self.size) - begin).count(b"\n")
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:
@@ -112,14 +112,50 @@ class Extent:
     """Lines of this generation that came before the tail; what was line 0 is now line `shift`."""
     problem: str = ""
     """Why there is nothing to read; empty when there is."""
+    behind: int = 0
+    """Bytes at the file's end that are still to be taken in."""
+    prepared: float = 1.0
+    """How far the source is with what comes before reading."""
+
+
+class Lines(Protocol):
+    """Lines that can be looked at and searched; every method may block on the file system."""
+
+    def refresh(self) -> Extent:
+        """Take what is new into account."""
+        ...
+
+    def count(self, budget: int) -> Extent:
+        """Go on with what is not `counted` yet, over at most `budget` bytes."""
+        ...
+
+    def window(self, first: int, count: int) -> list[Line]:
+        """Return up to `count` lines from line `first` on."""
+        ...
+
+    @property
+    def strides(self) -> int:
+        """How many pieces a search goes through."""
+        ...
+
+    def stride_of(self, line: int) -> int:
+        """Return the piece in which a line begins."""
+        ...
+
+    def hits(self, stride: int, term: Term) -> list[int]:
+        """Return the lines of a piece that match."""
+        ...
+
+    def line_at(self, offset: int) -> int | None:
+        """Return the line at an offset, or the next one that is shown; None while that is not known."""
+        ...
 
 
 class LogText:
     """One log's lines. Every method may block on the file system: call it from a thread of its own."""
 
-    def __init__(self, transport: Transport, path: str) -> None:
-        self._transport = transport
-        self._path = path
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
         self._inode: int | None = None
         self._generation = 0
         self._full: LineIndex | None = None
@@ -132,15 +168,15 @@ class LogText:
         Raises:
             TransportError: the file system does not answer or refuses.
         """
-        entry = self._transport.stat(self._path)
+        entry = self._source.stat()
         if entry is None:
             return Extent(generation=self._generation, problem="the file is not there (yet)")
         index = self._index
         if index is None or entry.inode != self._inode or entry.size < index.size:
             self._begin(entry.inode, entry.size)
         assert self._index is not None
-        self._index.grow(self._read, entry.size, entry.size)
-        return self._extent()
+        self._index.grow(self._read, entry.size, GROWTH)
+        return replace(self._extent(), behind=entry.size - self._index.size)
 
     def count(self, budget: int) -> Extent:
         """Count on from the file's beginning, at most `budget` bytes; nothing to do once it is `counted`."""
@@ -151,72 +187,68 @@ class LogText:
                 self._index, self._full = self._full, None
         return self._extent()
 
-    def window(self, first: int, count: int) -> list[str]:
+    def window(self, first: int, count: int) -> list[Line]:
         """Return up to `count` lines from line `first` on, as they are shown."""
         index = self._index
         if index is None or count <= 0:
             return []
-        found: list[str] = []
+        found: list[Line] = []
         position = index.start_of(first, self._read)
         while len(found) < count and first + len(found) < index.lines:
             data = self._read(position, min(BLOCK, index.size - position))
             whole = data.rfind(b"\n") + 1
             if whole:
-                found += [shown(piece) for piece in data[: whole - 1].split(b"\n", count)[:count]]
-                position += whole
+                wanted = count - len(found)
+                for piece in data[: whole - 1].split(b"\n", wanted)[:wanted]:
+                    found.append(line_of(piece, position))
+                    position += len(piece) + 1
             else:
                 line = first + len(found)
                 end = index.start_of(line + 1, self._read)
                 if not data or end <= position:
                     break
-                found.append(self._long_line(position, end - (1 if line < index.newlines else 0)))
+                found.append(long_line(self._read, position, end - (1 if line < index.newlines else 0)))
                 position = end
-        return found[:count]
+        return found
 
-    def _long_line(self, start: int, end: int) -> str:
-        """Show a line that no read holds: its beginning, or the last state of a progress bar."""
-        if end - start <= LINE_SHOWN:
-            return shown(self._read(start, end - start))
-        last = self._read(max(end - LINE_SHOWN, start), LINE_SHOWN)
-        if b"\r" in last.rstrip(b"\r"):
-            return shown(last)
-        return f"{shown(self._read(start, LINE_SHOWN))} … ({end - start:,} bytes)"
+    @property
+    def strides(self) -> int:
+        """How many strides the log has."""
+        return self._index.strides if self._index is not None else 0
 
-    def find(self, needle: Needle, line: int, *, backwards: bool, going: Callable[[], bool]) -> int | None:
-        """Return the next line from `line` on that shows the needle, or None; `going` false ends it."""
+    def stride_of(self, line: int) -> int:
+        """Return the stride in which a line begins."""
         index = self._index
         if index is None:
-            return None
-        place = (index.start_of(line, self._read) - index.start) // STRIDE
-        stride = max(min(place, index.strides - 1), 0)
-        strides = range(stride, -1, -1) if backwards else range(stride, index.strides)
-        for stride in strides:
-            if not going():
-                return None
-            hits: Iterable[int] = self._hits(index, stride, needle)
-            if backwards:
-                hits = reversed([number for number in hits if number <= line])
-            for number in hits:
-                if backwards or number >= line:
-                    return number
-        return None
+            return 0
+        return (index.start_of(line, self._read) - index.start) // STRIDE
 
-    def _hits(self, index: LineIndex, place: int, needle: Needle) -> Iterator[int]:
-        """Yield the numbers of the lines that begin in a stride and show the needle."""
-        start = index.start + place * STRIDE
-        stop = min(start + STRIDE, index.size)
-        lead = 1 if place else 0  # the byte before tells whether a line begins at `start`
-        data = self._read(start - lead, min(stop + LINE_SHOWN, index.size) - start + lead)
-        begin = data.find(b"\n") + 1 if lead else 0
-        if lead and not begin:
-            return
-        end = data.find(b"\n", stop - start + lead - 1)
-        number = index.before[place * STRIDE_BLOCKS] + (1 if begin > 1 else 0)
-        for relative in needle.lines_in(data[begin : end if end >= 0 else len(data)]):
-            yield number + relative
+    def hits(self, stride: int, term: Term) -> list[int]:
+        """Return the numbers of the lines that begin in a stride and match."""
+        index = self._index
+        if index is None or stride >= index.strides:
+            return []
+        start = index.start + stride * STRIDE
+        data, begin = stride_lines(self._read, start, index.size, first=stride == 0)
+        if data is None:
+            return []
+        number = index.before[stride * STRIDE_BLOCKS] + (1 if begin > start else 0)
+        return [number + relative for relative in matching(data, (term,))]
+
+    def line_at(self, offset: int) -> int | None:
+        """Return the line that holds a byte; None for one before what was counted."""
+        if self._index is None or offset < self._index.start:
+            return None
+        return min(self._index.line_at(offset, self._read), max(self._index.lines - 1, 0))
+
+    def offset_of(self, line: int) -> int | None:
+        """Return where a line of the file begins, counted from 0; None while the lines are not counted."""
+        if self._index is None or self._full is not None:
+            return None
+        return self._index.start_of(line, self._read)
 
     def _read(self, offset: int, size: int) -> bytes:
-        return self._transport.read(self._path, offset, size) if size > 0 else b""
+        return self._source.read(offset, size) if size > 0 else b""
 
     def _begin(self, inode: int, size: int) -> None:
         """Start anew: at the tail of a long file, else at the beginning."""
@@ -240,33 +272,72 @@ class LogText:
         return Extent(index.lines, index.size, counted, counted_bytes, self._generation, self._shift)
 
 
-class Needle:
-    """What is searched for in a log: text, without regard to case."""
+def long_line(read: Read, start: int, end: int) -> Line:
+    """Return a line that no read holds: its beginning, or the last state of a progress bar."""
+    if end - start <= LINE_SHOWN:
+        return line_of(read(start, end - start), start)
+    last = read(max(end - LINE_SHOWN, start), LINE_SHOWN)
+    if b"\r" in last.rstrip(b"\r"):
+        return Line(shown(last), start)
+    return Line(f"{shown(read(start, LINE_SHOWN))} … ({end - start:,} bytes)", start)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._folded = text.lower()
-        # Bytes are folded for ASCII only, so only an ASCII part can be searched for in them.
-        self._literal = max(re.split(r"[^\x00-\x7f]+", self._folded), key=len).encode()
 
-    def places(self, line: str) -> list[tuple[int, int]]:
-        """Return where it stands in a line as shown: start and end."""
-        folded = line.lower()
-        if not self._folded or len(folded) != len(line):
-            return []
-        return [(found.start(), found.end()) for found in re.finditer(re.escape(self._folded), folded)]
+def stride_lines(read: Read, start: int, size: int, *, first: bool) -> tuple[bytes | None, int]:
+    """Return the lines that begin in the stride at `start`, and where the first of them begins.
 
-    def lines_in(self, data: bytes) -> Iterator[int]:
-        """Yield the lines of `data`, counted from 0, that show it."""
-        folded = _COLOURS.sub(b"", data).lower() if b"\x1b" in data else data.lower()
-        line = position = 0
-        while (hit := folded.find(self._literal, position)) >= 0:
-            line += folded.count(b"\n", position, hit)
-            start = folded.rfind(b"\n", 0, hit) + 1
-            end = folded.find(b"\n", hit)
-            end = len(folded) if end < 0 else end
-            if self._folded in shown(folded[start:end]).lower():
-                yield line
-            line, position = line + 1, end + 1
-            if position > len(folded):
-                return
+    A last line that goes far beyond the stride is cut. None where no line begins in it.
+    """
+    stop = min(start + STRIDE, size)
+    lead = 0 if first else 1  # the byte before tells whether a line begins at `start`
+    data = read(start - lead, min(stop + LINE_SHOWN, size) - start + lead)
+    begin = data.find(b"\n", 0, stop - start + lead - 1) + 1 if lead else 0
+    if (lead and not begin) or start >= stop:
+        return None, start
+    end = data.find(b"\n", stop - start + lead - 1)
+    return data[begin : end if end >= 0 else len(data)], start - lead + begin
+
+
+class Seek:
+    """A search under way: stride by stride, and on from the other end once."""
+
+    def __init__(self, lines: Lines, term: Term, line: int, *, backwards: bool) -> None:
+        self._lines = lines
+        self._term = term
+        self._line = line
+        self._backwards = backwards
+        self._stride = max(min(lines.stride_of(line), lines.strides - 1), 0)
+        self._first = self._stride
+        self._seen = 0
+        self.wrapped = False
+        """Whether it went on from the other end."""
+        self.found: int | None = None
+
+    @property
+    def done(self) -> float:
+        """How much of the log was looked at, from 0 to 1."""
+        return min(self._seen / max(self._lines.strides, 1), 1.0)
+
+    def step(self) -> bool:
+        """Look at one stride; True when the search is over."""
+        if not self._lines.strides:
+            return True
+        hits = self._hits()
+        if hits:
+            self.found = hits[-1] if self._backwards else hits[0]
+            return True
+        self._seen += 1
+        self._stride += -1 if self._backwards else 1
+        if 0 <= self._stride < self._lines.strides:
+            # The stride where it began is looked at twice: the other part of it at the very end.
+            return self.wrapped and self._seen > self._lines.strides
+        if self.wrapped:
+            return True
+        self.wrapped = True
+        self._stride = self._lines.strides - 1 if self._backwards else 0
+        return False
+
+    def _hits(self) -> Sequence[int]:
+        hits = self._lines.hits(self._stride, self._term)
+        if self.wrapped:
+            return hits
+        return [hit for hit in hits if (hit <= self._line if self._backwards else hit >= self._line)]

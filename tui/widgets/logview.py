@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
 from launcher.transports.base import Transport
 from tui.commands import Where, bindings
-from tui.widgets.logreader import LinesRead, LogReader, Search, SearchEnded, Wish
-from tui.widgets.logtext import Extent, Needle
-from tui.widgets.scrolling import LineView
+from tui.widgets.logline import Line
+from tui.widgets.logmatch import Sought, Term
+from tui.widgets.logpaint import Looks, label_width, strip_of, width_of
+from tui.widgets.logreader import (
+    Jump,
+    Landed,
+    LinesRead,
+    LogReader,
+    Scene,
+    Search,
+    SearchEnded,
+    Searching,
+    Unit,
+    Wish,
+)
+from tui.widgets.logscroll import LogScroll
+from tui.widgets.logtext import Extent
 
-_SIDEWAYS = 8
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a log was, to come back to."""
+
+    top: int
+    follow: bool
+    sought: Sought | None
+    current: int | None
 
 
-class LogView(LineView, can_focus=True, inherit_bindings=False):
-    """Shows one log at a time: at its end and following it, or held still wherever it was scrolled to."""
+class LogView(LogScroll, can_focus=True, inherit_bindings=False):
+    """Shows a log, or several as one: at the end and following it, or held still where it was scrolled to."""
 
     BINDINGS = bindings(Where.LOG)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--current", "log--quiet"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = Looks.CLASSES
 
     class Changed(Message):
         """What the log's status line says changed."""
@@ -33,21 +52,26 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._reader: LogReader | None = None
-        self._path = ""
+        self._scene = Scene()
         self._first = 0
-        self._lines: list[str] = []
+        self._lines: list[Line] = []
         self._moving = False
-        self._to_top_when_counted = False
-        self._searches = 0
+        self._asked = 0
+        """Number of the last search or jump."""
+        self._searching = False
+        self._landing = ""
+        """What to say when the place to go to is reached."""
         self.extent = Extent()
+        self.untimed: tuple[str, ...] = ()
+        """Of several logs as one, those without times."""
         self.follow = True
         self.held_at = 0
         """Lines there were when following was paused."""
-        self.needle: Needle | None = None
+        self.sought: Sought | None = None
         self.current: int | None = None
-        """The line of the match gone to last."""
+        """The line gone to last: a match, a finding, a number."""
         self.note = ""
-        """What came of the last search."""
+        """What came of the last search or jump."""
 
     def read_through(self, transport: Transport) -> None:
         """Begin; logs are read through this transport from now on."""
@@ -60,17 +84,36 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
         if self._reader is not None:
             self._reader.stop()
 
-    def open(self, path: str) -> None:
-        """Show another log, at its end."""
-        if path == self._path:
+    @property
+    def scene(self) -> Scene:
+        """What is looked at."""
+        return self._scene
+
+    def open(self, *logs: tuple[str, str]) -> None:
+        """Show other logs (label and path; several as one), at their end. A filter stays."""
+        if logs == self._scene.logs:
             return
-        self._path = path
-        self._forget()
-        self.extent = Extent()
-        self.follow = True
+        more = len(self._scene.logs) > 1 and set(self._scene.logs) <= set(logs)
+        self._change(Scene(logs, self._scene.terms), keep=more, follow=self.follow if more else True)
+
+    def set_terms(self, terms: tuple[Term, ...]) -> None:
+        """Show only lines that match all terms; stays about where it was."""
+        if terms != self._scene.terms:
+            self._change(Scene(self._scene.logs, terms), keep=False, follow=self.follow)
+
+    def _change(self, scene: Scene, *, keep: bool, follow: bool) -> None:
+        before, self._scene = self._scene, scene
+        here = self.here()
+        self.stop_search()
         self.note = ""
-        if self._reader is not None:
-            self._reader.search(None)
+        if not (keep and not scene.terms):
+            self._forget()
+            self.extent = Extent(counted=False)
+        self.follow = follow
+        if not follow and here is not None and {*before.logs} <= {*scene.logs}:
+            self._go(Unit.OFFSET, here.offset)
+        elif self._reader is not None:
+            self._reader.jump(None)
         self._ask()
         self._tell()
 
@@ -101,21 +144,21 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
             self._move_to(self.max_scroll_y)
             self._ask()
 
-    def search(self, text: str) -> None:
-        """Go to the match at or above the bottom of what is visible, else to the last one."""
-        self.needle = Needle(text) if text.strip() else None
+    def search(self, sought: Sought | None, start: int | None = None) -> None:
+        """Go to the match at or above `start` (else the bottom of what is visible), else to the last one."""
+        self.sought = sought
         self.current = None
         self.note = ""
-        if self.needle is not None:
-            self._seek(self.scroll_offset.y + max(self._height - 1, 0), backwards=True)
-        elif self._reader is not None:
-            self._reader.search(None)
+        self.stop_search()
+        if sought is not None:
+            bottom = self.scroll_offset.y + max(self.height - 1, 0)
+            self._seek(bottom if start is None else start, backwards=True)
         self.refresh()
         self._tell()
 
     def next_match(self, direction: int) -> None:
         """Go to the next match below (1) or above (-1)."""
-        if self.needle is None:
+        if self.sought is None:
             self.note = "nothing was searched for yet: / searches"
             self._tell()
             return
@@ -123,62 +166,177 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
         self._seek(max(here + direction, 0), backwards=direction < 0)
 
     def _seek(self, line: int, *, backwards: bool) -> None:
-        assert self.needle is not None
-        self._searches += 1
+        assert self.sought is not None
+        self._asked += 1
+        self._searching = True
         self.note = "searching …"
         if self._reader is not None:
-            self._reader.search(Search(self.needle, line, backwards, self._searches))
+            self._reader.search(Search(self.sought, line, backwards, self._asked))
         self._tell()
+
+    def say(self, note: str) -> None:
+        """Say something in the status line."""
+        self.note = note
+        self._tell()
+
+    def stop_search(self) -> bool:
+        """End a search under way; False when there is none."""
+        was, self._searching = self._searching, False
+        if was:
+            self._asked += 1
+            self.note = "the search was ended"
+            if self._reader is not None:
+                self._reader.search(None)
+            self._tell()
+        return was
+
+    @property
+    def searching(self) -> bool:
+        """Whether a search is under way."""
+        return self._searching
+
+    def on_searching(self, event: Searching) -> None:
+        """Say how far the search is."""
+        event.stop()
+        if event.search.number == self._asked:
+            self.note = f"searching {event.done:.0%} (esc ends it)"
+            self._tell()
 
     def on_search_ended(self, event: SearchEnded) -> None:
         """Go to the line that was found."""
         event.stop()
-        if event.search.number != self._searches or self.needle is None:
+        if event.search.number != self._asked or self.sought is None:
             return
+        self._searching = False
         if event.line is None:
-            self.note = f"nothing shows “{self.needle.text}”"
+            self.note = f"nothing shows {self.sought.said}"
         else:
             self.note = "went on from the other end" if event.wrapped else ""
-            self.current = event.line
-            self.set_follow(False)
-            self._reveal(event.line)
+            self._arrive(event.line)
         self.refresh()
         self._tell()
 
+    def place(self) -> Place:
+        """Return where the log is now."""
+        return Place(self.scroll_offset.y, self.follow, self.sought, self.current)
+
+    def come_back(self, place: Place) -> None:
+        """Go back to where the log was."""
+        self.stop_search()
+        self.note = ""
+        self.sought, self.current = place.sought, place.current
+        self.set_follow(place.follow)
+        if not place.follow:
+            self._move_to(place.top)
+            self._ask()
+        self.refresh()
+        self._tell()
+
+    def go_to_line(self, line: int) -> None:
+        """Go to a line of the file, counted from 1."""
+        self._go(Unit.LINE, max(line - 1, 0), landing=f"line {line:,}")
+
+    def go_to_percent(self, percent: float) -> None:
+        """Go to a place of what is shown."""
+        self._go(Unit.PERCENT, percent, landing=f"{percent:g} %")
+
+    def go_to_offset(self, path: str, offset: int, landing: str) -> None:
+        """Go to the line at an offset in one of the files; `landing` says what it is."""
+        self._go(Unit.OFFSET, offset, path, landing)
+
+    def _go(self, unit: Unit, value: float, path: str = "", landing: str = "") -> None:
+        self.stop_search()
+        self._asked += 1
+        self._landing = landing
+        self.set_follow(False)
+        if landing and not self.extent.counted:
+            self.note = "going there …"
+        if self._reader is not None:
+            self._reader.jump(Jump(unit, value, self._asked, path))
+        self._tell()
+
+    def on_landed(self, event: Landed) -> None:
+        """Go to the place that was found."""
+        event.stop()
+        if event.jump.number != self._asked:
+            return
+        if event.line is None:
+            self.note = f"{self._landing} is not in this log" if self._landing else ""
+        elif self._landing:
+            self.note = self._landing
+            self._arrive(event.line)
+        else:
+            self._move_to(event.line)
+            self._ask()
+        self.refresh()
+        self._tell()
+
+    def _arrive(self, line: int) -> None:
+        self.current = line
+        self.set_follow(False)
+        self._reveal(line)
+
+    def here(self) -> Line | None:
+        """Return the line gone to last where that is visible, else the first one that is."""
+        here = self.current if self.at_current and self.current is not None else self.scroll_offset.y
+        place = here - self._first
+        return self._lines[place] if 0 <= place < len(self._lines) else None
+
+    @property
+    def at_current(self) -> bool:
+        """Whether the line gone to last is visible."""
+        top = self.scroll_offset.y
+        return self.current is not None and top <= self.current < top + self.height
+
+    def file_here(self) -> tuple[str, int, int | None]:
+        """Return the file of the line that is shown, its offset there, and its number where that is known."""
+        line = self.here()
+        path = self._scene.logs[0][1] if self._scene.logs else ""
+        if line is None:
+            return path, 0, None
+        if line.origin is not None:
+            return *line.origin, None
+        plain = self.extent.counted and not self._scene.terms
+        number = self.current if self.at_current and self.current is not None else self.scroll_offset.y
+        return path, line.offset, number + 1 if plain else None
+
+    def in_sight(self) -> list[Line]:
+        """Return the lines that are visible, as far as they have been read."""
+        start = max(self.scroll_offset.y - self._first, 0)
+        return self._lines[start : start + self.height]
+
     def _reveal(self, line: int) -> None:
         top = self.scroll_offset.y
-        if not top <= line < top + self._height:
-            self._move_to(line - self._height // 2)
+        if not top <= line < top + self.height:
+            self._move_to(line - self.height // 2)
         self._ask()
 
     def on_lines_read(self, event: LinesRead) -> None:
         """Take lines in."""
         event.stop()
-        if event.path != self._path:
+        if event.scene != self._scene:
             return
         before = self.extent
-        if event.extent.problem:  # what was read stays to be seen
-            self.extent = replace(before, problem=event.extent.problem)
+        if event.extent.problem or event.extent.prepared < 1:  # what was read stays to be seen
+            self.extent = replace(before, problem=event.extent.problem, prepared=event.extent.prepared)
             self._tell()
             return
         self.extent = event.extent
-        if event.extent.generation != before.generation:
+        self.untimed = event.untimed
+        same = event.extent.generation == before.generation
+        if not same:
             self.note = "the log began anew"
             self.follow = True
             self._forget()
-        moved = event.extent.shift - before.shift if event.extent.generation == before.generation else 0
         self._first, self._lines = event.first, event.lines
-        self._grow(moved)
-        if self.extent.counted and self._to_top_when_counted:
-            self._to_top_when_counted = False
-            self._move_to(0)
+        self._grow(event.extent.shift - before.shift if same else 0)
         self._ask()
         self.refresh()
         self._tell()
 
     def _grow(self, moved: int) -> None:
         """Take the log's length over; `moved` lines were found to come before the first one."""
-        widest = max((len(line) for line in self._lines), default=0)
+        widest = max((width_of(line) for line in self._lines), default=0) + self._label_width
         size = Size(max(widest + 1, self.virtual_size.width if self._lines else 0), self.extent.lines)
         self._moving = True
         if size != self.virtual_size:
@@ -194,27 +352,30 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
     def _forget(self) -> None:
         self._first, self._lines = 0, []
         self.current = None
+        self._moving = True
         self.virtual_size = Size(0, 0)
+        self._moving = False
         self.refresh()
 
     @property
-    def _height(self) -> int:
-        return self.scrollable_content_region.height
+    def _label_width(self) -> int:
+        logs = self._scene.logs
+        return label_width([label for label, _ in logs], self.size.width) if len(logs) > 1 else 0
 
     def _ask(self) -> None:
         """Ask for what is visible and two pages around it, unless that is here already."""
-        if self._reader is None or not self._path:
+        if self._reader is None or not self._scene.logs:
             return
-        height = max(self._height, 1)
+        height = max(self.height, 1)
         top = self.scroll_offset.y
         if self.follow:
-            self._reader.wish(Wish(self._path, 0, height * 3, follow=True))
+            self._reader.wish(Wish(self._scene, 0, height * 3, follow=True))
             return
         near_start = top - height >= self._first or self._first == 0
         near_end = top + 2 * height <= self._first + len(self._lines)
         at_end = self._first + len(self._lines) >= self.extent.lines
         if not (near_start and (near_end or at_end) and self._lines):
-            self._reader.wish(Wish(self._path, max(top - 2 * height, 0), height * 5, follow=False))
+            self._reader.wish(Wish(self._scene, max(top - 2 * height, 0), height * 5, follow=False))
 
     def _move_to(self, line: int) -> None:
         held, self._moving = self._moving, True
@@ -246,65 +407,23 @@ class LogView(LineView, can_focus=True, inherit_bindings=False):
         """Draw one line."""
         left, top = self.scroll_offset
         width = self.scrollable_content_region.width
-        base = self.rich_style
-        line = top + y
-        place = line - self._first
+        number = top + y
+        place = number - self._first
+        looks = Looks(self.rich_style, self.get_component_rich_style)
         if not 0 <= place < len(self._lines):
-            return Strip.blank(width, base)
-        text = self._lines[place]
-        strip = Strip(self._segments(text, line, base)).crop_extend(left, left + width, base)
-        if len(text) > (left + width) // 2 and cell_len(text) > left + width:
-            more = Segment("›", base + self.get_component_rich_style("log--quiet"))
-            return Strip([*strip.crop(0, width - 1), more], width)
-        return strip
-
-    def _segments(self, text: str, line: int, base: Style) -> list[Segment]:
-        places = self.needle.places(text) if self.needle is not None else []
-        if not places:
-            return [Segment(text, base)]
-        match = self.get_component_rich_style("log--current" if line == self.current else "log--match")
-        segments = []
-        end = 0
-        for start, stop in places:
-            segments += [Segment(text[end:start], base), Segment(text[start:stop], base + match)]
-            end = stop
-        return [*segments, Segment(text[end:], base)]
-
-    def _by(self, lines: int) -> None:
-        self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
-
-    def action_scroll_up(self) -> None:
-        """Go a line up."""
-        self._by(-1)
-
-    def action_scroll_down(self) -> None:
-        """Go a line down."""
-        self._by(1)
-
-    def action_page_up(self) -> None:
-        """Go a page up."""
-        self._by(-max(self._height - 1, 1))
-
-    def action_page_down(self) -> None:
-        """Go a page down."""
-        self._by(max(self._height - 1, 1))
+            return Strip.blank(width, looks.base)
+        line, here = self._lines[place], number == self.current
+        return strip_of(line, looks, self.sought, (left, width, self._label_width), here=here)
 
     def action_scroll_home(self) -> None:
         """Go to the first line; of a long log, as soon as its lines are counted."""
-        self._to_top_when_counted = not self.extent.counted
         self.set_follow(False)
         self.scroll_to(x=0, y=0, animate=False)
+        if not self.extent.counted:
+            self._go(Unit.PERCENT, 0)
         self._ask()
 
     def action_scroll_end(self) -> None:
         """Go to the end and follow."""
         self.scroll_to(x=0, animate=False)
         self.set_follow(True)
-
-    def action_scroll_left(self) -> None:
-        """Scroll sideways."""
-        self.scroll_to(x=self.scroll_offset.x - _SIDEWAYS, animate=False)
-
-    def action_scroll_right(self) -> None:
-        """Scroll sideways."""
-        self.scroll_to(x=self.scroll_offset.x + _SIDEWAYS, animate=False)

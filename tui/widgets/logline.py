@@ -1,0 +1,156 @@
+"""One line of a log as it is shown: cleaned, and with the colours that it came with.
+
+Of what a terminal would obey, only colours and weights (SGR) are kept, and those as styles, never as bytes:
+everything else is taken out. Blinking and hidden text are not kept either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rich.color import Color
+from rich.style import Style
+
+from launcher.text import clean
+
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_STATES = re.compile(r"\r+")
+_TAB = 8
+_BLACK, _GREY = 0, 8
+_WEIGHTS: dict[int, Style] = {
+    1: Style(bold=True),
+    2: Style(dim=True),
+    3: Style(italic=True),
+    4: Style(underline=True),
+    7: Style(reverse=True),
+    9: Style(strike=True),
+    21: Style(underline=True),
+    22: Style(bold=False, dim=False),
+    23: Style(italic=False),
+    24: Style(underline=False),
+    27: Style(reverse=False),
+    29: Style(strike=False),
+    39: Style(color="default"),
+    49: Style(bgcolor="default"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """A stretch of a line and its style."""
+
+    start: int
+    stop: int
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it is shown."""
+
+    text: str
+    offset: int = 0
+    """Where it begins in what is read."""
+    paints: tuple[Paint, ...] = ()
+    label: str = ""
+    """Who wrote it, where several logs are shown as one."""
+    origin: tuple[str, int] | None = None
+    """Its file and the offset in it, where several logs are shown as one."""
+    moment: float | None = None
+    """When it was written, where several logs are shown as one and it is known."""
+
+
+def shown(raw: bytes) -> str:
+    """Return a line's text as it is shown: cleaned, and of a progress bar the last state only."""
+    text = raw.decode("utf-8", errors="replace")
+    if text.isprintable():
+        return text.rstrip()
+    for part in reversed(_STATES.split(text)):
+        if part and (cleaned := clean(part).rstrip()):
+            return cleaned
+    return ""
+
+
+def line_of(raw: bytes, offset: int = 0) -> Line:
+    """Return a line with its colours; its text is what `shown` tells."""
+    if b"\x1b[" not in raw:
+        return Line(shown(raw), offset)
+    style = Style.null()
+    found = Line("", offset)
+    for part in _STATES.split(raw.decode("utf-8", errors="replace")):
+        text, paints, style = _state(part, style)
+        if text:
+            found = Line(text, offset, paints)
+    return found
+
+
+def _state(part: str, style: Style) -> tuple[str, tuple[Paint, ...], Style]:
+    """Clean what stands between carriage returns; returns also the style that goes on behind it."""
+    text = ""
+    paints: list[Paint] = []
+
+    def add(piece: str) -> None:
+        nonlocal text
+        column = len(text) % _TAB  # tabs count from the line's beginning, not from the piece's
+        start = len(text)
+        text += clean(" " * column + piece)[column:]
+        if style and len(text) > start:
+            paints.append(Paint(start, len(text), style))
+
+    position = 0
+    for match in _SGR.finditer(part):
+        add(part[position : match.start()])
+        style = _after(style, match[1])
+        position = match.end()
+    add(part[position:])
+    text = text.rstrip()
+    kept = tuple(
+        Paint(paint.start, min(paint.stop, len(text)), paint.style)
+        for paint in paints
+        if paint.start < len(text)
+    )
+    return text, kept, style
+
+
+@lru_cache(maxsize=512)
+def _after(style: Style, codes: str) -> Style:
+    """Return the style behind an SGR sequence; what is not known is passed over."""
+    numbers = iter([int(code or 0) for code in codes.replace(":", ";").split(";") if len(code) < 4])
+    for code in numbers:
+        if code == 0:
+            style = Style.null()
+        elif code in _WEIGHTS:
+            style += _WEIGHTS[code]
+        elif (colour := _colour(code, numbers)) is not None:
+            ground = code in range(40, 50) or code in range(100, 108)
+            style += Style(bgcolor=colour) if ground else Style(color=colour)
+    return _readable(style)
+
+
+def _colour(code: int, more: Iterator[int]) -> Color | None:
+    if code in range(30, 38) or code in range(40, 48):
+        return Color.from_ansi(code % 10)
+    if code in range(90, 98) or code in range(100, 108):
+        return Color.from_ansi(code % 10 + 8)
+    if code not in (38, 48):
+        return None
+    kind = next(more, None)
+    if kind == 5:
+        number = next(more, None)
+        return Color.from_ansi(number) if number is not None and number < 256 else None
+    if kind == 2:
+        parts = [next(more, 0) for _ in range(3)]
+        return Color.from_rgb(*parts) if max(parts) < 256 else None
+    return None
+
+
+def _readable(style: Style) -> Style:
+    """Change colours in which nothing could be read: black on the screen's dark, or a colour on itself."""
+    if style.color is not None and style.color == style.bgcolor:
+        return style + Style(bgcolor="default")
+    if style.color is not None and style.color.number == _BLACK and style.bgcolor is None:
+        return style + Style(color=Color.from_ansi(_GREY))
+    return style

@@ -1,0 +1,43 @@
+"""Moving about in a log by keys: line by line, by pages, and sideways."""
+
+from __future__ import annotations
+
+from textual.scroll_view import ScrollView
+
+_SIDEWAYS = 8
+
+
+class LogScroll(ScrollView):
+    """A view that scrolls at once, without animation: over a slow line each frame would be sent."""
+
+    @property
+    def height(self) -> int:
+        """Lines that fit."""
+        return self.scrollable_content_region.height
+
+    def _by(self, lines: int) -> None:
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
+
+    def action_scroll_up(self) -> None:
+        """Go a line up."""
+        self._by(-1)
+
+    def action_scroll_down(self) -> None:
+        """Go a line down."""
+        self._by(1)
+
+    def action_page_up(self) -> None:
+        """Go a page up."""
+        self._by(-max(self.height - 1, 1))
+
+    def action_page_down(self) -> None:
+        """Go a page down."""
+        self._by(max(self.height - 1, 1))
+
+    def action_scroll_left(self) -> None:
+        """Scroll sideways."""
+        self.scroll_to(x=self.scroll_offset.x - _SIDEWAYS, animate=False)
+
+    def action_scroll_right(self) -> None:
+        """Scroll sideways."""
+        self.scroll_to(x=self.scroll_offset.x + _SIDEWAYS, animate=False)
