@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.clusters.slurm.choices import Choices
 from launcher.clusters.slurm.gres import gpu_memory_gib
 from launcher.clusters.slurm.partitions import Partition
-from launcher.clusters.slurm.submission import Choices, Submission
+from launcher.clusters.slurm.submission import Submission
 from launcher.errors import InputError
 from launcher.runs import SkippedCheck
 from launcher.sites import Site

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from launcher.clusters.slurm.submission import Cost, cost_of
+from launcher.clusters.slurm.choices import Cost, cost_of
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError, LaunchError
 from launcher.plan import LaunchPlan, new_token

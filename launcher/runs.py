@@ -29,6 +29,8 @@ from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
 
+Launcher = Literal["ray_bare", "ray.sub"]
+"""What starts Ray in a job: the script that comes with this program, or NeMo-RL's own, in a container."""
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
@@ -93,6 +95,7 @@ class RunSpec(_Stored):
     slurm: SlurmRequest | None = None
     checkout: str | None = None
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
+    launcher: Launcher = "ray_bare"
     skipped_checks: tuple[SkippedCheck, ...] = ()
     """What the user was told and chose to pass over."""
     logs: str = "logs"

@@ -18,22 +18,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.advice import advice
 from launcher.checkout import Checkout, choose, remember
+from launcher.clusters.slurm.choices import SECRET_VARIABLES, Choices, Cost, Kind
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.detect import Detection
 from launcher.clusters.slurm.partitions import Partition
-from launcher.clusters.slurm.submission import (
-    SECRET_VARIABLES,
-    Choices,
-    Cost,
-    Kind,
-    Submission,
-    prepare,
-    read_env_file,
-)
+from launcher.clusters.slurm.submission import Submission, prepare, read_env_file
 from launcher.clusters.slurm.text import CannotReadError, seconds
 from launcher.errors import InputError, LaunchError
-from launcher.runs import Run, RunStore, SlurmRequest
+from launcher.runs import Launcher, Run, RunStore, SlurmRequest
 from launcher.sites import Site
 from launcher.transports.base import Transport
 from recipes.inheritance import resolve
@@ -49,8 +43,6 @@ _SHORTER = (2, 4)
 """Parts of the time that a shorter job is tried with."""
 _LEAST_S = 600
 """A job below ten minutes does not get far."""
-_DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
-"""What points to files in a user's shell, and does not reach the job by itself."""
 
 
 class ForetoldError(LaunchError):
@@ -87,6 +79,11 @@ class Order:
     sbatch_args: tuple[str, ...] = ()
     skip_checks: tuple[str, ...] = ()
     """Ids of checks that are known to fail and do not block."""
+    launcher: Launcher = "ray_bare"
+    container: str | None = None
+    """For `ray.sub`; None: the profile's or the site's."""
+    mounts: tuple[str, ...] = ()
+    """For `ray.sub`: `/SOURCE:/TARGET[:ro]`."""
     yes: bool = False
     """What a proposal asks is agreed to."""
 
@@ -181,7 +178,7 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
         found.site,
         partition,
         foresight,
-        (*foresight.notes, *_notes(found.site, environment, submission, choices)),
+        (*foresight.notes, *advice(found.site, environment, submission, choices, partition)),
     )
 
 
@@ -321,6 +318,9 @@ def choose_for(
         keys=_keys(order, transport, environment),
         sbatch_args=order.sbatch_args,
         checkout=checkout,
+        launcher=order.launcher,
+        container=order.container,
+        mounts=order.mounts,
     )
     return partition, choices
 
@@ -363,18 +363,3 @@ def _keys(order: Order, transport: Transport, environment: Mapping[str, str]) ->
         text = transport.read(str(order.env_file)).decode(errors="replace")
         keys |= read_env_file(text, order.env_file)
     return keys
-
-
-def _notes(
-    site: Site, environment: Mapping[str, str], submission: Submission, choices: Choices
-) -> tuple[str, ...]:
-    notes = []
-    if site.stores_environments:
-        notes.append(f"{site.name} keeps the environment of jobs; keys are not in it")
-    job = {**submission.plans[0].environment, **choices.keys}
-    lost = [name for name in _DATA_VARIABLES if environment.get(name) and name not in job]
-    if lost and choices.kind != "rehearsal":
-        notes.append(
-            f"{', '.join(lost)} of your shell does not reach the job: put it into a profile or --env-file"
-        )
-    return tuple(notes)

@@ -11,13 +11,17 @@ from pathlib import Path
 from launcher.errors import InputError, TransportError
 
 NAMES = ("ray_bare.sub", "rehearsal.py")
+"""What can be exported: both work by themselves."""
+JOB_NAMES = ("chain.sh",)
+"""What runs beside the launcher in jobs that this program submits."""
 _HOME = Path(__file__).parent
 
 
 def script_path(name: str) -> Path:
-    """Return where the installed script lies; raises InputError for a name that is none of NAMES."""
-    if name not in NAMES:
-        raise InputError(f"there is no script '{name}'", fix=f"The scripts are {', '.join(NAMES)}.")
+    """Return where the installed script lies; raises InputError for a name that is none of theirs."""
+    if name not in (*NAMES, *JOB_NAMES):
+        known = ", ".join((*NAMES, *JOB_NAMES))
+        raise InputError(f"there is no script '{name}'", fix=f"The scripts are {known}.")
     return _HOME / name
 
 

@@ -2,10 +2,13 @@
 # What the jobs of a chain do besides ray_bare.sub. A chain is several Slurm jobs of one name, one after another
 # (--dependency=singleton), each of which resumes from the last checkpoint.
 #
+#   chain.sh left         print the seconds that the job has left
 #   chain.sh save-by      print a value for checkpoint_must_save_by: when the driver must save and stop, DD:HH:MM:SS
 #   chain.sh end CODE     ray_bare.sub has ended with CODE: cancel what is left of the chain if there is no more to do
 #
-# Needs SLURM_JOB_ID, SLURM_JOB_NAME and BASE_LOG_DIR. The driver's clock starts after its set-up.
+# Needs SLURM_JOB_ID, SLURM_JOB_NAME and BASE_LOG_DIR; save-by in a container, which has no squeue, needs
+# CHAIN_JOB_END instead of the first: when the job ends, in seconds since 1970. The driver's clock starts after its
+# set-up.
 
 set -u -o pipefail
 
@@ -27,9 +30,17 @@ measured_setup() {
   [[ -n $done_at && -n $began ]] && echo $((done_at - began))
 } 2>/dev/null
 
+seconds_left() {
+  if [[ -n ${CHAIN_JOB_END:-} ]]; then
+    echo $((CHAIN_JOB_END - $(date +%s)))
+  else
+    in_seconds "$(squeue -h -j "$SLURM_JOB_ID" -o %L)"
+  fi
+}
+
 save_by() {
   local left setup='' directory save budget
-  left=$(in_seconds "$(squeue -h -j "$SLURM_JOB_ID" -o %L)") || left=3600
+  left=$(seconds_left) || left=3600
   # Of the job before, whose directory is the youngest that says it.
   while read -r _ directory; do
     setup=$(measured_setup "$directory") && break
@@ -69,7 +80,8 @@ end_chain() {
 }
 
 case ${1:-} in
+  left) seconds_left ;;
   save-by) save_by ;;
   end) end_chain "$2" ;;
-  *) sed -n '2,8p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,11p' "$0" >&2; exit 2 ;;
 esac

@@ -35,6 +35,10 @@ class Profile:
 
     environment: Mapping[str, str] = field(default_factory=dict)
     sbatch_args: tuple[str, ...] = ()
+    container: str = ""
+    """The image for NeMo-RL's `ray.sub`."""
+    mounts: tuple[str, ...] = ()
+    """What its container sees besides checkout and run: `/SOURCE:/TARGET[:ro]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ class Site:
     """What its jobs need in their environment."""
     modules: tuple[str, ...] = ()
     """Modules that its jobs load first."""
+    container: str = ""
+    """The image for NeMo-RL's `ray.sub`, unless a profile names one."""
+    mounts: tuple[str, ...] = ()
+    """What its container sees besides checkout and run."""
     scratch: str = ""
     """Where big files belong; may hold `$VARIABLES` of the user's environment."""
     stores_environments: bool = False
@@ -203,6 +211,8 @@ def _site(data: Mapping[str, Any]) -> Site:
         offline=bool(job.get("offline", False)),
         variables=_texts(job.get("environment", {})),
         modules=tuple(job.get("modules", ())),
+        container=str(job.get("container", "")),
+        mounts=tuple(map(str, job.get("mounts", ()))),
         scratch=job.get("scratch", ""),
         stores_environments=bool(job.get("stores_environments", False)),
         front_s=max(float(polling.get("front_s", 30.0)), 15.0),
@@ -212,7 +222,12 @@ def _site(data: Mapping[str, Any]) -> Site:
 
 
 def _profile(data: Mapping[str, Any]) -> Profile:
-    return Profile(_texts(data.get("environment", {})), tuple(map(str, data.get("sbatch_args", ()))))
+    return Profile(
+        _texts(data.get("environment", {})),
+        tuple(map(str, data.get("sbatch_args", ()))),
+        str(data.get("container", "")),
+        tuple(map(str, data.get("mounts", ()))),
+    )
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

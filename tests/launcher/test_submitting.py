@@ -121,6 +121,19 @@ def test_what_points_to_files_and_does_not_reach_the_job_is_said(desk: Desk) -> 
     assert "HF_HOME" in note
 
 
+def test_checkpoints_that_go_elsewhere_than_big_files_belong(desk: Desk) -> None:
+    site = replace(SITE, scratch="$SCRATCH")
+    with_scratch = replace(desk, found=replace(FOUND, site=site))
+    (home,) = with_scratch.propose(order(desk)).notes
+    assert "below your home directory" in home
+    desk.environment["SCRATCH"] = "/scratch"
+    (elsewhere,) = with_scratch.propose(order(desk)).notes
+    assert "big files belong below /scratch" in elsewhere
+    there = ("checkpointing.checkpoint_dir=/scratch/me",)
+    assert with_scratch.propose(order(desk, overrides=there)).notes == ()
+    assert with_scratch.propose(order(desk, kind="smoke")).notes == ()
+
+
 def test_a_smoke_run_has_checkpoints_of_its_own(desk: Desk) -> None:
     """Those of the real run, at its last step already, do not concern it."""
     (desk.world.root / "results" / "step_100").mkdir(parents=True)

@@ -32,7 +32,7 @@ def test_a_run_that_was_cancelled_goes_on_from_its_checkpoint(user: User) -> Non
     assert state["state"] == "completed", state["reason"]
     assert state["metrics"]["steps"] == list(range(1, 61))
     driver = (user.runs / run / "logs" / f"{job['id']}-logs" / "ray-driver.log").read_text()
-    assert "Step 1/" not in driver
+    assert "Loading optimizer from" in driver
     (listed,) = json.loads(user("runs", "--json").stdout)["runs"]
     assert [item["id"] for item in listed["jobs"]] == [submitted["jobs"][0]["id"], job["id"]]
     finished = user("resume", run)

@@ -41,6 +41,16 @@ def _add_job(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--qos", metavar="Q")
     command.add_argument("--reservation", metavar="R")
+    command.add_argument(
+        "--launcher",
+        choices=("ray_bare", "ray.sub"),
+        default="ray_bare",
+        help="ray.sub: NeMo-RL's own, in a container that Slurm's Pyxis starts (default: ray_bare)",
+    )
+    command.add_argument("--container", metavar="IMAGE", help="for ray.sub; default: your site.toml's")
+    command.add_argument(
+        "--mount", metavar="SRC:DST", action="append", default=[], help="for ray.sub: one more directory"
+    )
     command.add_argument("--profile", metavar="NAME", help="a profile of your site.toml")
     command.add_argument("--env-file", metavar="FILE", help="NAME=value lines with keys for the driver")
     command.add_argument(
@@ -121,6 +131,9 @@ def _order(options: argparse.Namespace) -> Order:
         env_file=Path(options.env_file) if options.env_file else None,
         sbatch_args=tuple(options.sbatch_arg),
         skip_checks=tuple(options.skip_check),
+        launcher=options.launcher,
+        container=options.container,
+        mounts=tuple(options.mount),
         yes=options.yes,
     )
 

@@ -1,0 +1,132 @@
+"""What runs in a job: its script, the launcher, the driver's command, and the whole environment.
+
+Two launchers: our `ray_bare.sub`, and NeMo-RL's own `ray.sub`, which runs in a container (see `containers`).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.clusters.slurm.choices import Choices
+from launcher.clusters.slurm.client import conf
+from launcher.plan import passed_on
+from launcher.rehearse import check_venv
+from launcher.runs import SECRETS
+from launcher.scripts import script_files, script_path
+from launcher.sites import Site
+from launcher.transports.base import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a job consists of."""
+
+    files: Mapping[str, bytes]
+    """Scripts in the run's directory; `job.sh` is what Slurm starts."""
+    environment: Mapping[str, str]
+    """All of it; it holds no secret."""
+    cwd: str
+    """Where sbatch is called, which is the job's SLURM_SUBMIT_DIR."""
+
+
+def bare(
+    transport: Transport,
+    environment: Mapping[str, str],
+    site: Site,
+    choices: Choices,
+    directory: Path,
+    *,
+    saves: bool,
+) -> Batch:
+    """Return what a job with `ray_bare.sub` consists of; with `saves`, the driver is told when to save.
+
+    Raises:
+        TransportError: there is no Python environment with Ray.
+    """
+    venv = _venv(transport, environment, choices)
+    script = str(directory / "rehearsal.py") if choices.checkout is None else choices.checkout.driver
+    argv = [str(venv / "bin" / "python"), script]
+    return Batch(
+        {
+            **_launcher_files(choices),
+            "chain.sh": script_path("chain.sh").read_bytes(),
+            "job.sh": job_script(site, choices, "ray_bare.sub"),
+        },
+        {
+            **common_environment(environment, site, choices),
+            "BASE_LOG_DIR": str(directory / "logs"),
+            "COMMAND": driver_command(argv, choices, directory, saves=saves),
+            "GPUS_PER_NODE": str(choices.gpus_per_node),
+            "NEMO_RL_ROOT": choices.checkout.path if choices.checkout is not None else str(directory),
+            "RAY_BARE_VENV": str(venv),
+            "RUN_DIR": str(directory),
+        },
+        str(directory),
+    )
+
+
+def common_environment(environment: Mapping[str, str], site: Site, choices: Choices) -> dict[str, str]:
+    """Return what any job gets: a little of this program's environment, what the site and the profile say."""
+    return {
+        **passed_on(environment),
+        **conf(environment),
+        **site.job_environment(),
+        **choices.profile_of(site).environment,
+    }
+
+
+def job_script(site: Site, choices: Choices, launcher: str, before: Sequence[str] = ()) -> bytes:
+    """Return `job.sh`: modules, the launcher, and what a chain does at its end."""
+    lines = [
+        "#!/bin/bash -l" if site.modules else "#!/bin/bash",
+        f"# The job: what comes before {launcher}.",
+    ]
+    if site.modules:
+        modules = shlex.join(site.modules)
+        lines += ["module --force purge", f"module load {modules} || exit 3"]
+    lines += before
+    if choices.request.chain == 1:
+        lines.append(f'exec bash "$RUN_DIR/{launcher}"')
+    else:
+        lines += [
+            "trap : TERM INT HUP",
+            f'bash "$RUN_DIR/{launcher}" &',
+            'while wait "$!"; code=$?; kill -0 "$!" 2>/dev/null; do :; done',
+            'bash "$RUN_DIR/chain.sh" end "$code"',
+            'exit "$code"',
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def driver_command(argv: Sequence[str], choices: Choices, directory: Path, *, saves: bool) -> str:
+    """Return the shell command of the driver."""
+    command = shlex.join([*argv, "--config", str(directory / "effective.yaml")])
+    if saves:
+        # Computed when the driver starts: only then is it known how much of the job's time is left.
+        command += """ "checkpointing.checkpoint_must_save_by='$(bash "$RUN_DIR/chain.sh" save-by)'\""""
+    if not choices.keys:
+        return command
+    return f". {shlex.quote(str(directory / SECRETS))} && exec {command}"
+
+
+def key_file(keys: Mapping[str, str]) -> bytes:
+    """Return the file that gives the driver its keys."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
+
+
+def _venv(transport: Transport, environment: Mapping[str, str], choices: Choices) -> Path:
+    own = sys.prefix if choices.checkout is None else Path(choices.checkout.path, ".venv")
+    venv = Path(environment.get("RAY_BARE_VENV") or own)
+    check_venv(transport, venv)
+    return venv
+
+
+def _launcher_files(choices: Choices) -> dict[str, bytes]:
+    scripts = script_files()
+    if choices.kind == "rehearsal":
+        return scripts
+    return {name: data for name, data in scripts.items() if name.endswith(".sub")}

@@ -1,0 +1,133 @@
+"""NeMo-RL's own `ray.sub` as launcher: what is planned, and what its script does without Slurm and Pyxis."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from launcher.clusters.slurm.gres import Gpus
+from launcher.clusters.slurm.partitions import Mix
+from launcher.errors import InputError
+from launcher.runs import load
+from launcher.sites import Profile
+from launcher.submitting import Order, Proposal, send
+from tests.launcher.ordering import BOOSTER, FOUND, SITE, Desk
+
+IMAGE = "nvcr.io#nvidia/nemo-rl:v0.6"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    (tmp_path / "ray.sub").write_text('printf "%s" "$COMMAND" >"$BASE_LOG_DIR/command"\nbash -c "$COMMAND"\n')
+    return Desk.at(tmp_path, sbatch="4711\n")
+
+
+def propose(desk: Desk, **changes: object) -> Proposal:
+    order = Order(desk.recipe, 1, "2:00:00", launcher="ray.sub", container=IMAGE)
+    return desk.propose(replace(order, **changes))  # type: ignore[arg-type]
+
+
+def test_the_plan(desk: Desk) -> None:
+    proposal = propose(desk, mounts=("/data:/data:ro",))
+    checkout, run = str(desk.world.root), str(Path(desk.store.root, proposal.submission.spec.id))
+    (plan,) = proposal.submission.plans
+    assert plan.cwd == checkout
+    assert plan.argv[-1] == f"{run}/job.sh"
+    assert {f"--chdir={checkout}", "--nodes=1", "--gres=gpu:4", "--exclusive"} <= set(plan.argv)
+    wanted = {
+        "CONTAINER": IMAGE,
+        "MOUNTS": f"{checkout}:{checkout},{run}:{run},/data:/data:ro",
+        "GPUS_PER_NODE": "4",
+        "BASE_LOG_DIR": f"{run}/logs",
+        "RUN_DIR": run,
+    }
+    assert {name: plan.environment[name] for name in wanted} == wanted
+    assert not [name for name in plan.environment if name.startswith("RAY_BARE_")]
+    assert plan.environment["COMMAND"].startswith(
+        f"uv run python examples/run_distillation.py --config {run}/effective.yaml"
+    )
+    assert {"ray.sub", "job.sh", "chain.sh"} <= set(proposal.submission.files)
+    assert "ray_bare.sub" not in proposal.submission.files
+    assert (
+        load(desk.transport, send(proposal, desk.store, desk.environment).directory).spec.launcher
+        == "ray.sub"
+    )
+
+
+def test_keys_are_read_in_the_container_from_the_mounted_run(desk: Desk) -> None:
+    desk.environment["HF_TOKEN"] = "hf_canary"
+    proposal = propose(desk)
+    (plan,) = proposal.submission.plans
+    assert "hf_canary" not in str(plan.as_json())
+    run = Path(plan.argv[-1]).parent
+    assert plan.environment["COMMAND"].startswith(f". {run}/secrets.env && exec uv run")
+
+
+def test_the_image_is_the_flags_else_the_profiles_else_the_sites(desk: Desk) -> None:
+    site = replace(SITE, container="site", mounts=("/s:/s",), profiles={"a": Profile(container="profile")})
+    known = replace(desk, found=replace(FOUND, site=site))
+    assert propose(known, profile="a").submission.plans[0].environment["CONTAINER"] == IMAGE
+    environment = propose(known, profile="a", container=None).submission.plans[0].environment
+    assert environment["CONTAINER"] == "profile"
+    assert environment["MOUNTS"].endswith(",/s:/s")
+    assert propose(known, container=None).submission.plans[0].environment["CONTAINER"] == "site"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"container": None}, "which container"),
+        ({"container": "a b"}, "has a blank"),
+        ({"mounts": ("data",)}, "is no mount"),
+        ({"mounts": ("/a,b:/c",)}, "is no mount"),
+        ({"kind": "rehearsal"}, "without a container"),
+    ],
+)
+def test_what_cannot_be(desk: Desk, changes: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        propose(desk, **changes)
+
+
+def test_a_checkout_without_it_and_a_path_that_cannot_be_mounted(desk: Desk, tmp_path: Path) -> None:
+    (desk.world.root / "ray.sub").unlink()
+    with pytest.raises(InputError, match=r"no ray\.sub"):
+        propose(desk)
+    place = tmp_path / "a place"
+    place.mkdir()
+    (place / "ray.sub").write_text("")
+    with pytest.raises(InputError, match="cannot mount"):
+        propose(Desk.at(place))
+
+
+def test_what_the_container_does_not_see_and_what_ray_sub_cannot_count_is_told(desk: Desk) -> None:
+    notes = propose(desk, overrides=("checkpointing.checkpoint_dir=/elsewhere/c",)).notes
+    assert any("/elsewhere/c is in no mount" in note for note in notes)
+    assert any("all 4 GPUs" in note for note in propose(desk, gpus_per_node=2).notes)
+    mixed = replace(BOOSTER, mix=(*BOOSTER.mix, Mix(Gpus(3, "a100"), 1)))
+    odd = replace(desk, found=replace(FOUND, partitions=(mixed,)))
+    assert any("different GPUs" in note for note in propose(odd).notes)
+
+
+def test_the_time_left_is_found_out_where_there_is_a_squeue(desk: Desk) -> None:
+    """The driver's command runs without one, as in a container."""
+    run = send(propose(desk), desk.store, desk.environment)
+    plan = propose(desk).submission.plans[0]
+    tools = desk.world.root / "tools"
+    tools.mkdir()
+    for name, text in (("squeue", "echo 1:00:00"), ("uv", 'printf "%s\\n" "$@"')):
+        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tools / name).chmod(0o755)
+    # Within the launcher there is no squeue any more.
+    script = Path(run.directory, "ray.sub")
+    script.write_text(f'rm "{tools}/squeue"\n{script.read_text()}')
+    environment = {**plan.environment, "PATH": f"{tools}:/usr/bin:/bin", "SLURM_JOB_ID": "7"}
+    environment |= {"RUN_DIR": run.directory, "BASE_LOG_DIR": run.logs}
+    done = subprocess.run(
+        ["bash", f"{run.directory}/job.sh"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    value = done.stdout.splitlines()[-1]
+    assert value.startswith("checkpointing.checkpoint_must_save_by='00:00:34:5")
