@@ -187,7 +187,7 @@ def test_a_log_that_cannot_be_read_is_stated_and_followed_on(tmp_path: Path) -> 
     assert events[-1] == LogChanged("d", Role.DRIVER, 0, 0, problem, entry.mtime)
     follower.transport = LocalTransport()
     events = list(follower.poll(entry, lambda _: None))
-    assert events[-1] == LogChanged("d", Role.DRIVER, len(RUN), RUN.count(b"\n"))
+    assert events[-1] == LogChanged("d", Role.DRIVER, len(RUN), RUN.count(b"\n"), "", entry.mtime)
 
 
 def test_a_directory_that_cannot_be_listed_is_a_stated_problem(tmp_path: Path) -> None:
