@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
+from typing import Any
 
 from rich.color import Color
 from rich.style import Style
@@ -20,21 +22,21 @@ _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 _STATES = re.compile(r"\r+")
 _TAB = 8
 _BLACK, _GREY = 0, 8
-_WEIGHTS: dict[int, Style] = {
-    1: Style(bold=True),
-    2: Style(dim=True),
-    3: Style(italic=True),
-    4: Style(underline=True),
-    7: Style(reverse=True),
-    9: Style(strike=True),
-    21: Style(underline=True),
-    22: Style(bold=False, dim=False),
-    23: Style(italic=False),
-    24: Style(underline=False),
-    27: Style(reverse=False),
-    29: Style(strike=False),
-    39: Style(color="default"),
-    49: Style(bgcolor="default"),
+_WEIGHTS: dict[int, dict[str, bool | None]] = {
+    1: {"bold": True},
+    2: {"dim": True},
+    3: {"italic": True},
+    4: {"underline": True},
+    7: {"reverse": True},
+    9: {"strike": True},
+    21: {"underline": True},
+    22: {"bold": None, "dim": None},
+    23: {"italic": None},
+    24: {"underline": None},
+    27: {"reverse": None},
+    29: {"strike": None},
+    39: {"color": None},
+    49: {"bgcolor": None},
 }
 
 
@@ -123,11 +125,17 @@ def _after(style: Style, codes: str) -> Style:
         if code == 0:
             style = Style.null()
         elif code in _WEIGHTS:
-            style += _WEIGHTS[code]
+            style = _changed(style, **_WEIGHTS[code])
         elif (colour := _colour(code, numbers)) is not None:
             ground = code in range(40, 50) or code in range(100, 108)
-            style += Style(bgcolor=colour) if ground else Style(color=colour)
+            style = _changed(style, **{"bgcolor" if ground else "color": colour})
     return _readable(style)
+
+
+def _changed(style: Style, **changes: Any) -> Style:  # noqa: ANN401 - as Rich's own constructor takes them
+    """Return a style with some of its parts changed; None takes a part away, which adding styles cannot."""
+    names = ("color", "bgcolor", "bold", "dim", "italic", "underline", "reverse", "strike")
+    return Style(**{name: getattr(style, name) for name in names} | changes)
 
 
 def _colour(code: int, more: Iterator[int]) -> Color | None:
@@ -142,15 +150,15 @@ def _colour(code: int, more: Iterator[int]) -> Color | None:
         number = next(more, None)
         return Color.from_ansi(number) if number is not None and number < 256 else None
     if kind == 2:
-        parts = [next(more, 0) for _ in range(3)]
-        return Color.from_rgb(*parts) if max(parts) < 256 else None
+        parts = [part for part in islice(more, 3) if part < 256]
+        return Color.from_rgb(*parts) if len(parts) == 3 else None
     return None
 
 
 def _readable(style: Style) -> Style:
     """Change colours in which nothing could be read: black on the screen's dark, or a colour on itself."""
     if style.color is not None and style.color == style.bgcolor:
-        return style + Style(bgcolor="default")
+        return _changed(style, bgcolor=None)
     if style.color is not None and style.color.number == _BLACK and style.bgcolor is None:
-        return style + Style(color=Color.from_ansi(_GREY))
+        return _changed(style, color=Color.from_ansi(_GREY))
     return style
