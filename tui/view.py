@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from launcher.logs.checkpoints import complete_checkpoint
 from launcher.logs.events import MILESTONES, Event, FindingSeen, JobState, MetricRecorded, Role
 from launcher.logs.sources import LogFile
 from launcher.logs.state import RunState
@@ -81,7 +82,7 @@ class RunView:
     findings: tuple[FindingSeen, ...] = ()
     logs: tuple[LogRef, ...] = ()
     checkpoint: int | None = None
-    """Step of the last checkpoint."""
+    """Step of the last complete checkpoint."""
     problem: str = ""
     """Why nothing new can be read at this moment."""
     reading: bool = False
@@ -137,7 +138,7 @@ class Viewer:
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
             findings=tuple(sorted(state.findings, key=_rank)),
             logs=log_refs(logs),
-            checkpoint=max(state.checkpoints, default=None),
+            checkpoint=complete_checkpoint(state),
             problem=clean(problem.replace("\n", " ")),
             reading=reading,
         )

@@ -158,6 +158,10 @@ def _place(finding: FindingSeen) -> str:
     return f"({finding.source.log}:{finding.source.line})" if finding.source.line else "(the cluster's word)"
 
 
+_IN_FULL = ("stuck-", "no-logs")
+"""Findings that stand in no log: their text is the evidence."""
+
+
 def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return findings as lines: the cause with what to do, then what followed from it."""
     lines = []
@@ -166,7 +170,7 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
         about = "".join(f", {name} {item[name]}" for name in ("node", "rank") if item[name] is not None)
         kind = "cause: " if item["root"] else ("warning: " if item["severity"] == "warning" else "")
         lines.append(f"  ✗ {kind}{item['title']} ({where}{about})")
-        if item["root"] or item["id"].startswith("stuck-"):
+        if item["root"] or item["id"].startswith(_IN_FULL):
             lines.append(f"    {item['text'][:400]}")
             if item["fix"]:
                 lines.append(f"    -> {item['fix']}")

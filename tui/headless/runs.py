@@ -1,10 +1,11 @@
-"""`runs` and `cancel`."""
+"""`runs`: the list of runs."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from tui.headless import cancel
 from tui.headless.output import print_json, say
 
 if TYPE_CHECKING:
@@ -12,13 +13,11 @@ if TYPE_CHECKING:
 
 
 def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
-    """Register the commands."""
+    """Register the command, and `cancel` beside it."""
     listing = commands.add_parser("runs", help="list the runs and their states", description=_runs.__doc__)
     listing.add_argument("--json", action="store_true", help="as one JSON object")
     listing.set_defaults(handler=_runs)
-    cancel = commands.add_parser("cancel", help="stop a run", description=_cancel.__doc__)
-    cancel.add_argument("run", metavar="RUN", help="a run's name or an unambiguous part of it")
-    cancel.set_defaults(handler=_cancel)
+    cancel.add_parser(commands)
 
 
 def store() -> RunStore:
@@ -70,20 +69,4 @@ def _runs(options: argparse.Namespace) -> int:
         print(f"{broken['dir']}: {broken['problem']}")
     if not rows and not damaged:
         say(f"no runs in {known.root}; `distill-tui demo` makes one")
-    return 0
-
-
-def _cancel(options: argparse.Namespace) -> int:
-    """Stop a run and wait until nothing of it is left. Checkpoints stay."""
-    from launcher.watching import cluster_of, summary_of
-
-    known = store()
-    run = known.find(options.run)
-    state = summary_of(known.transport, run)["state"]
-    if run.job is None or state in ("completed", "failed", "cancelled"):
-        say(f"{run.spec.id} has ended already ({state})")
-        return 0
-    say(f"stopping {run.spec.id} …")
-    cluster_of(run, known.transport).cancel(run, run.job)
-    say("stopped")
     return 0

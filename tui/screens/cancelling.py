@@ -13,14 +13,9 @@ from tui.screens.dialogs import Ask, Choice
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
     """Say what cancelling a run loses."""
-    if not step:
-        return "No training step is finished yet."
-    if checkpoint is None:
-        return f"Step {step} is done and no checkpoint was saved: all of it would be lost."
-    if checkpoint >= step:
-        return f"Step {step} is done; the last checkpoint is of step {checkpoint}: no finished step is lost."
-    steps = "1 step" if step - checkpoint == 1 else f"{step - checkpoint} steps"
-    return f"Step {step} is done; the last checkpoint is of step {checkpoint}: {steps} would be lost."
+    from launcher.logs.checkpoints import Loss
+
+    return Loss(step, checkpoint).in_words()
 
 
 def ask_to_cancel(
