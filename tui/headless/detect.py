@@ -33,6 +33,8 @@ def _detect(options: argparse.Namespace) -> int:
     for account in found.accounts or ():
         where = account.partition or "all partitions"
         print(f"account {account.account:16} {where:20} QoS {', '.join(account.qos) or '-'}")
+    for budget in found.budgets or ():
+        print(f"budget  {budget.account:16} of project {budget.project}")
     for problem in found.problems:
         say(f"{problem.what}\n  {problem.fix}".rstrip())
     return 0
@@ -62,6 +64,9 @@ def as_json(found: Detection) -> dict[str, Any]:
         "cluster": found.cluster,
         "partitions": [_partition(found, partition) for partition in found.partitions],
         "accounts": accounts,
+        "budgets": [{"project": item.project, "account": item.account} for item in found.budgets]
+        if found.budgets is not None
+        else None,
         "problems": [{"what": problem.what, "fix": problem.fix} for problem in found.problems],
     }
 

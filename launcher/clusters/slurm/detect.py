@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import Account, read_accounts
+from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
+from launcher.clusters.slurm.budgets import Budget, read_budgets
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.messages import RefusedError, UnreachableError
+from launcher.clusters.slurm.messages import RefusedError, UnreachableError, told
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
@@ -56,6 +58,8 @@ class Detection:
     partitions: tuple[Partition, ...] = ()
     accounts: tuple[Account, ...] | None = None
     """None where accounting gave no answer."""
+    budgets: tuple[Budget, ...] | None = None
+    """None where the site has no `jutil`."""
     problems: tuple[Problem, ...] = ()
 
     def partition(self, name: str) -> Partition | None:
@@ -84,6 +88,7 @@ class Answers:
     accounts: str | None = None
     qos: str | None = None
     cluster: str | None = None
+    budgets: str | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -148,7 +153,23 @@ def ask(client: SlurmClient) -> Answers:
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = printed("scontrol", "show", "config")
-    return Answers(version, sinfo, partitions, accounts, qos, cluster, tuple(problems))
+    budgets = _budgets(client, problems)
+    return Answers(version, sinfo, partitions, accounts, qos, cluster, budgets, tuple(problems))
+
+
+def _budgets(client: SlurmClient, problems: list[Problem]) -> str | None:
+    """Ask jutil, which most sites do not have."""
+    try:
+        done = client.run(BUDGETS_COMMAND)
+    except UnreachableError as error:
+        problems.append(Problem(f"jutil gave no answer: {error.what}"))
+        return None
+    except TransportError:
+        return None
+    if done.code:
+        problems.append(Problem(f"jutil gave no answer: {told(done.stderr) or f'exit code {done.code}'}"))
+        return None
+    return done.stdout
 
 
 def understand(site: Site, answers: Answers, user: str) -> Detection:
@@ -156,6 +177,7 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
     problems = list(answers.problems)
     partitions: list[Partition] = []
     accounts: list[Account] | None = None
+    budgets: tuple[Budget, ...] | None = None
     try:
         rows, table = read_sinfo(answers.sinfo or "")
         problems += [Problem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
@@ -165,18 +187,23 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
         if answers.accounts is not None:
             accounts, table = read_accounts(answers.accounts)
             problems += [Problem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread]
+        if answers.budgets is not None:
+            budgets = read_budgets(answers.budgets)
     except CannotReadError as error:
         problems.append(Problem(error.what))
     cluster = _cluster_name(answers, accounts or [])
     if accounts is not None and cluster is not None:
         accounts = [item for item in accounts if item.cluster in ("", cluster)]
     found = Detection(
-        site, answers.version, cluster, tuple(partitions), None if accounts is None else tuple(accounts)
+        site,
+        answers.version,
+        cluster,
+        tuple(partitions),
+        None if accounts is None else tuple(accounts),
+        budgets,
     )
     problems += _oddities(found, answers, user)
-    return Detection(
-        site, found.version, found.cluster, found.partitions, found.accounts, tuple(dict.fromkeys(problems))
-    )
+    return replace(found, problems=tuple(dict.fromkeys(problems)))
 
 
 def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
@@ -190,9 +217,11 @@ def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
             )
         )
     if found.accounts == ():
+        names = ", ".join(dict.fromkeys(budget.account for budget in found.budgets or ()))
         problems.append(
             Problem(
-                f"user {user} has no account on this cluster",
+                f"user {user} has no account on this cluster"
+                + f" (jutil lists the budgets {names})" * bool(names),
                 "This may be the wrong machine or login node, or the project has no budget here.",
             )
         )

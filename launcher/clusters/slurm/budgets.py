@@ -1,0 +1,39 @@
+"""Budgets at JSC: `jutil` knows which account each of the user's projects is charged to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from launcher.clusters.slurm.text import CannotReadError, read_table
+
+COMMAND = ("jutil", "user", "projects", "-o", "columns")
+_PROJECT, _ACCOUNTS = "project", "budget-accounts"
+_NONE = ("", "-", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a project's jobs are charged to; its name may differ from the project's."""
+
+    project: str
+    account: str
+
+
+def read_budgets(text: str) -> tuple[Budget, ...]:
+    """Read `jutil user projects`; projects without a budget (data projects) stay out.
+
+    Raises:
+        CannotReadError: it is not what jutil prints.
+    """
+    what = "list of projects"
+    header = next((line.lower().split() for line in text.splitlines() if line.strip()), [])
+    if _PROJECT not in header or _ACCOUNTS not in header:
+        raise CannotReadError(what, text)
+    table = read_table(text, None, what=what)
+    rows = [{name.lower(): value for name, value in row.items()} for row in table.rows]
+    return tuple(
+        Budget(row[_PROJECT], account)
+        for row in rows
+        for account in row[_ACCOUNTS].split(",")
+        if account.lower() not in _NONE
+    )
