@@ -149,7 +149,7 @@ class FilteredText:
         start, block = self._block
         end = block.find(b"\n", offset - start) if start <= offset < start + len(block) else -1
         if end < 0:
-            start, block = offset, self._read(offset, min(BLOCK, self._size - offset))
+            start, block = offset, self._read(offset, min(max(BLOCK, LINE_SHOWN + 1), self._size - offset))
             self._block = (start, block)
             end = block.find(b"\n")
         raw = block[offset - start : end if end >= 0 else len(block)]
