@@ -10,7 +10,7 @@ import pytest
 
 from launcher.errors import InputError, TransportError
 from launcher.runs import load
-from launcher.sites import Profile
+from launcher.sites import Profile, sites
 from launcher.submitting import ForetoldError, Order, UnconfirmedError, foretell, send
 from tests.launcher.ordering import FOUND, NO_ACCOUNTING, SITE, Desk
 
@@ -107,6 +107,13 @@ def test_checks_see_the_environment_of_the_job_not_that_of_the_shell(desk: Desk)
     with_profile = replace(desk, found=replace(FOUND, site=site))
     proposal = with_profile.propose(order(desk, overrides=MEGATRON, profile="a"))
     assert "C54" not in {item.id for item in proposal.blocking}
+
+
+def test_a_site_that_is_known_tells_the_architecture_of_its_gpus(desk: Desk) -> None:
+    for site in sites()[:-1]:
+        there = replace(desk, found=replace(FOUND, site=replace(site, scratch="", offline=False)))
+        blocking = {item.id for item in there.propose(order(desk, overrides=MEGATRON)).blocking}
+        assert "C54" not in blocking, site.name
 
 
 def test_what_ray_offers_of_a_node_is_what_counts(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -120,24 +121,81 @@ def test_a_controller_that_is_stopped_and_comes_back(user: User, running: Cluste
     assert numbers(user) == [submitted["jobs"][0]["id"]]
 
 
+LOSE = """
+/usr/bin/sbatch "$@" >/dev/null 2>&1 &
+sleep 0.$((RANDOM % 9)); [[ $((RANDOM % 2)) == 0 ]] && wait
+echo "{said}" >&2; exit 1"""
+FAULTS = ("killed", "client killed", "answer lost", "hung", "stopped") * 4
+"""What happens at each of the random points."""
+
+
+def submitting(user: User, **changes: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(user.argv(*HELD, **changes), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """Return the program that runs in the user's namespace, behind the command that entered it."""
+    try:
+        return [int(pid) for pid in _children(process.pid)]
+    except FileNotFoundError:
+        return []
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def strike(user: User, cluster: Cluster, fault: str, chance: random.Random) -> int | None:
+    """Submit, and let a fault happen at a random moment; returns the program's exit code, None if killed."""
+    lost = user.put_before("sbatch", LOSE.replace("{said}", TIMED_OUT)) if fault == "answer lost" else ""
+    process = submitting(user, **({"PATH": lost} if lost else {}))
+    # From the program's start (about 0.6 s), over sbatch, to after its end.
+    time.sleep(chance.uniform(0.2, 2.5))
+    match fault:
+        case "killed":
+            for pid in children_of(process):
+                os.kill(pid, signal.SIGKILL)
+        case "client killed":
+            end = time.monotonic() + 2
+            while process.poll() is None and time.monotonic() < end:
+                for pid in children_of(process):
+                    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                        for inner in _children(pid):
+                            os.kill(int(inner), signal.SIGKILL)
+                time.sleep(0.05)
+        case "hung":
+            cluster.signal("slurmctld", "STOP")
+            time.sleep(chance.uniform(0.5, 14))
+            cluster.signal("slurmctld", "CONT")
+        case "stopped":
+            cluster.stop("slurmctld")
+            time.sleep(chance.uniform(0, 6))
+            cluster.start("slurmctld")
+        case _:
+            pass  # the answer is lost by itself
+    code = process.wait(timeout=150)
+    return None if fault == "killed" else code
+
+
 @pytest.mark.slow
-def test_killed_at_random_points(user: User) -> None:
+@pytest.mark.timeout(1200)
+def test_twenty_random_points_never_two_jobs_never_a_lost_one(user: User, running: Cluster) -> None:
     user("detect")
     seed = time.time_ns()
     chance = random.Random(seed)
-    for _ in range(20):
-        process = subprocess.Popen(user.argv(*HELD), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.0, 2.0))
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
-        process.wait()
-    time.sleep(3)  # an sbatch that outlived its program
+    codes = [strike(user, running, fault, chance) for fault in chance.sample(FAULTS, len(FAULTS))]
+    assert set(codes) <= {None, 0, 1, 3}, f"seed {seed}: {codes}"
+    time.sleep(12)  # an sbatch that outlived its program gives up after 10 s
     (user.runs / ".slurm-queue.json").unlink(missing_ok=True)
-    listed(user)
+    listed(user)  # finds the jobs; the second look tells their state
+    (user.runs / ".slurm-queue.json").unlink(missing_ok=True)
     runs = listed(user)
-    jobs = numbers(user)
     adopted = sorted(job["id"] for run in runs for job in run["jobs"] if job["id"].isdecimal())
-    assert adopted == jobs, f"seed {seed}"
-    comments = [line.rpartition("|")[2] for line in user.jobs()]
-    assert len(set(comments)) == len(comments), f"seed {seed}"
+    assert adopted == numbers(user), f"seed {seed}"
+    tokens = [line.rpartition("|")[2] for line in user.jobs()]
+    assert len(set(tokens)) == len(tokens), f"seed {seed}"
+    assert all(len(run["jobs"]) <= 1 for run in runs), f"seed {seed}"
+    assert len(adopted) >= codes.count(0) >= 4, f"seed {seed}: {codes}"
+    for run in runs:
+        queued = [job for job in run["jobs"] if job["id"].isdecimal()]
+        assert (run["state"] == "queued") is bool(queued), f"seed {seed}: {run}"
