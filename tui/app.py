@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from launcher.logs.watch import Watch
     from launcher.runs import Run
     from tui.screens.monitor import MonitorScreen
+    from tui.screens.wizard.lookout import Lookout
+    from tui.screens.wizard.model import Draft
     from tui.view import RunView
 
 
@@ -51,6 +53,8 @@ class Settings:
     open_watch: tuple[str, Watch] | None = None
     """Title and watch of logs that are no run of ours, or whose run is not to be changed."""
     demo: DemoStart | None = None
+    draft: Draft | None = None
+    """What the wizard opens with at once."""
     guarded: bool = False
     """Whether signals and the terminal are looked after: not within tests, which have neither."""
     now: Callable[[], float] = time.time
@@ -109,6 +113,8 @@ class DistillApp(App[None]):
         self._demo = DemoRun(settings.demo) if settings.demo is not None else None
         self._demo_screen: MonitorScreen | None = None
         self._leaving = False
+        self._draft: Draft | None = None
+        """What was typed in the wizard and neither submitted nor given up."""
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -133,6 +139,8 @@ class DistillApp(App[None]):
             self.push_screen(self._monitor(lambda: known, clean(title)))
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
+        elif self.settings.draft is not None:
+            self._open_wizard(self.settings.draft)
 
     def on_ready(self) -> None:
         """Import on a thread what was left out of the start, so that no key waits for a slow file system."""
@@ -150,6 +158,56 @@ class DistillApp(App[None]):
         """Show a run in the monitor."""
         opener: Opener = lambda: found(self.settings.runs_root, reference)  # noqa: E731 - names its type
         self.push_screen(self._monitor(opener, clean(Path(reference).name)))
+
+    def new_run(self) -> None:
+        """Open the wizard; with what was typed before, if that is wanted."""
+        draft = self._draft
+        if draft is None or not draft.touched:
+            self._open_wizard(None)
+            return
+        from tui.screens.dialogs import Ask, Choice
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self._open_wizard(draft if answer == "on" else None)
+
+        choices = [Choice("g", "go on with it", "on"), Choice("n", "begin anew", "anew")]
+        self.push_screen(Ask("New run", "You were preparing a run.", choices), answered)
+
+    def _open_wizard(self, draft: Draft | None) -> None:
+        from tui.screens.wizard.screen import WizardScreen
+
+        self.push_screen(WizardScreen(self, draft))
+
+    def lookout(self) -> Lookout:
+        """Return what finds out about this machine for the wizard."""
+        from launcher.runs import RunStore
+        from tui.opening import local
+        from tui.screens.wizard.lookout import Lookout
+
+        return Lookout(RunStore(local(), str(self.settings.runs_root)), os.environ)
+
+    def put_aside(self, screen: Screen[None], draft: Draft) -> None:
+        """Go back from the wizard to the list; the draft is kept for the next time."""
+        self._draft = draft
+        self._close(screen)
+
+    def submitted(self, screen: Screen[None], directory: str) -> None:
+        """Go from the wizard to the monitor of the run it submitted."""
+        self._draft = None
+        self._close(screen)
+        self.open_run(directory)
+
+    def _close(self, screen: Screen[None]) -> None:
+        """Close a screen, and whatever was asked on top of it."""
+        while screen in self.screen_stack:
+            self.pop_screen()
+
+    def _typed(self) -> bool:
+        """Return whether leaving would lose what was typed in the wizard."""
+        open_now = [getattr(screen, "draft", None) for screen in self.screen_stack]
+        drafts = [draft for draft in (self._draft, *open_now) if draft is not None]
+        return any(draft.touched for draft in drafts)
 
     def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
         # Not imported before it is needed: the list of runs is painted a tenth earlier without it.
@@ -208,11 +266,16 @@ class DistillApp(App[None]):
 
     def action_leave(self) -> None:
         """Leave; where the demo's run goes on, ask what is to become of it."""
-        if self._demo is None or self._demo.ended:
-            self.exit()
-            return
         from tui.screens.dialogs import Ask, Choice
 
+        if self._demo is None or self._demo.ended:
+            if not self._typed():
+                self.exit()
+                return
+            choices = [Choice("y", "quit", "leave"), Choice("n", "stay", "stay")]
+            text = "The run that you were preparing is not submitted; what you typed would be lost."
+            self.push_screen(Ask("Quit?", text, choices, chosen=1), self._leave_as_asked)
+            return
         choices = [
             Choice("l", "leave it running; `distill-tui` shows it again", "leave"),
             Choice("s", "stop it and quit", "stop"),
@@ -277,7 +340,7 @@ def crash_report(error: BaseException | None, runs_root: Path) -> str:
 
 
 def _import_the_rest() -> None:
-    for name in ("monitor", "help", "dialogs", "cancelling"):
+    for name in ("monitor", "help", "dialogs", "cancelling", "wizard.screen"):
         import_module(f"tui.screens.{name}")
 
 
@@ -288,8 +351,9 @@ def run_app(
     demo: DemoStart | None = None,
     mouse: bool = True,
     open_watch: tuple[str, Watch] | None = None,
+    draft: Draft | None = None,
 ) -> int:
     """Open the app and return its exit code; `tui.terminal.refuse_reason` is to be asked before."""
-    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, guarded=True))
+    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, draft, guarded=True))
     app.run(mouse=mouse)
     return app.return_code or 0

@@ -12,7 +12,20 @@ import sys
 from collections.abc import Sequence
 
 from recipes.errors import Exit, ExplainedError
-from tui.headless import demo, detect, foresight, launcher, recipe, report, resume, runs, scale, submit, watch
+from tui.headless import (
+    demo,
+    detect,
+    foresight,
+    launcher,
+    new,
+    recipe,
+    report,
+    resume,
+    runs,
+    scale,
+    submit,
+    watch,
+)
 
 DESCRIPTION = (
     "Configure, submit and watch NeMo-RL on-policy distillation runs. Without a command, open the app."
@@ -38,7 +51,9 @@ def parser(version: str) -> argparse.ArgumentParser:
     top.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     top.set_defaults(handler=_open_app)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
-    for module in (demo, detect, foresight, scale, submit, resume, watch, report, runs, recipe, launcher):
+    for module in (
+        demo, new, detect, foresight, scale, submit, resume, watch, report, runs, recipe, launcher
+    ):  # fmt: skip
         module.add_parsers(commands)
     return top
 

@@ -19,6 +19,7 @@ class Where(StrEnum):
     HOME = "Runs"
     MONITOR = "Monitor"
     LOG = "Log"
+    WIZARD = "New run"
     APP = "Everywhere"
 
 
@@ -44,6 +45,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
         Where.HOME, "open_run", bar="open",
+    ),
+    Command(
+        "home.new", ("n",), "New run", "Choose cluster, recipe and sizes step by step, then submit.",
+        Where.HOME, "new_run", bar="new",
     ),
     Command(
         "home.filter", ("slash",), "Filter the list",
@@ -175,6 +180,50 @@ COMMANDS: tuple[Command, ...] = (
     Command("log.left", ("left",), "Scroll sideways: left", "", Where.LOG, "scroll_left", palette=False),
     Command("log.right", ("right",), "Scroll sideways: right", "", Where.LOG, "scroll_right", palette=False),
     Command(
+        "wizard.back", ("escape", "pageup", "b"), "Back",
+        "Go to the step before, from the first one to the runs; what was typed stays.",
+        Where.WIZARD, "back", bar="back",
+    ),
+    Command(
+        "wizard.next", ("pagedown", "ctrl+n"), "Next step", "Go to the next step.",
+        Where.WIZARD, "next", bar="next",
+    ),
+    Command(
+        "wizard.choose", ("f2",), "List the choices", "List what can be chosen in this field.",
+        Where.WIZARD, "choose", bar="list",
+    ),
+    Command(
+        "wizard.up", ("up",), "Field above", "", Where.WIZARD, "field(-1)", palette=False,
+    ),
+    Command(
+        "wizard.down", ("down",), "Field below", "", Where.WIZARD, "field(1)", palette=False,
+    ),
+    Command(
+        "wizard.reset", ("f4",), "Take it back", "Let the field follow the recipe or the cluster again.",
+        Where.WIZARD, "reset",
+    ),
+    Command(
+        "wizard.refresh", ("f5", "r"), "Ask Slurm again", "Ask anew what partitions and accounts there are.",
+        Where.WIZARD, "refresh_cluster", bar="ask Slurm again",
+    ),
+    Command(
+        "wizard.submit", ("s",), "Submit", "Submit what the review shows; asks first.",
+        Where.WIZARD, "submit", bar="submit",
+    ),
+    Command(
+        "wizard.when", ("t",), "When would it start?",
+        "Ask Slurm when it would start, and whether a shorter job would start sooner; submits nothing.",
+        Where.WIZARD, "foretell", bar="when?",
+    ),
+    Command(
+        "wizard.fix", ("f",), "Fix a check", "Apply a fix that a failing check offers.",
+        Where.WIZARD, "fix", bar="fix",
+    ),
+    Command(
+        "wizard.skip", ("x",), "Skip a check", "Let a failing check not block; the run records that.",
+        Where.WIZARD, "skip", bar="skip",
+    ),
+    Command(
         "app.help", ("f1", "question_mark"), "Help", "All keys that work here.",
         Where.APP, "help", bar="help",
     ),
@@ -204,6 +253,7 @@ COMMANDS: tuple[Command, ...] = (
 _KEY_NAMES = {
     "colon": ":", "ampersand": "&",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
+    "f2": "F2", "f4": "F4", "f5": "F5",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip
 

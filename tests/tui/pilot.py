@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from tests.tui.replay import LATER
 from tui.app import DistillApp, Settings
 from tui.screens import cancelling, dialogs, help, monitor  # noqa: A004, F401 - imports on the loop would block it
+from tui.screens.wizard import screen as wizard_screen  # noqa: F401 - as above
 
 NARROW, WIDE = (80, 24), (160, 48)
 

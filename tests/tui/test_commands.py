@@ -14,6 +14,7 @@ from tui.commands import COMMANDS, Command, Where, bindings, commands, key_name,
 from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
+from tui.screens.wizard.screen import WizardScreen
 from tui.widgets.keybar import bar
 from tui.widgets.logview import LogView
 
@@ -21,6 +22,7 @@ OWNERS = {
     Where.HOME: HomeScreen,
     Where.MONITOR: MonitorScreen,
     Where.LOG: LogView,
+    Where.WIZARD: WizardScreen,
     Where.APP: DistillApp,
 }
 TAKEN_BY_TMUX = {"ctrl+b"}
@@ -34,9 +36,11 @@ def test_ids_are_unique_and_every_action_exists() -> None:
         assert hasattr(owner, f"action_{command.action.partition('(')[0]}"), command.id
 
 
-@pytest.mark.parametrize("places", [HomeScreen.PLACES, MonitorScreen.PLACES], ids=["home", "monitor"])
-def test_a_key_means_one_thing_on_a_screen(places: tuple[Where, ...]) -> None:
-    keys = [key for command in commands(*places) for key in command.keys]
+@pytest.mark.parametrize(
+    "screen", [HomeScreen, MonitorScreen, WizardScreen], ids=lambda screen: screen.__name__
+)
+def test_a_key_means_one_thing_on_a_screen(screen: type[HomeScreen | MonitorScreen | WizardScreen]) -> None:
+    keys = [key for command in commands(*screen.PLACES) for key in command.keys]
     assert len(keys) == len(set(keys))
 
 

@@ -27,7 +27,7 @@ ABOUT = (
 )
 FILTER_HINT = "show only runs that hold this; enter keeps it, escape ends it"
 EMPTY = """\
-No runs yet.
+No runs yet. Press n for a new one.
 
 A small run with stand-in models shows the whole way in a minute, on this machine:
 
@@ -200,6 +200,10 @@ class HomeScreen(Screen[None]):
             )
             return
         self._host.open_run(row.directory)
+
+    def action_new_run(self) -> None:
+        """Open the wizard."""
+        self._host.new_run()
 
     async def action_filter(self) -> None:
         """Type a filter."""

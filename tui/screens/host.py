@@ -9,6 +9,8 @@ from textual.screen import Screen
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
+    from tui.screens.wizard.lookout import Lookout
+    from tui.screens.wizard.model import Draft
     from tui.view import RunView
 
 
@@ -25,6 +27,22 @@ class Host(Protocol):
 
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
+        ...
+
+    def new_run(self) -> None:
+        """Open the wizard."""
+        ...
+
+    def lookout(self) -> Lookout:
+        """Return what finds out about clusters, recipes and checkouts; asked on a thread."""
+        ...
+
+    def put_aside(self, screen: Screen[None], draft: Draft) -> None:
+        """Go back from the wizard to the list; the draft is kept for the next time."""
+        ...
+
+    def submitted(self, screen: Screen[None], directory: str) -> None:
+        """Go from the wizard to the monitor of the run it submitted."""
         ...
 
     def close_monitor(self, screen: Screen[None]) -> None:
