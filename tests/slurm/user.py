@@ -123,6 +123,8 @@ def ray_processes(cluster: Cluster) -> dict[str, list[str]]:
     """Return the user's processes on the nodes that belong to a job."""
     found = {}
     for node in cluster.nodes:
+        if node.pid is None:  # off
+            continue
         lines = [line for line in node.processes(cluster.settings.user) if not re.search(r"\bps -u\b", line)]
         if lines:
             found[node.name] = lines

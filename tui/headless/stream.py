@@ -10,6 +10,7 @@ from launcher.logs.events import Event, JobState
 from launcher.logs.state import RunState
 from launcher.logs.summary import event_json
 from launcher.logs.watch import Watch
+from launcher.notify import Notifier
 from recipes.errors import Exit
 from tui.headless.output import print_json, say
 from tui.headless.plain import EventPrinter
@@ -21,6 +22,7 @@ class EventStream:
 
     as_json: bool
     poll_s: float = 1.0
+    notifier: Notifier | None = None
     _printer: EventPrinter = field(default_factory=EventPrinter)
     _problem: str = ""
 
@@ -31,6 +33,9 @@ class EventStream:
             if watch.problem and watch.problem != self._problem:
                 say(watch.problem)
             self._problem = watch.problem
+            if self.notifier is not None and not watch.behind:
+                for problem in self.notifier.look(watch.state):
+                    say(problem)
             if until(watch.state) and not watch.behind:
                 return
             if not watch.behind:

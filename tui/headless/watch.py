@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui.headless.output import print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from launcher.errors import InputError
     from launcher.logs.events import Role
@@ -36,6 +36,13 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
         "--log", metavar="ROLE=FILE", action="append", default=[], help="a log and who wrote it"
     )
     command.add_argument("--role", choices=ROLES, help="who wrote the FILEs")
+    command.add_argument(
+        "--notify",
+        metavar="bell|terminal|COMMAND",
+        action="append",
+        default=[],
+        help="tell of start, failure and end; COMMAND gets the facts as DISTILL_TUI_… in its environment",
+    )
     command.set_defaults(handler=_watch)
 
 
@@ -55,7 +62,7 @@ def _watch(options: argparse.Namespace) -> int:
     target = _target(options)
     if options.once:
         return _once(target, as_json=options.json)
-    return _follow(target, as_json=options.json)
+    return _follow(target, options.notify, as_json=options.json)
 
 
 def _open_monitor(options: argparse.Namespace) -> int:
@@ -175,9 +182,11 @@ def _once(target: Target, *, as_json: bool) -> int:
     return 0
 
 
-def _follow(target: Target, *, as_json: bool) -> int:
+def _follow(target: Target, notify: Sequence[str], *, as_json: bool) -> int:
+    from launcher.notify import Notifier, channels, wanted_by_settings
     from tui.headless.stream import EventStream
 
-    stream = EventStream(as_json)
+    notifier = Notifier(target.name, channels(notify or wanted_by_settings()))
+    stream = EventStream(as_json, notifier=notifier)
     stream.follow(target.watch, lambda state: state.state.ended)
     return stream.close(target.name, target.watch.state)
