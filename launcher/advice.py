@@ -79,4 +79,4 @@ def _not_mounted(
     mounts = mounts_of(choices, site, submission.spec.checkout or "", directory)
     values = (recipe.get(key) for key in _PATH_KEYS)
     for path in unseen((value for value in values if isinstance(value, str)), mounts):
-        yield f"{path} is in no mount: the container does not see it (--mount)"
+        yield f"{path} is in no mount: the container does not see it (--mounts)"

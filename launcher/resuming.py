@@ -83,7 +83,9 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
             f"{run.spec.id} has not ended: it is {state}"
             + f" ({summary['reason']})" * bool(summary["reason"]),
             where=run.directory,
-            fix="`cancel` stops it; `watch` shows what it does.",
+            fix="Try again when `watch` tells how it ended."
+            if state == "unknown"
+            else "`cancel` stops it; `watch` shows what it does.",
         )
     effective = _effective(transport, run)
     step = _last_checkpoint(transport, run, effective)

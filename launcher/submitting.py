@@ -23,6 +23,7 @@ from launcher.checkout import Checkout, choose, remember
 from launcher.clusters.slurm.choices import SECRET_VARIABLES, Choices, Cost, Kind
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.detect import Detection
+from launcher.clusters.slurm.messages import RefusedError, UnreachableError
 from launcher.clusters.slurm.partitions import Partition
 from launcher.clusters.slurm.submission import Submission, prepare, read_env_file
 from launcher.clusters.slurm.text import CannotReadError, seconds
@@ -204,10 +205,25 @@ def send(
     require_clear(proposal, confirmed=confirmed)
     run = store.create(proposal.submission.spec, proposal.submission.files)
     for plan in proposal.submission.plans:
-        run = cluster_of(run, store.transport).submit(run, plan)
+        try:
+            run = cluster_of(run, store.transport).submit(run, plan)
+        except (RefusedError, UnreachableError) as error:
+            raise _partly(error, run, len(proposal.submission.plans)) from error
     if proposal.choices.checkout is not None:
         remember(store.transport, proposal.choices.checkout, environment)
     return run
+
+
+def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> RefusedError | UnreachableError:
+    """Say which jobs of a chain are there although a later one is not."""
+    if not run.jobs:
+        return error
+    ids = ", ".join(job.id for job in run.jobs)
+    return type(error)(
+        f"{error.what} (job {len(run.jobs) + 1} of the {links} of a chain)",
+        where=error.where,
+        fix=f"Submitted before it: {ids}; they run as a shorter chain, or `cancel {run.spec.id}` stops them.",
+    )
 
 
 def require_clear(proposal: Proposal, *, confirmed: bool = False) -> None:
@@ -222,7 +238,7 @@ def require_clear(proposal: Proposal, *, confirmed: bool = False) -> None:
         raise ForetoldError(
             f"not submitted: {ids} would fail",
             where=proposal.order.recipe,
-            fix=f"`check --fix` applies a fix; --skip-check {proposal.blocking[0].id} submits all the same.",
+            fix="`check --fix` applies a fix; --skip-check ID, for each of them, submits all the same.",
         )
     if proposal.asks and not (confirmed or proposal.order.yes):
         raise UnconfirmedError(

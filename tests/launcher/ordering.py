@@ -37,6 +37,8 @@ class Slurm(LocalTransport):
         super().__init__()
         self.answers = answers
         self.asked: list[tuple[str, ...]] = []
+        self.refuses_after = 1000
+        """So many submissions are taken."""
 
     def run(
         self,
@@ -49,7 +51,15 @@ class Slurm(LocalTransport):
         self.asked.append(tuple(argv))
         if argv[:2] == ["sbatch", "--test-only"]:
             return Completed(0, "", self.foretold(argv))
-        return Completed(0, self.answers.get(argv[0], ""), "")
+        if argv[0] != "sbatch":
+            return Completed(0, self.answers.get(argv[0], ""), "")
+        count = sum(asked[0] == "sbatch" for asked in self.asked)
+        if count > self.refuses_after:
+            said = (
+                "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: no"
+            )
+            return Completed(1, "", said)
+        return Completed(0, f"{4710 + count}\n", "")
 
     def foretold(self, argv: Sequence[str]) -> str:
         """Return the start of a job by its time limit."""

@@ -22,7 +22,7 @@ IMAGE = "nvcr.io#nvidia/nemo-rl:v0.6"
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     (tmp_path / "ray.sub").write_text('printf "%s" "$COMMAND" >"$BASE_LOG_DIR/command"\nbash -c "$COMMAND"\n')
-    return Desk.at(tmp_path, sbatch="4711\n")
+    return Desk.at(tmp_path)
 
 
 def propose(desk: Desk, **changes: object) -> Proposal:

@@ -20,7 +20,7 @@ from tui.cli import main
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    return Desk.at(tmp_path, sbatch="4711\n")
+    return Desk.at(tmp_path)
 
 
 def ended(
@@ -48,7 +48,6 @@ def test_it_goes_on_from_the_last_checkpoint_as_one_more_job_of_the_run(desk: De
     assert (resumption.step, resumption.done, resumption.left) == (30, 37, 70)
     assert (resumption.changed, resumption.cost.gpu_hours) == ((), 8.0)
     assert load_summary(desk.transport, run) is not None
-    desk.transport.answers["sbatch"] = "4712\n"
     after = go_on(resumption, desk.store)
     assert [(job.id, job.link) for job in load(desk.transport, after.directory).jobs] == [
         ("4711", 1),

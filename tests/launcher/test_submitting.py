@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from launcher.clusters.slurm.messages import RefusedError
 from launcher.errors import InputError, TransportError
-from launcher.runs import load
+from launcher.runs import Run, load
 from launcher.sites import Profile, sites
 from launcher.submitting import ForetoldError, Order, UnconfirmedError, foretell, send
 from tests.launcher.ordering import FOUND, NO_ACCOUNTING, SITE, Desk
@@ -19,7 +20,7 @@ MEGATRON = ("policy.dtensor_cfg.enabled=false", "policy.megatron_cfg.enabled=tru
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    return Desk.at(tmp_path, sbatch="4711\n")
+    return Desk.at(tmp_path)
 
 
 def order(desk: Desk, **changes: object) -> Order:
@@ -73,12 +74,26 @@ def test_a_check_that_fails_blocks_unless_it_is_skipped_which_the_run_records(de
     assert (result.id, result.where[0].file) == ("C16", "<override>")
     with pytest.raises(ForetoldError, match="C16") as refused:
         send(proposal, desk.store, desk.environment)
-    assert "--skip-check C16" in refused.value.fix
+    assert "--skip-check ID" in refused.value.fix
     assert not Path(desk.store.root).exists()
     run = send(desk.propose(replace(wrong, skip_checks=("c16",))), desk.store, desk.environment)
     (skipped,) = load(desk.transport, run.directory).spec.skipped_checks
     assert (skipped.id, skipped.message) == ("C16", result.message)
     assert run.jobs[0].id == "4711"
+
+
+def test_a_chain_of_which_a_link_is_refused_says_what_is_there(desk: Desk) -> None:
+    proposal = desk.propose(order(desk, chain=3))
+    assert [plan.argv.count("--dependency=singleton") for plan in proposal.submission.plans] == [1, 1, 1]
+    desk.transport.refuses_after = 2
+    with pytest.raises(
+        RefusedError, match=r"QOSMaxSubmitJobPerUserLimit.*job 3 of the 3 of a chain"
+    ) as refused:
+        send(proposal, desk.store, desk.environment)
+    assert "Submitted before it: 4711, 4712" in refused.value.fix
+    (run,) = desk.store.list()
+    assert isinstance(run, Run)
+    assert [bool(job.refused) for job in run.jobs] == [False, False, True]
 
 
 def test_memory_that_does_not_fit_wants_a_yes(desk: Desk) -> None:

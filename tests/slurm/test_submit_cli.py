@@ -54,7 +54,7 @@ def test_a_dry_run_has_cost_checks_and_memory(desk: Desk, run: Run) -> None:
     assert printed["memory"]["gpu_gib"] == 40.0
     assert {phase["id"] for phase in printed["memory"]["phases"]} >= {"student-train", "generation"}
     assert (printed["skipped_checks"], printed["jobs"], printed["starts"]) == ([], [], None)
-    assert said.startswith("1 nodes x 4 GPUs, at most 2 node-hours, 8 GPU-hours, 96 core-hours")
+    assert said.startswith("1 node x 4 GPUs, at most 2 node-hours, 8 GPU-hours, 96 core-hours")
     assert not Path(desk.store.root).exists()
 
 

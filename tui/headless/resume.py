@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
 from tui.headless.output import print_json, say
+from tui.headless.submit import cost_line
 
 if TYPE_CHECKING:
     from launcher.resuming import Resumption
@@ -52,7 +53,7 @@ def _resume(options: argparse.Namespace) -> int:
 
 def _tell(resumption: Resumption) -> None:
     """Say where it goes on, and with what."""
-    run, cost = resumption.run.spec, resumption.cost
+    run = resumption.run.spec
     say(f"{run.id} {resumption.state}" + f": {resumption.reason}" * bool(resumption.reason))
     of = f" of {resumption.max_steps}" if resumption.max_steps is not None else ""
     if resumption.step is None:
@@ -67,10 +68,7 @@ def _tell(resumption: Resumption) -> None:
         more = len(resumption.changed) - _KEYS_SHOWN
         keys = ", ".join(resumption.changed[:_KEYS_SHOWN]) + f" and {more} more" * (more > 0)
         say(f"the recipe has changed since ({keys}); it goes on as it was submitted")
-    say(
-        f"{run.nodes} nodes x {run.gpus_per_node} GPUs, at most "
-        f"{cost.node_hours:g} node-hours, {cost.gpu_hours:g} GPU-hours"
-    )
+    say(cost_line(run.nodes, run.gpus_per_node, resumption.cost))
 
 
 def _as_json(resumption: Resumption, job: Job | None) -> dict[str, object]:

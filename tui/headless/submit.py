@@ -9,6 +9,7 @@ from recipes.errors import Exit
 from tui.headless.output import print_json, say
 
 if TYPE_CHECKING:
+    from launcher.clusters.slurm.choices import Cost
     from launcher.submitting import Forecast, Order, Proposal
 
 
@@ -49,7 +50,11 @@ def _add_job(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--container", metavar="IMAGE", help="for ray.sub; default: your site.toml's")
     command.add_argument(
-        "--mount", metavar="SRC:DST", action="append", default=[], help="for ray.sub: one more directory"
+        "--mounts",
+        metavar="SRC:DST,…",
+        action="append",
+        default=[],
+        help="for ray.sub: what the container sees besides checkout and run",
     )
     command.add_argument("--profile", metavar="NAME", help="a profile of your site.toml")
     command.add_argument("--env-file", metavar="FILE", help="NAME=value lines with keys for the driver")
@@ -133,7 +138,7 @@ def _order(options: argparse.Namespace) -> Order:
         skip_checks=tuple(options.skip_check),
         launcher=options.launcher,
         container=options.container,
-        mounts=tuple(options.mount),
+        mounts=tuple(mount for text in options.mounts for mount in text.split(",")),
         yes=options.yes,
     )
 
@@ -178,11 +183,7 @@ def forecast_json(forecast: Forecast) -> dict[str, Any]:
 def _tell(proposal: Proposal) -> None:
     """Say what it costs, and what stands against it."""
     choices, cost = proposal.choices, proposal.cost
-    say(
-        f"{choices.nodes} nodes x {choices.gpus_per_node} GPUs, at most "
-        f"{cost.node_hours:g} node-hours, {cost.gpu_hours:g} GPU-hours"
-        + (f", {cost.core_hours:g} core-hours" if cost.core_hours is not None else "")
-    )
+    say(cost_line(choices.nodes, choices.gpus_per_node, cost))
     for note in proposal.notes:
         say(note)
     for item in proposal.submission.spec.skipped_checks:
@@ -193,8 +194,23 @@ def _tell(proposal: Proposal) -> None:
             say(f"          {where.file}:{where.line} {where.key}".rstrip())
         for fix in result.fixes:
             say(f"          fix: {fix.title}")
+    for result in proposal.report.results:
+        if result.outcome == "warn":
+            say(f"warn {result.id:4} {result.message}")
+    unknown = dict.fromkeys(item.id for item in proposal.report.results if item.outcome == "unknown")
+    if unknown:
+        say(f"cannot be told: {', '.join(unknown)}; `check` says what is missing")
     for question in proposal.asks:
         say(f"memory: {question}")
+
+
+def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:
+    """Return what a job takes and costs at most."""
+    return (
+        f"{nodes} node{'s' * (nodes != 1)} x {gpus_per_node} GPUs, at most "
+        f"{cost.node_hours:g} node-hours, {cost.gpu_hours:g} GPU-hours"
+        + (f", {cost.core_hours:g} core-hours" if cost.core_hours is not None else "")
+    )
 
 
 def _confirmed(proposal: Proposal) -> bool:
