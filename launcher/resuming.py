@@ -69,24 +69,11 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
         InputError: the run is none of Slurm's, or was moved.
         LaunchError: a job of it is still there, or there is nothing left to do.
     """
-    transport, request = store.transport, run.spec.slurm
-    if run.spec.cluster != "slurm" or request is None:
-        raise InputError(
-            f"{run.spec.id} ran on this machine, not in Slurm",
-            where=run.directory,
-            fix="Start it again with `demo RECIPE`; a rehearsal takes a minute.",
-        )
+    transport = store.transport
+    request = _request(run)
     summary = summary_of(transport, run)
     state = str(summary["state"])
-    if state not in _ENDED:
-        raise LaunchError(
-            f"{run.spec.id} has not ended: it is {state}"
-            + f" ({summary['reason']})" * bool(summary["reason"]),
-            where=run.directory,
-            fix="Try again when `watch` tells how it ended."
-            if state == "unknown"
-            else "`cancel` stops it; `watch` shows what it does.",
-        )
+    _require_ended(run, state, str(summary["reason"]))
     effective = _effective(transport, run)
     step = _last_checkpoint(transport, run, effective)
     _require_work(transport, run, state, step)
@@ -115,6 +102,27 @@ def go_on(resumption: Resumption, store: RunStore) -> Run:
     """
     drop_summary(store.transport, resumption.run)
     return cluster_of(resumption.run, store.transport).submit(resumption.run, resumption.plan)
+
+
+def _request(run: Run) -> SlurmRequest:
+    if run.spec.cluster != "slurm" or run.spec.slurm is None:
+        raise InputError(
+            f"{run.spec.id} ran on this machine, not in Slurm",
+            where=run.directory,
+            fix="Start it again with `demo RECIPE`; a rehearsal takes a minute.",
+        )
+    return run.spec.slurm
+
+
+def _require_ended(run: Run, state: str, reason: str) -> None:
+    if state not in _ENDED:
+        raise LaunchError(
+            f"{run.spec.id} has not ended: it is {state}" + f" ({reason})" * bool(reason),
+            where=run.directory,
+            fix="Try again when `watch` tells how it ended."
+            if state == "unknown"
+            else "`cancel` stops it; `watch` shows what it does.",
+        )
 
 
 def _effective(transport: Transport, run: Run) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.clusters.slurm.accounts import Account
@@ -76,7 +76,6 @@ class Desk:
     transport: Slurm
     environment: dict[str, str]
     found: Detection = FOUND
-    runs: list[str] = field(default_factory=list)
 
     @classmethod
     def at(cls, place: Path, **answers: str) -> Desk:
