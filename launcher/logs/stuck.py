@@ -53,7 +53,7 @@ def stuck(state: RunState, now: float, tail: Tail = lambda _: "") -> tuple[Findi
             return tuple(_pending(state, now))
         case JobState.STARTING | JobState.RUNNING:
             found = [*_nothing_written(state, now), *_workers_missing(state, now, tail)]
-            return tuple(found or [*_silent(state, now, tail), *_slow(state, now)])
+            return tuple(found or [*_silent(state, now, tail)] or [*_slow(state, now)])
         case _:
             return ()
 
