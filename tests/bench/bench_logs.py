@@ -1,14 +1,17 @@
 """Scanning a log for all signatures and milestones, next to ripgrep and grep with the same literals.
 
-    python tests/bench/bench_logs.py [--size MB] [--plain-size MB]
+    python tests/bench/bench_logs.py [--size MB] [--plain-size MB] [--viewers [--toolong PROGRAM]]
 
 The log is made like a driver's: progress bars, relayed lines, milestones, steps, and each signature's lines
 among them (about 22 matching lines a MB). Printed: MB per CPU second. Every engine must find the same.
+With --viewers, the monitor on such a log, on a lively one and on many is measured as well, next to less, lnav
+and toolong (see viewer.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import shutil
@@ -29,6 +32,7 @@ from launcher.logs.driver_log import DriverReader  # noqa: E402
 from launcher.logs.events import FindingSeen, MetricRecorded, MilestoneReached  # noqa: E402
 from launcher.logs.scanner import Scanner  # noqa: E402
 from launcher.logs.search import Finder, PlainFinder, finder_for  # noqa: E402
+from tests.bench.viewer import MARK, compare_viewers, print_viewers  # noqa: E402
 from tests.driver_text import DriverText  # noqa: E402
 
 CHUNK = 1024 * 1024
@@ -140,14 +144,27 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--size", type=int, default=200, help="MB of the log (200)")
     options.add_argument("--plain-size", type=int, default=20, help="MB of it that Python alone reads (20)")
+    options.add_argument("--viewers", action="store_true", help="measure viewers of logs as well")
+    options.add_argument("--toolong", default="tl", help="toolong's program, where it is not on PATH")
     given = options.parse_args()
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    tables = {}
     with tempfile.TemporaryDirectory() as directory:
+        log = Path(directory, "log")
         results = compare(Path(directory), given.size * 1_000_000, given.plain_size * 1_000_000)
+        if given.viewers:
+            big = Path(directory, "big", "ray-driver.log")
+            big.parent.mkdir()
+            log.replace(big)
+            with big.open("ab") as file:
+                file.write(MARK.encode() + b"\n")
+            tables = compare_viewers(Path(directory), big, given.toolong)
     print(f"{'':28}{'MB':>8}{'CPU s':>9}{'MB/CPU s':>10}  found")
     for item in results:
         found = item.found if isinstance(item.found, int) else item.found.total()
         print(f"{item.name:28}{item.mb:8.0f}{item.cpu_s:9.2f}{item.mb / item.cpu_s:10.0f}  {found}")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print_viewers(tables)
 
 
 if __name__ == "__main__":
