@@ -15,29 +15,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.advice import advice
-from launcher.checkout import Checkout, choose, remember
-from launcher.clusters.slurm.choices import SECRET_VARIABLES, Choices, Cost, Kind
-from launcher.clusters.slurm.client import SlurmClient
+from launcher.checkout import choose, remember
+from launcher.clusters.slurm.choices import Choices, Cost
 from launcher.clusters.slurm.detect import Detection
 from launcher.clusters.slurm.messages import RefusedError, UnreachableError
 from launcher.clusters.slurm.partitions import Partition
-from launcher.clusters.slurm.submission import Submission, prepare, read_env_file
-from launcher.clusters.slurm.text import CannotReadError, seconds
+from launcher.clusters.slurm.submission import Submission, prepare
 from launcher.errors import InputError, LaunchError
-from launcher.runs import Launcher, Run, RunStore, SlurmRequest
+from launcher.orders import Order, choose_for, nodes_of
+from launcher.runs import Run, RunStore
 from launcher.sites import Site
 from launcher.transports.base import Transport
-from recipes.inheritance import resolve
 
 if TYPE_CHECKING:
     from launcher.foresight import Foresight
     from recipes.checks import Report, Result
     from recipes.memory import Estimate
 
+__all__ = [
+    "Forecast",
+    "ForetoldError",
+    "Order",
+    "Proposal",
+    "Start",
+    "UnconfirmedError",
+    "foretell",
+    "lay_out",
+    "require_clear",
+    "send",
+]
 _NOW_S = 90
 """A start within so many seconds is one at once: the backfill scheduler plans in steps of 30 to 60 s."""
 _SHORTER = (2, 4)
@@ -52,41 +61,6 @@ class ForetoldError(LaunchError):
 
 class UnconfirmedError(InputError):
     """Something needs the user's yes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the user wants; None leaves the choice to what the cluster and the recipe say."""
-
-    recipe: Path
-    nodes: int
-    time: str | int
-    """Limit of each job: as Slurm writes it, or in seconds."""
-    overrides: tuple[str, ...] = ()
-    kind: Kind = "training"
-    gpus_per_node: int | None = None
-    """None: what most nodes of the partition have."""
-    partition: str | None = None
-    """None: Slurm's default partition."""
-    account: str | None = None
-    """None: the default account, else the only one that may use the partition."""
-    qos: str | None = None
-    reservation: str | None = None
-    checkout: str | None = None
-    """None: $NEMO_RL_ROOT, else the one used last. Rehearsals need none."""
-    chain: int = 1
-    profile: str | None = None
-    env_file: Path | None = None
-    sbatch_args: tuple[str, ...] = ()
-    skip_checks: tuple[str, ...] = ()
-    """Ids of checks that are known to fail and do not block."""
-    launcher: Launcher = "ray_bare"
-    container: str | None = None
-    """For `ray.sub`; None: the profile's or the site's."""
-    mounts: tuple[str, ...] = ()
-    """For `ray.sub`: `/SOURCE:/TARGET[:ro]`."""
-    yes: bool = False
-    """What a proposal asks is agreed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +139,8 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
     """
     from launcher.foresight import foresee
 
+    if order.nodes is None:
+        return _on_as_many_nodes_as_needed(order, found, store, environment)
     transport = store.transport
     checkout = None if order.kind == "rehearsal" else choose(transport, order.checkout, environment)
     partition, choices = choose_for(order, found, transport, environment, checkout)
@@ -181,6 +157,20 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
         foresight,
         (*foresight.notes, *advice(found.site, environment, submission, choices, partition)),
     )
+
+
+def _on_as_many_nodes_as_needed(
+    order: Order, found: Detection, store: RunStore, environment: Mapping[str, str]
+) -> Proposal:
+    """Lay out on the recipe's nodes; a smoke run on the fewest where nothing fails and memory suffices."""
+    nodes = nodes_of(order)
+    count = 1
+    while order.kind == "smoke" and count < nodes:
+        proposal = lay_out(replace(order, nodes=count), found, store, environment)
+        if not proposal.blocking and not proposal.asks:
+            return proposal
+        count *= 2
+    return lay_out(replace(order, nodes=nodes), found, store, environment)
 
 
 def send(
@@ -294,88 +284,3 @@ def _is_now(start: str) -> bool:
     except ValueError:
         return False
     return (at - datetime.now(at.tzinfo)).total_seconds() < _NOW_S
-
-
-def choose_for(
-    order: Order,
-    found: Detection,
-    transport: Transport,
-    environment: Mapping[str, str],
-    checkout: Checkout | None,
-) -> tuple[Partition | None, Choices]:
-    """Return the partition and all choices, with what the order leaves open.
-
-    Raises:
-        InputError: the order contradicts itself, or something is not known.
-    """
-    if order.nodes < 1 or (order.gpus_per_node or 0) < 0 or order.chain < 1:
-        raise InputError("--nodes and --chain must be 1 or more, and --gpus-per-node not below 0")
-    limit = limit_of(order.time)
-    name = order.partition or next((item.name for item in found.partitions if item.default), None)
-    if name is None:
-        raise InputError(
-            "this cluster has no default partition", fix="Give --partition; `detect` lists them."
-        )
-    partition = found.partition(name)
-    choices = Choices(
-        kind=order.kind,
-        nodes=order.nodes,
-        gpus_per_node=_gpus(order, partition),
-        request=SlurmRequest(
-            partition=name,
-            account=order.account or _account(found, partition),
-            time_s=limit,
-            qos=order.qos,
-            reservation=order.reservation,
-            chain=order.chain,
-        ),
-        user=SlurmClient(transport, environment).user,
-        profile=order.profile,
-        keys=_keys(order, transport, environment),
-        sbatch_args=order.sbatch_args,
-        checkout=checkout,
-        launcher=order.launcher,
-        container=order.container,
-        mounts=order.mounts,
-    )
-    return partition, choices
-
-
-def limit_of(time: str | int) -> int:
-    """Return a time limit in seconds.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        limit = time if isinstance(time, int) else seconds(time)
-    except CannotReadError:
-        limit = None
-    if not limit or limit < 0:
-        raise InputError(f"--time '{time}' is no time", fix="Write it as MM, HH:MM:SS or D-HH:MM:SS.")
-    return limit
-
-
-def _gpus(order: Order, partition: Partition | None) -> int:
-    if order.gpus_per_node is not None:
-        return order.gpus_per_node
-    if partition is not None:
-        return partition.gpus.count
-    count = resolve(order.recipe, order.overrides).get("cluster.gpus_per_node", 1)
-    return count if isinstance(count, int) else 1
-
-
-def _account(found: Detection, partition: Partition | None) -> str | None:
-    default = next((item.account for item in found.accounts or () if item.default), None)
-    usable = found.accounts_in(partition) if partition is not None else None
-    if usable is not None and len(usable) == 1:
-        return usable[0]
-    return default
-
-
-def _keys(order: Order, transport: Transport, environment: Mapping[str, str]) -> dict[str, str]:
-    keys = {name: environment[name] for name in SECRET_VARIABLES if environment.get(name)}
-    if order.env_file is not None:
-        text = transport.read(str(order.env_file)).decode(errors="replace")
-        keys |= read_env_file(text, order.env_file)
-    return keys

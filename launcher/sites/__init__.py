@@ -42,6 +42,18 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class SmokePlace:
+    """Where a site wants short tests, such as smoke runs; None is no limit that is known here."""
+
+    partition: str = ""
+    reservation: str = ""
+    """In the default partition."""
+    max_nodes: int | None = None
+    """Of the reservation; a partition's limits are Slurm's to tell."""
+    max_time_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """A site's facts."""
 
@@ -69,6 +81,7 @@ class Site:
     """What its container sees besides checkout and run."""
     scratch: str = ""
     """Where big files belong; may hold `$VARIABLES` of the user's environment."""
+    smoke: SmokePlace = SmokePlace()
     stores_environments: bool = False
     """Whether it keeps the environment of jobs in its accounting, for others to read."""
     front_s: float = 30.0
@@ -214,6 +227,7 @@ def _site(data: Mapping[str, Any]) -> Site:
         container=str(job.get("container", "")),
         mounts=tuple(map(str, job.get("mounts", ()))),
         scratch=job.get("scratch", ""),
+        smoke=SmokePlace(**data.get("smoke", {})),
         stores_environments=bool(job.get("stores_environments", False)),
         front_s=max(float(polling.get("front_s", 30.0)), 15.0),
         behind_s=max(float(polling.get("behind_s", 120.0)), 15.0),

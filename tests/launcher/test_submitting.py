@@ -11,9 +11,9 @@ import pytest
 from launcher.clusters.slurm.messages import RefusedError
 from launcher.errors import InputError, TransportError
 from launcher.runs import Run, load
-from launcher.sites import Profile, sites
+from launcher.sites import Profile, SmokePlace, sites
 from launcher.submitting import ForetoldError, Order, UnconfirmedError, foretell, send
-from tests.launcher.ordering import FOUND, NO_ACCOUNTING, SITE, Desk
+from tests.launcher.ordering import BOOSTER, FOUND, NO_ACCOUNTING, SITE, Desk
 
 MEGATRON = ("policy.dtensor_cfg.enabled=false", "policy.megatron_cfg.enabled=true")
 
@@ -163,6 +163,39 @@ def test_a_smoke_run_has_checkpoints_of_its_own(desk: Desk) -> None:
     proposal = desk.propose(order(desk, kind="smoke"))
     assert proposal.blocking == ()
     assert proposal.submission.max_steps == 5
+
+
+def test_a_smoke_run_takes_as_few_nodes_as_do(desk: Desk) -> None:
+    wide = ("cluster.num_nodes=8",)
+    assert desk.propose(order(desk, kind="smoke", nodes=None, overrides=wide)).choices.nodes == 1
+    assert desk.propose(order(desk, nodes=None, overrides=wide)).choices.nodes == 8
+    spread = (
+        *wide,
+        "policy.dtensor_cfg.tensor_parallel_size=8",
+        "teacher.dtensor_cfg.tensor_parallel_size=8",
+    )
+    proposal = desk.propose(order(desk, kind="smoke", nodes=None, overrides=spread))
+    assert proposal.choices.nodes == 2
+    assert proposal.submission.spec.nodes == proposal.order.nodes == 2
+
+
+def test_a_smoke_run_goes_where_the_site_wants_tests(desk: Desk) -> None:
+    devel = replace(BOOSTER, name="devel", default=False, max_time_s=7200, max_nodes=2)
+    site = replace(SITE, smoke=SmokePlace(partition="devel"))
+    there = replace(desk, found=replace(FOUND, site=site, partitions=(BOOSTER, devel)))
+
+    def place(where: Desk, **changes: object) -> tuple[str, str | None]:
+        request = where.propose(order(where, **{"kind": "smoke", **changes})).choices.request
+        return request.partition, request.reservation
+
+    assert place(there) == ("devel", None)
+    assert place(there, kind="training") == place(there, time="3:00:00") == ("booster", None)
+    assert place(there, nodes=4) == place(there, partition="booster") == ("booster", None)
+    site = replace(SITE, smoke=SmokePlace(reservation="devel", max_nodes=4, max_time_s=7200))
+    reserved = replace(desk, found=replace(FOUND, site=site))
+    assert place(reserved) == ("booster", "devel")
+    assert place(reserved, time="3:00:00") == ("booster", None)
+    assert place(reserved, reservation="mine") == ("booster", "mine")
 
 
 def test_a_rehearsal_is_checked_for_where_it_is_placed_alone(desk: Desk) -> None:

@@ -30,8 +30,8 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _resume(options: argparse.Namespace) -> int:
     """Submit one more job of a run: the same recipe as it was submitted, from the last checkpoint."""
+    from launcher.orders import limit_of
     from launcher.resuming import go_on, lay_out_resume
-    from launcher.submitting import limit_of
     from tui.headless.runs import store
 
     known = store()

@@ -31,11 +31,15 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 def _add_job(command: argparse.ArgumentParser) -> None:
     command.add_argument("recipe", metavar="FILE", help="the recipe")
     command.add_argument("overrides", metavar="OVERRIDE", nargs="*", help="KEY=VALUE, as Hydra means it")
-    command.add_argument("--nodes", type=int, required=True, metavar="N")
+    command.add_argument(
+        "--nodes", type=int, metavar="N", help="default: the recipe's; with --smoke the fewest that do"
+    )
     command.add_argument(
         "--gpus-per-node", type=int, metavar="N", help="default: what the partition's nodes have"
     )
-    command.add_argument("--partition", metavar="P", help="default: Slurm's default partition")
+    command.add_argument(
+        "--partition", metavar="P", help="default: Slurm's; with --smoke the site's for tests"
+    )
     command.add_argument("--account", metavar="A", help="default: your default account")
     command.add_argument(
         "--time", required=True, metavar="T", help="limit of each job: MM, HH:MM:SS, D-HH:MM:SS"
