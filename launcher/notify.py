@@ -218,18 +218,24 @@ class Notifier:
     problems: set[str] = field(default_factory=set)
     _before: JobState | None = None
 
-    def look(self, state: RunState) -> tuple[str, ...]:
-        """Look at the run, tell what has happened; returns problems that were not returned before."""
+    def news(self, state: RunState) -> Note | None:
+        """Return what has happened since the last look and is worth telling."""
         if state.state is JobState.UNKNOWN:
-            return ()
+            return None
         kind, self._before = change(self._before, state.state), state.state
-        if kind is None or not self.channels:
-            return ()
-        note = note_of(self.run, kind, state)
+        return note_of(self.run, kind, state) if kind is not None else None
+
+    def send(self, note: Note) -> tuple[str, ...]:
+        """Tell, which takes as long as the user's command does; returns problems that are new."""
         problems = {problem for channel in self.channels if (problem := channel.tell(note))}
         fresh = problems - self.problems
         self.problems |= fresh
         return tuple(sorted(fresh))
+
+    def look(self, state: RunState) -> tuple[str, ...]:
+        """Look at the run and tell what has happened; returns problems that were not returned before."""
+        note = self.news(state)
+        return self.send(note) if note is not None else ()
 
 
 def change(before: JobState | None, after: JobState) -> Kind | None:

@@ -28,6 +28,7 @@ from tui.terminal import leave_when_terminal_is_gone, on_signals
 
 if TYPE_CHECKING:
     from launcher.logs.watch import Watch
+    from launcher.notify import Channel
     from launcher.runs import Run
     from tui.screens.monitor import MonitorScreen
     from tui.screens.wizard.lookout import Lookout
@@ -55,6 +56,8 @@ class Settings:
     demo: DemoStart | None = None
     draft: Draft | None = None
     """What the wizard opens with at once."""
+    notify: tuple[str, ...] = ()
+    """How the user wants to be told of a run's start and end; empty for what their settings say."""
     guarded: bool = False
     """Whether signals and the terminal are looked after: not within tests, which have neither."""
     now: Callable[[], float] = time.time
@@ -153,6 +156,18 @@ class DistillApp(App[None]):
     def in_front(self) -> bool:
         """Return whether the terminal has the user's attention, as far as it tells."""
         return bool(self.app_focus)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return how the user wants to be told of a run's start and end."""
+        from launcher.notify import channels, wanted_by_settings
+
+        return channels(self.settings.notify or wanted_by_settings(), os.environ, self._write)
+
+    def _write(self, text: str) -> str:
+        """Write a sequence to the terminal beside what is painted (the driver queues it); never fails."""
+        if self._driver is not None:
+            self._driver.write(text)
+        return ""
 
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
@@ -352,8 +367,9 @@ def run_app(
     mouse: bool = True,
     open_watch: tuple[str, Watch] | None = None,
     draft: Draft | None = None,
+    notify: tuple[str, ...] = (),
 ) -> int:
     """Open the app and return its exit code; `tui.terminal.refuse_reason` is to be asked before."""
-    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, draft, guarded=True))
+    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, draft, notify, guarded=True))
     app.run(mouse=mouse)
     return app.return_code or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -11,9 +12,13 @@ from textual.message_pump import MessagePump
 from launcher.errors import TransportError
 from launcher.logs.events import Event
 from recipes.errors import ExplainedError
-from tui.background import Background, post
+from tui.background import Background, in_background, post
 from tui.opening import About, Failed, Opened, Opener
 from tui.view import RunView, Viewer
+
+if TYPE_CHECKING:
+    from launcher.logs.state import RunState
+    from launcher.notify import Channel, Note, Notifier
 
 POLL_S = 1.0
 SETTLED_S = 10.0
@@ -40,10 +45,16 @@ class MonitorFeed(Background):
     """Opens one run and follows it until some time after its end."""
 
     def __init__(
-        self, opener: Opener, target: MessagePump, in_front: Callable[[], bool] = lambda: True
+        self,
+        opener: Opener,
+        target: MessagePump,
+        in_front: Callable[[], bool] = lambda: True,
+        channels: Callable[[], tuple[Channel, ...]] = tuple,
     ) -> None:
         super().__init__(self._look, "monitor")
         self._in_front = in_front
+        self._channels = channels
+        self._notifier: Notifier | None = None
         self._opener = opener
         self._target = target
         self._opened: Opened | None = None
@@ -61,6 +72,7 @@ class MonitorFeed(Background):
         self._say(events)
         if watch.behind and not watch.problem:
             return 0.0
+        self._notify(watch.state)
         if not watch.state.state.ended or time.monotonic() - self._changed < SETTLED_S:
             return POLL_S
         self._say(watch.catch_up(final=True))
@@ -87,6 +99,28 @@ class MonitorFeed(Background):
             self._said = view
             self._changed = time.monotonic()
             post(self._target, Viewed(view))
+
+    def _notify(self, state: RunState) -> None:
+        """Tell of start, failure and end, as the user asked for; a way that fails is said once."""
+        assert self._opened is not None
+        if self._notifier is None:
+            from launcher.notify import Notifier
+
+            try:
+                wanted = self._channels()
+            except ExplainedError as error:
+                post(self._target, Failed(error))
+                wanted = ()
+            run = self._opened.run
+            self._notifier = Notifier(run.spec.id if run is not None else self._opened.about.title, wanted)
+        note = self._notifier.news(state)
+        if note is not None:
+            in_background(lambda: self._send(note), "notify", lambda error: post(self._target, Failed(error)))
+
+    def _send(self, note: Note) -> None:
+        assert self._notifier is not None
+        for problem in self._notifier.send(note):
+            raise TransportError(f"you could not be notified: {problem}")
 
     def _keep_summary(self) -> None:
         from launcher.runs import load_summary

@@ -69,14 +69,16 @@ def _open_monitor(options: argparse.Namespace) -> int:
     from tui.headless.tty import require_terminal
 
     require_terminal()
+    from launcher.notify import channels
     from launcher.places import runs_root
     from tui.app import run_app
 
     target = _target(options)
-    mouse = not options.no_mouse
+    mouse, notify = not options.no_mouse, tuple(options.notify)
+    channels(notify)  # what cannot be understood is said before the screen is taken
     if target.run is not None:
-        return run_app(runs_root=runs_root(), mouse=mouse, open_run=target.run)
-    return run_app(runs_root=runs_root(), mouse=mouse, open_watch=(target.name, target.watch))
+        return run_app(runs_root=runs_root(), mouse=mouse, open_run=target.run, notify=notify)
+    return run_app(runs_root=runs_root(), mouse=mouse, open_watch=(target.name, target.watch), notify=notify)
 
 
 def _target(options: argparse.Namespace) -> Target:

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
+    from launcher.notify import Channel
     from tui.screens.wizard.lookout import Lookout
     from tui.screens.wizard.model import Draft
     from tui.view import RunView
@@ -23,6 +24,14 @@ class Host(Protocol):
 
     def in_front(self) -> bool:
         """Return whether the terminal has the user's attention; asked from threads."""
+        ...
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return how the user wants to be told of a run's start and end; asked from threads.
+
+        Raises:
+            InputError: the settings cannot be read, or name no such thing.
+        """
         ...
 
     def open_run(self, reference: str) -> None:

@@ -45,7 +45,7 @@ class MonitorScreen(LogCommands):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
-        self._feed = MonitorFeed(opener, self, host.in_front)
+        self._feed = MonitorFeed(opener, self, host.in_front, host.channels)
         self._opened: Opened | None = None
         self._stopping = False
         self._pane = "timeline"
