@@ -11,7 +11,7 @@ from launcher.clusters.slurm.containers import doubts, mounts_of, unseen
 from launcher.clusters.slurm.partitions import Partition
 from launcher.clusters.slurm.submission import Submission
 from launcher.sites import Site
-from recipes.inheritance import EffectiveRecipe, resolve
+from recipes.inheritance import EffectiveRecipe
 
 _DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
 """What points to files in a user's shell, and does not reach the job by itself."""
@@ -32,14 +32,14 @@ def advice(
     submission: Submission,
     choices: Choices,
     partition: Partition | None,
+    recipe: EffectiveRecipe | None,
 ) -> tuple[str, ...]:
-    """Return what to tell of a submission; `environment` is this program's."""
+    """Return what to tell of a submission; `environment` is this program's, `recipe` with all overrides."""
     notes = []
     if site.stores_environments:
         notes.append(f"{site.name} keeps the environment of jobs; keys are not in it")
-    if choices.kind == "rehearsal":
+    if choices.kind == "rehearsal" or recipe is None:
         return tuple(notes)
-    recipe = resolve(Path(submission.spec.recipe.source), submission.overrides)
     notes += _lost(environment, {**submission.plans[0].environment, **choices.keys})
     if choices.kind == "training":
         notes += _big_files(site, environment, recipe, submission)

@@ -146,6 +146,7 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
     partition, choices = choose_for(order, found, transport, environment, checkout)
     submission = prepare(transport, store, environment, found.site, order.recipe, order.overrides, choices)
     foresight = foresee(submission, choices, found.site, partition, order.recipe, order.skip_checks)
+    told = advice(found.site, environment, submission, choices, partition, foresight.report.recipe)
     spec = submission.spec.model_copy(update={"skipped_checks": foresight.skipped})
     return Proposal(
         order,
@@ -155,7 +156,7 @@ def lay_out(order: Order, found: Detection, store: RunStore, environment: Mappin
         found.site,
         partition,
         foresight,
-        (*foresight.notes, *advice(found.site, environment, submission, choices, partition)),
+        (*foresight.notes, *told),
     )
 
 
