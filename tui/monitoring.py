@@ -87,6 +87,8 @@ class MonitorFeed(Background):
             return False
         self._viewer = Viewer(self._opened.about)
         post(self._target, RunOpened(self._opened))
+        self._opened.watch.find_logs()
+        self._say([])
         return True
 
     def _say(self, events: Sequence[Event]) -> None:

@@ -81,6 +81,14 @@ class Watch:
     _trackers: Trackers | None = None
     _root: FindingSeen | None = None
 
+    def find_logs(self) -> None:
+        """Find the logs there are, so that they can be looked at before anything of them was read."""
+        try:
+            for log, entry in self._look():
+                self._take(self._follow(log, entry, 0))
+        except TransportError as error:
+            self.problem = str(error)
+
     def poll(self, budget: int = BUDGET) -> list[Event]:
         """Read what is new (up to `budget` bytes of each log), take it into the state, return the events."""
         events: list[Event] = []

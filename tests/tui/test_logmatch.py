@@ -45,6 +45,10 @@ TERMS: list[Term] = [
     Needle("Ä"),
     Pattern("n.e+dle$"),
     Pattern("NEEDLE"),
+    Pattern("needle|[äx]"),
+    Pattern("(hay|rank)|bar"),
+    Pattern("e{2}(?i:D)?"),
+    Pattern("[a-z]%"),
     Level(Severity.WARNING),
     Level(Severity.ERROR),
     Printed("rank", "3"),
@@ -94,6 +98,21 @@ def test_terms_are_understood_and_told(typed: str, said: str) -> None:
 def test_what_is_no_term_is_told(typed: str, why: str) -> None:
     with pytest.raises(TermError, match=why):
         parse_term(typed)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals"),
+    [
+        ("not.in.there", (b"there",)),
+        ("error|warn|fail", (b"error", b"warn", b"fail")),
+        ("(Loss|accuracy): \\d", (b": ",)),
+        ("(?:ab+|cd)", (b"a", b"cd")),
+        ("a*|b", ()),
+        ("x?[yz]ä", ()),
+    ],
+)
+def test_what_every_match_of_a_pattern_holds(pattern: str, literals: tuple[bytes, ...]) -> None:
+    assert Pattern(pattern).literals == literals
 
 
 @pytest.mark.parametrize("typed", [r"/\d+ .*x{2,3}/", "/(?:ab){1,9}c+/", "/a|b+|c*/"])

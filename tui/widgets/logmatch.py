@@ -14,7 +14,8 @@ from launcher.logs.lines import segments
 from launcher.logs.search import Finder, PlainFinder, finder_for
 from tui.widgets.logline import shown
 
-_COLOURS = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+# Possessive: half the time of what goes back to try less.
+_COLOURS = re.compile(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
 _ERROR = re.compile(
     r"\b(?:ERROR|CRITICAL|FATAL|FAILED|Traceback|fatal)\b|\b\w*(?:Error|Exception|Interrupt)\b|\berror:"
     r"|(?:^|\[|\) )[EF]\d{4} \d\d:"
@@ -89,8 +90,8 @@ class Pattern:
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """None: any line could match."""
-        return ()
+        """Text that stands in whatever the pattern matches, as far as there is any."""
+        return _literals_of(self.pattern)
 
     def matches(self, raw: bytes, text: str) -> bool:
         """Tell whether the pattern matches somewhere in the line."""
@@ -269,6 +270,31 @@ def _nested(tree: Any, *, within: bool) -> bool:  # noqa: ANN401 - `re` gives it
 
 
 @lru_cache(maxsize=64)
+def _literals_of(pattern: str) -> tuple[bytes, ...]:
+    return _required(import_module("re._parser").parse(pattern))
+
+
+def _required(tree: Any) -> tuple[bytes, ...]:  # noqa: ANN401 - `re` gives its parser no types
+    """Return small ASCII texts of which all that a pattern matches holds one; () where none is known."""
+    runs = [""]
+    branches: list[tuple[bytes, ...]] = []
+    for name, value in tree:
+        if str(name) == "LITERAL" and value < 128 and chr(value) != "\n":
+            runs[-1] += chr(value).lower()
+            continue
+        runs.append("")
+        if str(name) == "SUBPATTERN":
+            branches.append(_required(value[3]))
+        elif str(name) == "BRANCH":
+            parts = [_required(part) for part in value[1]]
+            branches.append(tuple(dict.fromkeys(sum(parts, ()))) if all(parts) else ())
+    longest = max(runs, key=len)
+    if longest:
+        return (longest.encode(),)
+    return next((branch for branch in branches if branch), ())
+
+
+@lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, 0 if any(letter.isupper() for letter in pattern) else re.IGNORECASE)
 
@@ -276,11 +302,26 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def matching(data: bytes, terms: Sequence[Term]) -> list[int]:
     """Return the lines of `data`, counted from 0, that match all terms."""
     literals = min((term.literals for term in terms if term.literals), key=len, default=())
-    raws = _candidates(data, literals) if literals else iter(enumerate(data.split(b"\n")))
+    if not literals and terms:
+        return _all_matching(data, terms)
     found = []
-    for number, raw in raws:
+    for number, raw in _candidates(data, literals) if literals else enumerate(data.split(b"\n")):
         text = shown(raw)
         if all(term.matches(raw, text) for term in terms):
+            found.append(number)
+    return found
+
+
+def _all_matching(data: bytes, terms: Sequence[Term]) -> list[int]:
+    """Look at every line; most are text as they are, once colours are gone."""
+    raws = data.split(b"\n")
+    texts = (
+        (_COLOURS.sub(b"", data) if b"\x1b" in data else data).decode("utf-8", errors="replace").split("\n")
+    )
+    found = []
+    for number, text in enumerate(texts):
+        line = text.rstrip() if text.isprintable() else shown(raws[number])
+        if all(term.matches(raws[number], line) for term in terms):
             found.append(number)
     return found
 
