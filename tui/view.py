@@ -83,6 +83,10 @@ class RunView:
     logs: tuple[LogRef, ...] = ()
     checkpoint: int | None = None
     """Step of the last complete checkpoint."""
+    deadline: float | None = None
+    """When the time of the job is over, where a scheduler has set one."""
+    unanswered: str = ""
+    """Why the cluster gives no answer at this moment; the state is what it said last."""
     problem: str = ""
     """Why nothing new can be read at this moment."""
     reading: bool = False
@@ -139,6 +143,8 @@ class Viewer:
             findings=tuple(sorted(state.findings, key=_rank)),
             logs=log_refs(logs),
             checkpoint=complete_checkpoint(state),
+            deadline=None if state.state.ended else state.deadline,
+            unanswered=clean(state.job.unanswered) if state.job is not None else "",
             problem=clean(problem.replace("\n", " ")),
             reading=reading,
         )

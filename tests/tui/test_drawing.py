@@ -7,9 +7,12 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.view import Curve
+from launcher.logs.events import FindingSeen, JobState, Role, Source
+from tui.opening import About
+from tui.view import Curve, RunView
 from tui.widgets.curve import curve_lines
 from tui.widgets.plot import nice_ticks, plot
+from tui.widgets.strip import state_lines
 from tui.words import bar, duration, number, size, sparkline, ticking
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=200)
@@ -83,3 +86,34 @@ def test_what_is_no_number_is_told() -> None:
     assert "! 2 values not finite" in text
     only = Curve("loss", "loss", ((1.0, math.nan),))
     assert [line.plain for line in curve_lines(only, 60, 10)] == ["loss  nan at step 1"]
+
+
+def test_the_strip_tells_when_the_job_s_time_is_over() -> None:
+    def told(now: float, deadline: float | None = 2000.0) -> str:
+        view = RunView(
+            About("r"),
+            JobState.RUNNING,
+            started=0.0,
+            step=10,
+            max_steps=20,
+            step_time=60.0,
+            deadline=deadline,
+        )
+        return state_lines(view, now, 80)[2].plain
+
+    assert "job ends in 16m40s" in told(1000.0)
+    assert "before" not in told(1000.0)
+    assert "job ends in 5m00s, before the last step" in told(1700.0)
+    assert "job ends" not in told(1700.0, None)
+
+
+def test_the_strip_tells_that_the_cluster_gives_no_answer() -> None:
+    view = RunView(About("r"), JobState.RUNNING, unanswered="Unable to contact slurm controller")
+    told = [line.plain for line in state_lines(view, 0.0, 80)]
+    assert " ! no answer from the cluster: Unable to contact slurm controller" in told
+
+
+def test_a_finding_that_stands_in_no_log_names_no_line() -> None:
+    notice = FindingSeen("stuck-pending", "It waits", "warning", "since noon", Source("", Role.SLURM, 0))
+    told = [line.plain for line in state_lines(RunView(About("r"), findings=(notice,)), 0.0, 80)]
+    assert told[-2:] == [" ! warning: It waits", "   since noon"]

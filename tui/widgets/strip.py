@@ -33,6 +33,9 @@ def state_lines(
     elif unanswered:
         waited = f" ! the file system has not answered for {ticking(unanswered)}"
         lines.append(Content.assemble((waited, "$text-warning bold")))
+    if view.unanswered and not view.state.ended:
+        told = (" ! no answer from the cluster: ", "$text-warning bold")
+        lines.append(Content.assemble(told, view.unanswered))
     if view.state is JobState.FAILED:
         lines.append(Content.assemble((" ✗ why: ", "$text-error bold"), (view.reason, "$text-error")))
     for finding in view.findings[:_FINDINGS_SHOWN]:
@@ -80,6 +83,7 @@ def _moment(view: RunView, now: float, *, stopping: bool) -> Content:
         if end is not None:
             taken = duration(end - view.started) if view.state.ended else ticking(end - view.started)
             parts += [("took " if view.state.ended else "elapsed ", "dim"), (taken, "")]
+    parts += _time_limit(view, now)
     told = _doing(view, stopping=stopping)
     if told:
         parts += [
@@ -87,6 +91,16 @@ def _moment(view: RunView, now: float, *, stopping: bool) -> Content:
             (told, "$text-warning" if stopping else ""),
         ]
     return Content.assemble(*parts)
+
+
+def _time_limit(view: RunView, now: float) -> list[tuple[str, str]]:
+    """Return when the job's time is over, and whether the steps that are left fit into it."""
+    if view.deadline is None:
+        return []
+    left = max(view.deadline - now, 0.0)
+    short = (view.remaining() or 0.0) > left
+    words = f"job ends in {ticking(left)}" + (", before the last step" if short else "")
+    return [(" · ", "dim"), (words, "$text-warning" if short else "")]
 
 
 def _doing(view: RunView, *, stopping: bool) -> str:
@@ -111,12 +125,12 @@ def _doing(view: RunView, *, stopping: bool) -> str:
 def _finding(finding: FindingSeen, reason: str) -> list[Content]:
     fatal = finding.severity == "fatal"
     word, style = (" ✗ failure: ", "$text-error") if fatal else (" ! warning: ", "$text-warning")
-    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}"
+    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}  " if finding.source.line else ""
     lines = []
     if finding.title != reason:
         lines.append(Content.assemble((word, f"{style} bold"), finding.title))
     seen = finding.text if finding.text not in (finding.title, reason) else ""
-    lines.append(Content.assemble((f"   {place}  ", "dim"), (seen, "dim")))
+    lines.append(Content.assemble((f"   {place}", "dim"), (seen, "dim")))
     if finding.fix:
         lines.append(Content.assemble(("   → ", "bold"), finding.fix))
     return lines
