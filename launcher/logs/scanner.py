@@ -11,7 +11,7 @@ from typing import Protocol
 
 from launcher.logs.events import Event
 from launcher.logs.lines import LINE_LIMIT, LineSplitter, RawLine
-from launcher.logs.newlines import NewlineCounter
+from launcher.logs.newlines import count_newlines
 from launcher.logs.search import Finder, finder_for
 
 PIECE = 128 * 1024
@@ -49,7 +49,6 @@ class Scanner:
         self.reader = reader
         self.splitter = LineSplitter()
         self._finder = finder or finder_for(reader.literals)
-        self._newlines = NewlineCounter()
 
     def feed(self, data: bytes, clock: Clock) -> Iterator[Event]:
         """Yield the events in the lines that `data` completes."""
@@ -65,8 +64,7 @@ class Scanner:
             if not self.splitter.holding and not self.reader.wants_all:
                 line_start = data.rfind(b"\n", start, place) + 1
                 if line_start > start:
-                    lines = self._newlines.count(data, start, line_start)
-                    self.splitter.skip(lines, line_start - start)
+                    self.splitter.skip(count_newlines(data, start, line_start), line_start - start)
                     start = line_start
             whole = not self.splitter.holding
             stop = data.find(b"\n", start) + 1 or len(data)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from launcher.logs.newlines import NewlineCounter
+from launcher.logs.newlines import count_newlines
 from tui.widgets.logline import Line, line_of, shown
 from tui.widgets.logmatch import Term, matching
 from tui.widgets.logsource import LogSource
@@ -41,7 +41,6 @@ class LineIndex:
         self.before = array("Q", [0])
         """Newlines before each block."""
         self._line_end = start
-        self._counter = NewlineCounter()
 
     def grow(self, read: Read, end: int, budget: int) -> None:
         """Count the newlines up to `end`, at most `budget` bytes."""
@@ -57,7 +56,7 @@ class LineIndex:
         while position < len(data):
             room = BLOCK - (self.size - self.start) % BLOCK
             stop = min(position + room, len(data))
-            count = self._counter.count(data, position, stop)
+            count = count_newlines(data, position, stop)
             if count:
                 self._line_end = self.size + data.rfind(b"\n", position, stop) + 1 - position
             self.newlines += count
