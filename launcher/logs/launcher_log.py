@@ -69,7 +69,12 @@ def _joined(_: Stamps, seen: Seen) -> Iterator[Event]:
 RULES: tuple[Rule[Stamps], ...] = (
     rule("Ray head GCS up", _PHASE + r"Ray head GCS up", _reached("head-up")),
     rule("Ray GCS listening", _PHASE + r"head: Ray GCS listening", _reached("head-up")),
-    rule("All workers connected!", r"All workers connected!$", _reached("workers-connected")),
+    # Bare in older generations; in NeMo-RL's from July 2026 on with a time, in the head's log.
+    rule(
+        "All workers connected!",
+        r"(?:\[INFO\](?:\[(?P<time>[^\]]*)\])? )?All workers connected!$",
+        _reached("workers-connected"),
+    ),
     rule(
         "launching driver", _PHASE + r"(?:head: cluster ready, )?launching driver", _reached("driver-started")
     ),

@@ -184,6 +184,11 @@ def test_other_launchers_of_nemo_rl_are_understood() -> None:
     )
     state = state_of((launcher_reader("ray-head.log", Role.HEAD), head))
     assert set(state.milestones) == {"head-up", "workers-connected", "driver-started"}
+    newer = "+ echo '[INFO][2026-11-28T02:00:01+0000] All workers connected!'\n" + head.replace(
+        "All workers", "[INFO][2026-11-28T02:00:08+0000] All workers"
+    )
+    connected = state_of((launcher_reader("ray-head.log", Role.HEAD), newer)).milestones["workers-connected"]
+    assert (connected.source.line, connected.time) == (4, 1795831208.0)
     assert set(
         state_of((launcher_reader("ray-head.log", Role.HEAD), "Ray runtime started.\n")).milestones
     ) == {"head-up"}
