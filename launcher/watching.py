@@ -109,6 +109,6 @@ def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:
 def summarise(transport: Transport, run: Run, watch: Watch) -> dict[str, Any]:
     """Return what a watch has found out as JSON; that of a run that ended is kept beside it."""
     summary = state_json(run.spec.id, watch.state)
-    if watch.state.state.ended and not watch.problem:
+    if watch.state.settled and not watch.problem:
         save_summary(transport, run, summary)
     return summary

@@ -129,11 +129,12 @@ class RunLister:
             known.due = self.now() + UNKNOWN_S
             return
         known.row = filled_row(known.row, summary)
-        known.due = self.now() + _pause(known.row)
+        settled = known.watch is None or known.watch.state.settled
+        known.due = self.now() + _pause(known.row, settled=settled)
 
 
-def _pause(row: RunRow) -> float:
-    if row.state is None or row.state is JobState.UNKNOWN:
+def _pause(row: RunRow, *, settled: bool) -> float:
+    if row.state is None or row.state is JobState.UNKNOWN or (row.state.ended and not settled):
         return UNKNOWN_S
     return float("inf") if row.state.ended else LIST_S
 

@@ -73,7 +73,7 @@ class MonitorFeed(Background):
         if watch.behind and not watch.problem:
             return 0.0
         self._notify(watch.state)
-        if not watch.state.state.ended or time.monotonic() - self._changed < SETTLED_S:
+        if not watch.state.settled or time.monotonic() - self._changed < SETTLED_S:
             return POLL_S
         self._say(watch.catch_up(final=True))
         self._keep_summary()

@@ -253,6 +253,13 @@ class RunState:
         return self._judge()[0]
 
     @property
+    def settled(self) -> bool:
+        """Whether it has ended and all is told: of a failure, the scheduler may know the cause."""
+        if self.state is not JobState.FAILED or self.job is None or not self.job.word:
+            return self.state.ended
+        return self.job.state.ended or self.job.over
+
+    @property
     def reason(self) -> str:
         """Why it is in this state, in words; empty where that says nothing more."""
         return self._judge()[1]

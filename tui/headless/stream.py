@@ -15,6 +15,9 @@ from recipes.errors import Exit
 from tui.headless.output import print_json, say
 from tui.headless.plain import EventPrinter
 
+LAST_WORD_S = 180.0
+"""How long a failed run is followed on for the scheduler's word: its epilogs, a node that it has to miss."""
+
 
 @dataclass(slots=True)
 class EventStream:
@@ -25,6 +28,7 @@ class EventStream:
     notifier: Notifier | None = None
     _printer: EventPrinter = field(default_factory=EventPrinter)
     _problem: str = ""
+    _ended: float = 0.0
 
     def follow(self, watch: Watch, until: Callable[[RunState], bool]) -> None:
         """Poll and print until the state is as wanted and everything that is there was read."""
@@ -36,10 +40,17 @@ class EventStream:
             if self.notifier is not None and not watch.behind:
                 for problem in self.notifier.look(watch.state):
                     say(problem)
-            if until(watch.state) and not watch.behind:
+            if until(watch.state) and not watch.behind and self._is_told(watch.state):
                 return
             if not watch.behind:
                 time.sleep(self.poll_s)
+
+    def _is_told(self, state: RunState) -> bool:
+        """Tell whether a run that failed need not be followed on: the scheduler has told why, or will not."""
+        if not state.state.ended or state.settled:
+            return True
+        self._ended = self._ended or time.monotonic()
+        return time.monotonic() - self._ended > LAST_WORD_S
 
     def emit(self, events: Iterable[Event], state: RunState) -> None:
         """Print events."""
