@@ -221,13 +221,16 @@ class Form(VerticalScroll, can_focus=False):
         """Show other fields; rows of fields that stay keep what is typed."""
         kept = {row.item.name: row for row in self.rows}
         rows = tuple(kept.get(item.name) or Row(item) for item in fields)
-        for row in self.rows:
-            if row not in rows:
-                await row.remove()
+        await self.remove_children([row for row in self.rows if row not in rows])
+        stay = [row for row in rows if row.is_attached]
         self.rows = rows
-        for row in rows:
+        if not stay:
+            await self.mount_all(rows, before=self.go)
+            return
+        for place, row in enumerate(rows):
             if not row.is_attached:
-                await self.mount(row, before=self.go)
+                after = next((item for item in rows[place + 1 :] if item.is_attached), self.go)
+                await self.mount(row, before=after)
 
     def focus_first(self) -> None:
         """Give the keys to the first field."""

@@ -12,11 +12,12 @@ from launcher.text import clean, clean_lines
 from recipes.fields import field as field_of
 from recipes.models.facts import ModelFacts, Unknown
 from tui.screens.wizard.choices import legal_sizes, model_about, setup_of
-from tui.screens.wizard.model import Draft, Seen, kind_of, partition_of, time_s
+from tui.screens.wizard.model import Draft, Seen, field_with_key, kind_of, partition_of, time_s
 from tui.words import bar, plural
 
 if TYPE_CHECKING:
     from launcher.clusters.slurm.choices import Cost
+    from recipes.checks import Result
     from recipes.memory import Estimate, Phase
     from recipes.planning import Side
 
@@ -208,8 +209,9 @@ def _phase(phase: Phase, gpu_gib: float) -> Content:
 
 
 def check_lines(seen: Seen) -> Lines:
-    """Return the checks that fail or are doubtful, failures first."""
+    """Return the checks that fail, and those that doubt a field; the review has them all."""
     results = seen.report.results if seen.report is not None else ()
+    results = tuple(item for item in results if item.outcome == "fail" or _is_on_field(item, seen))
     lines = []
     for outcome in ("fail", "warn"):
         glyph, style = OUTCOMES[outcome]
@@ -218,6 +220,10 @@ def check_lines(seen: Seen) -> Lines:
                 skipped = " (skipped)" if result.id in seen.draft.skipped and outcome == "fail" else ""
                 lines.append(line((f"{glyph} {result.id}{skipped} ", style), clean(result.message)))
     return lines
+
+
+def _is_on_field(result: Result, seen: Seen) -> bool:
+    return bool(result.where) and field_with_key(result.where[0].key, seen) is not None
 
 
 def summary(draft: Draft, seen: Seen) -> Content:

@@ -43,6 +43,7 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import Lines
 
 _ASKING = "asking Slurm …"
+_HERE = "bold $background on $primary"
 _OF_REVIEW = ("submit", "foretell", "fix", "skip")
 
 
@@ -162,9 +163,10 @@ class WizardScreen(Screen[None]):
     async def _show_step(self, step: Step) -> None:
         self.step = step
         reviewing = step.id == "review"
-        self.set_class(reviewing, "-review")
-        await self.form.ask(fields_of(step, self.draft, self.seen))
-        await self._arrange_form()
+        with self.app.batch_update():
+            self.set_class(reviewing, "-review")
+            await self.form.ask(fields_of(step, self.draft, self.seen))
+            await self._arrange_form()
         self.facts_box.scroll_home(animate=False)
         if reviewing:
             self.facts_box.focus()
@@ -205,11 +207,11 @@ class WizardScreen(Screen[None]):
         parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
         for number, step in enumerate(steps_of(self.draft, self.seen), 1):
             state = step_state(step, self.draft, self.seen) if self.seen.recipe is not None else ""
-            glyph, style = {"error": (" ✗", "$text-error"), "warn": (" !", "$text-warning"), "": ("", "")}[
+            glyph, style = {"error": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "": ("", "")}[
                 state
             ]
             here = step.id == self.step.id
-            parts += [(f"  {number} {step.title}", "bold $text reverse" if here else "dim"), (glyph, style)]
+            parts += [(f" {number} {step.title} ", _HERE if here else "dim"), (glyph, style)]
         return Content.assemble(*parts)
 
     def _help(self, focused: str) -> list[Content]:
