@@ -62,6 +62,7 @@ class LoginNode:
             node.answer("scontrol", f"cat <<'X'\n{PARTITIONS}X\n")
             node.answer("sacctmgr", f"cat <<'X'\n{ACCOUNTS}X\n")
             node.answer("squeue", "echo '4711|PENDING|Priority'")
+            node.answer("sacct", "")
             node.takes("4711")
         return node
 

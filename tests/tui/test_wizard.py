@@ -1,0 +1,318 @@
+"""The wizard on a screen, by keyboard alone; Slurm's commands are scripts on PATH."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.runs import load
+from launcher.transports.local import LocalTransport
+from tests.tui.fakeslurm import LoginNode
+from tests.tui.pilot import NARROW, WIDE, Screen, shown
+from tui.screens.home import HomeScreen
+from tui.screens.monitor import MonitorScreen
+from tui.screens.wizard.model import Draft
+from tui.screens.wizard.screen import WizardScreen
+
+NEXT, BACK = "pagedown", "escape"
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoginNode:
+    one = LoginNode.at(tmp_path / "node")
+    for name in ("HF_HOME", "HF_HUB_CACHE", "SYSTEMNAME", "SLURM_CONF", "HF_TOKEN", "WANDB_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in one.environment.items():
+        monkeypatch.setenv(name, value)
+    return one
+
+
+@asynccontextmanager
+async def wizard(node: LoginNode, size: tuple[int, int] = NARROW, **texts: str) -> AsyncIterator[Screen]:
+    draft = Draft({"recipe": str(node.recipe), **texts})
+    async with shown(node.runs, size, draft=draft) as screen:
+        await screen.see("1 Cluster", "booster", "distill")
+        yield screen
+
+
+def page(screen: Screen) -> WizardScreen:
+    one = screen.app.screen
+    assert isinstance(one, WizardScreen)
+    return one
+
+
+async def on_review(screen: Screen) -> None:
+    while page(screen).step.id != "review":
+        await screen.press(NEXT)
+    await screen.until(lambda: page(screen).seen.settled, "everything is looked at")
+    await screen.pilot.pause()
+
+
+async def retype(screen: Screen, field: str, text: str) -> None:
+    """Type something else into a field of the step that is shown."""
+    page(screen).form.focus_on(field)
+    await screen.pilot.pause()
+    await screen.press("ctrl+u")
+    await screen.type(text)
+
+
+def runs(node: LoginNode) -> list[Any]:
+    return [load(LocalTransport(), str(path)) for path in sorted(node.runs.glob("2*"))]
+
+
+async def test_from_the_list_to_the_monitor(node: LoginNode) -> None:
+    (node.root / "r.yaml").symlink_to(node.recipe)
+    async with shown(node.runs) as screen:
+        await screen.see("No runs yet. Press n")
+        await screen.press("n")
+        await screen.see("1 Cluster", "‹ booster ›", "4 a100 40 GiB", "closed", "down")
+        await screen.press("right")
+        await screen.see("‹ devel ›", "2 node-h")
+        await screen.press(NEXT)
+        await screen.see("‹ training ›", "qwen3-1.7b-from-4b.yaml", "28 layers", "36 layers")
+        await retype(screen, "recipe", "~/r.yaml")
+        await screen.see("12 layers", "vocabulary 1,000", "✓ the same")
+        await screen.press(NEXT)
+        await screen.see("Nodes", "02:00:00", "devel", "2 nodes and 02:00:00")
+        await retype(screen, "time", "30")
+        await screen.see("0.5 node-h", "2 GPU-h", "24 core-h")
+        await screen.press(NEXT)
+        await screen.see("Student TP", "2 copies of TP 2", "possible", "1 2 4")
+        await retype(screen, "policy_tp", "4")
+        await screen.see("student", "1 copy of TP 4")
+        await on_review(screen)
+        await screen.see("training of", "1 node × 4 GPUs of devel for 00:30:00, charged to distill")
+        await screen.see("nothing is foretold to fail", "t asks Slurm when")
+        page(screen).facts_box.scroll_end(animate=False)
+        await screen.see("--partition=devel", "--time=00:30:00", "--gres=gpu:4")
+        assert runs(node) == []
+        await screen.press("s")
+        await screen.see("Submit?", "charged to")
+        await screen.press("y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        await screen.see("1 node × 4 GPUs")
+        (run,) = runs(node)
+        assert run.jobs[0].id == "4711"
+        assert "++policy.dtensor_cfg.tensor_parallel_size=4" in run.spec.recipe.overrides
+        (asked,) = node.asked("sbatch")
+        assert "--partition=devel --account=distill --nodes=1" in asked
+        await screen.press("b")
+        assert isinstance(screen.app.screen, HomeScreen)
+
+
+@pytest.mark.slow
+async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
+    async with shown(node.runs) as screen:
+        await screen.press("n")
+        await screen.see("booster")
+        await screen.press(NEXT, NEXT)
+        await retype(screen, "nodes", "3")
+        await screen.press(BACK, BACK, BACK)
+        await screen.see("No runs yet")
+        await screen.press("n")
+        await screen.see("You were preparing a run.")
+        await screen.press("g")
+        await screen.see("booster")
+        await screen.press(NEXT, NEXT)
+        await screen.see("booster", "Nodes")
+        assert page(screen).draft.texts == {"nodes": "3"}
+        await screen.press("tab", "q")  # in a field of text q is a letter
+        assert page(screen).draft.texts["time"].endswith("q")
+        await screen.press("tab", "tab", "q")
+        await screen.see("Quit?", "would be lost")
+        await screen.press("n")
+        assert page(screen).draft.texts["nodes"] == "3"
+        await screen.press("q", "y")
+        await screen.until(lambda: not screen.app.is_running, "the end")
+
+
+@pytest.mark.slow
+async def test_letters_that_are_typed_fast_are_all_there(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        await screen.press(NEXT)
+        await retype(screen, "student", "Qwen/Qwen3-1.7B")
+        await screen.see("1.7B parameters")
+        assert page(screen).draft.texts["student"] == "Qwen/Qwen3-1.7B"
+        await screen.see("has a vocabulary of 151936")
+
+
+@pytest.mark.slow
+async def test_a_list_of_choices_and_taking_back(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        await screen.press("enter")
+        await screen.see("Partition", "8 nodes × 4 a100", "closed")
+        await screen.press("down", "enter")
+        await screen.see("‹ devel ›")
+        await screen.press("down", "f2")
+        await screen.see("your default")
+        await screen.press("escape")
+        await screen.type("x")
+        await screen.see("distillx", "! may not use devel")
+        await screen.press("f4")
+        await screen.until(lambda: "account" not in page(screen).draft.texts, "taken back")
+        await screen.press("up")
+        row = page(screen).form.focused_row
+        assert row is not None
+        assert row.item.name == "partition"
+
+
+async def test_a_failing_check_blocks_until_it_is_fixed_with_a_key(node: LoginNode) -> None:
+    async with wizard(node, global_batch="30") as screen:
+        await screen.see("✗ C22")
+        await on_review(screen)
+        await screen.press("s")
+        await screen.see("It would fail", "C22")
+        await screen.press("b", "f")
+        await screen.see("Apply which fix?", "30 ->")
+        await screen.press("1")
+        await screen.until(lambda: page(screen).seen.settled and page(screen).seen.proposal, "laid out anew")
+        await screen.see("nothing is foretold to fail")
+        assert page(screen).draft.texts["global_batch"] != "30"
+        assert node.asked("sbatch") == []
+
+
+@pytest.mark.slow
+async def test_a_failing_check_can_be_skipped_by_its_id(node: LoginNode) -> None:
+    async with wizard(node, teacher_tp="3") as screen:
+        await on_review(screen)
+        for name in ("C35", "C37"):
+            await screen.press("x")
+            await screen.see("Skip which check?", name)
+            await screen.press("home" if name == "C35" else "end", "enter")
+            await screen.until(lambda name=name: name in page(screen).draft.skipped, name)  # type: ignore[misc]
+        await screen.until(lambda: page(screen).seen.settled, "looked at again")
+        await screen.see("C35 (skipped)")
+        await screen.press("s")
+        await screen.see("Failing checks that you skip: C35, C37")
+        await screen.press("y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        assert [item.id for item in runs(node)[0].spec.skipped_checks] == ["C35", "C37"]
+
+
+@pytest.mark.slow
+async def test_memory_that_does_not_fit_is_asked_about(node: LoginNode) -> None:
+    (node.root / "config" / "distill-tui" / "site.toml").write_text("[gpu_memory_gib]\na100 = 2\n")
+    async with wizard(node) as screen:
+        await screen.see("✗ does not fit")
+        await on_review(screen)
+        await screen.press("s")
+        await screen.see("The memory may not suffice", "student-train needs")
+        await screen.press("enter")  # "not yet" is chosen
+        assert runs(node) == []
+        await screen.press("s", "y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "do"),
+    [
+        pytest.param(
+            "Batch job submission failed: Requested time limit is invalid", "Requested time limit", "shorter",
+            marks=pytest.mark.slow,
+        ),
+        ("Batch job submission failed: Invalid account or account/partition combination specified",
+         "Invalid account", "account that may use"),
+    ],
+)  # fmt: skip
+async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
+    node: LoginNode, said: str, what: str, do: str
+) -> None:
+    node.refuses(said)
+    async with wizard(node, time="9:00") as screen:
+        await on_review(screen)
+        await screen.press("t")
+        await screen.see("starts", what)
+        await screen.press("s", "y")
+        await screen.see("That did not work", f"Slurm refused: {what}", do)
+        (run,) = runs(node)
+        assert what in run.jobs[0].refused
+        await screen.press("enter")
+        node.takes("4712")
+        assert page(screen).draft.texts["time"] == "9:00"
+        await screen.until(lambda: page(screen).seen.settled, "laid out anew")
+        await screen.press("s", "y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        first, second = runs(node)
+        assert first.spec.id != second.spec.id
+        assert second.jobs[0].id == "4712"
+
+
+@pytest.mark.slow
+async def test_when_it_would_start(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        await on_review(screen)
+        await screen.press("t")
+        await screen.see("at 2030-01-01 08:00:00")
+        assert runs(node) == []
+
+
+@pytest.mark.slow
+async def test_what_is_missing_is_named(node: LoginNode) -> None:
+    async with wizard(node, checkout="/nowhere") as screen:
+        await on_review(screen)
+        await screen.see("It cannot be submitted yet", "no NeMo-RL checkout")
+        await screen.press("s")
+        await screen.see("NeMo-RL checkout: this is no NeMo-RL checkout")
+        await screen.press("o", "b", BACK, BACK)
+        await screen.see("NeMo-RL checkout", "2 Recipe ✗")
+
+
+@pytest.mark.slow
+async def test_wide_windows_have_the_facts_beside_the_form(node: LoginNode) -> None:
+    async with wizard(node, WIDE) as screen:
+        line = next(line for line in screen.text.split("\n") if "Partition" in line)
+        assert "site" in line or "partition" in line
+
+
+@pytest.mark.slow
+async def test_a_smaller_window_has_the_same_keys(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        await screen.pilot.resize_terminal(60, 15)
+        await screen.press(NEXT, NEXT, NEXT)
+        await screen.press(*["down"] * 9)
+        await screen.see("Steps")
+        await on_review(screen)
+        await screen.see("Job", "what")
+
+
+async def test_no_slurm_here(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(node.root / "bin"))
+    for command in ("sinfo", "scontrol", "sacctmgr", "sbatch", "squeue"):
+        (node.root / "bin" / command).unlink()
+    draft = Draft({"recipe": str(node.recipe)})
+    async with shown(node.runs, draft=draft) as screen:
+        await screen.see("There is no Slurm here", "rehearse on this machine", "look around")
+        await screen.press("l")
+        await on_review(screen)
+        await screen.see("It cannot be submitted yet", "no Slurm here")
+
+
+@pytest.mark.slow
+async def test_no_slurm_is_told_again_when_it_is_asked_again(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with shown(node.runs, draft=Draft({"recipe": str(node.recipe)})) as screen:
+        await screen.see("There is no Slurm here")
+        await screen.press("l", "f5")
+        await screen.see("There is no Slurm here")
+        await screen.press("b")
+        await screen.see("No runs yet")
+
+
+@pytest.mark.slow
+async def test_slurm_is_asked_again_on_a_key(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        asked = len(node.asked("sinfo"))
+        assert asked == 2
+        node.answer(
+            "sinfo",
+            "case $1 in --version) echo slurm 22.05.8;; *) echo 'fresh*|up|1:00:00|1|gpu:4|8|1|4';; esac",
+        )
+        await screen.press("f5")
+        await screen.see("▸ fresh")
+        assert len(node.asked("sinfo")) == asked + 2
