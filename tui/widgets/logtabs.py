@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -24,10 +25,12 @@ ROLE_TITLES = {
 
 def labels_of(logs: Sequence[LogRef]) -> list[str]:
     """Return what each log is called beside others: its role, numbered where several have it."""
+    there = Counter(log.role for log in logs)
+    numbers: Counter[Role] = Counter()
     labels = []
     for log in logs:
-        same = [other for other in logs if other.role is log.role]
-        number = f" {same.index(log) + 1}" if len(same) > 1 else ""
+        numbers[log.role] += 1
+        number = f" {numbers[log.role]}" if there[log.role] > 1 else ""
         labels.append(f"{ROLE_TITLES[log.role]}{number}")
     return labels
 

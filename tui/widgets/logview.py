@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -56,6 +56,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self._first = 0
         self._lines: list[Line] = []
         self._moving = False
+        self._looks: Looks | None = None
         self._asked = 0
         """Number of the last search or jump."""
         self._searching = False
@@ -403,13 +404,21 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             self._move_to(self.max_scroll_y)
         self._ask()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw some lines; the style, which takes a quarter of that, is worked out once for all of them."""
+        self._looks = Looks(self.rich_style, self.get_component_rich_style)
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._looks = None
+
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
         left, top = self.scroll_offset
         width = self.scrollable_content_region.width
         number = top + y
         place = number - self._first
-        looks = Looks(self.rich_style, self.get_component_rich_style)
+        looks = self._looks or Looks(self.rich_style, self.get_component_rich_style)
         if not 0 <= place < len(self._lines):
             return Strip.blank(width, looks.base)
         line, here = self._lines[place], number == self.current
