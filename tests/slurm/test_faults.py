@@ -55,7 +55,8 @@ def roots(state: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_the_time_limit(patient: User) -> None:
-    submitted = begin(patient, time_="1")
+    # Its own time for stopping would come first.
+    submitted = begin(patient, "checkpointing.checkpoint_must_save_by=00:02:00:00", time_="1")
     run = submitted["run"]
     with watching(patient, run) as watch:
         training(watch)
