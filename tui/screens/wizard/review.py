@@ -99,7 +99,7 @@ def _checks(draft: Draft, seen: Seen) -> Lines:
         return []
     results = seen.report.results
     counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in ("fail", "warn")}
-    told = f"{counts['fail']} would fail, {counts['warn']} doubtful, of {len({item.id for item in results})}"
+    told = f"{counts['fail']} would fail, {counts['warn']} doubtful" if results else ""
     lines = [heading("Checks", told)]
     order = [item for name in OUTCOMES for item in results if item.outcome == name]
     for item in order:
