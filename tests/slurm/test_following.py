@@ -194,3 +194,22 @@ def test_a_machine_without_slurm_says_so(tmp_path: Path) -> None:
         detect(
             LocalTransport(), {"PATH": "/nowhere", "USER": "u", "XDG_CONFIG_HOME": str(tmp_path)}, tmp_path
         )
+
+
+def test_commands_that_know_no_cluster_are_no_slurm_either(tmp_path: Path) -> None:
+    from launcher.clusters.slurm.detect import detect
+
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text(
+        "#!/bin/bash\n[[ $1 != --version ]] || { echo slurm 22.05.8; exit 0; }\n"
+        "echo 'sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host' >&2\n"
+        "echo 'sinfo: fatal: Could not establish a configuration source' >&2\nexit 1\n"
+    )
+    sinfo.chmod(0o755)
+    with pytest.raises(TransportError, match="no Slurm here") as raised:
+        detect(
+            LocalTransport(),
+            {"PATH": f"{tmp_path}:/usr/bin:/bin", "USER": "u", "XDG_CONFIG_HOME": str(tmp_path)},
+            tmp_path,
+        )
+    assert "login node" in raised.value.fix

@@ -17,7 +17,7 @@ from launcher.clusters.slurm.accounts import Account, read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import Budget, read_budgets
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.messages import RefusedError, UnreachableError, told
+from launcher.clusters.slurm.messages import NotConfiguredError, RefusedError, UnreachableError, told
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
@@ -33,6 +33,7 @@ from launcher.errors import TransportError
 from launcher.sites import Site, site_here
 from launcher.text import clean
 from launcher.transports.base import Transport
+from recipes.errors import ExplainedError
 
 KEPT_S = 4 * 3600.0
 """How long answers are kept; partitions and accounts change by the week."""
@@ -128,16 +129,14 @@ def ask(client: SlurmClient) -> Answers:
     except (UnreachableError, RefusedError, IndexError):
         version = None
     except TransportError as error:
-        raise TransportError(
-            f"there is no Slurm here ({error.what})",
-            where=client.transport.host,
-            fix="Log in to the cluster's login node and try again.",
-        ) from error
+        raise _no_slurm(client, error) from error
     problems: list[Problem] = []
 
     def printed(*argv: str) -> str | None:
         try:
             return client.ask(argv)
+        except NotConfiguredError as error:
+            raise _no_slurm(client, error) from error
         except (UnreachableError, RefusedError) as error:
             problems.append(_explained(argv[0], error))
             return None
@@ -155,6 +154,14 @@ def ask(client: SlurmClient) -> Answers:
         cluster = printed("scontrol", "show", "config")
     budgets = _budgets(client, problems)
     return Answers(version, sinfo, partitions, accounts, qos, cluster, budgets, tuple(problems))
+
+
+def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
+    return TransportError(
+        f"there is no Slurm here ({error.what})",
+        where=client.transport.host,
+        fix="Log in to the cluster's login node and try again.",
+    )
 
 
 def _budgets(client: SlurmClient, problems: list[Problem]) -> str | None:

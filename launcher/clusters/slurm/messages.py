@@ -16,6 +16,9 @@ UNREACHABLE = re.compile(
 )
 """Not an answer: the command may have been carried out all the same."""
 
+NOT_CONFIGURED = re.compile(r"Could not establish a configuration source|DNS SRV lookup failed")
+"""The commands are installed, and found neither a slurm.conf nor a controller's name (src/common/read_config.c)."""
+
 # Parts of Slurm's messages (src/common/slurm_errno.c and reasons of limits) -> what to do.
 _FIXES: tuple[tuple[str, str], ...] = (
     (
@@ -69,6 +72,10 @@ class UnreachableError(TransportError):
 
 class RefusedError(LaunchError):
     """Slurm refused."""
+
+
+class NotConfiguredError(RefusedError):
+    """Slurm's commands are here, but this machine belongs to no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,10 @@ def fix_for(stderr: str) -> str:
 
 def failure(command: str, code: int, stderr: str) -> UnreachableError | RefusedError:
     """Return the error that a failed command means."""
+    if NOT_CONFIGURED.search(stderr):
+        return NotConfiguredError(
+            "Slurm's commands find no cluster", fix="Log in to the cluster's login node and try again."
+        )
     if UNREACHABLE.search(stderr) or not stderr.strip():
         said = told(stderr) or f"no message, exit code {code}"
         return UnreachableError(
