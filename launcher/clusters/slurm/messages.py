@@ -17,7 +17,7 @@ UNREACHABLE = re.compile(
 """Not an answer: the command may have been carried out all the same."""
 
 NOT_CONFIGURED = re.compile(r"Could not establish a configuration source|DNS SRV lookup failed")
-"""The commands are installed, and found neither a slurm.conf nor a controller's name (src/common/read_config.c)."""
+"""Neither a slurm.conf nor a controller (src/common/read_config.c)."""
 
 # Parts of Slurm's messages (src/common/slurm_errno.c and reasons of limits) -> what to do.
 _FIXES: tuple[tuple[str, str], ...] = (
