@@ -169,7 +169,8 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
         where = f"{item['log']}:{item['line']}" if item["line"] else "the cluster's word"
         about = "".join(f", {name} {item[name]}" for name in ("node", "rank") if item[name] is not None)
         kind = "cause: " if item["root"] else ("warning: " if item["severity"] == "warning" else "")
-        lines.append(f"  ✗ {kind}{item['title']} ({where}{about})")
+        mark = "!" if item["severity"] == "warning" else "✗"
+        lines.append(f"  {mark} {kind}{item['title']} ({where}{about})")
         if item["root"] or item["id"].startswith(_IN_FULL):
             lines.append(f"    {item['text'][:400]}")
             if item["fix"]:
