@@ -119,6 +119,7 @@ class DistillApp(App[None]):
         self._leaving = False
         self._draft: Draft | None = None
         """What was typed in the wizard and neither submitted nor given up."""
+        self._asked_to_quit = False
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -227,7 +228,7 @@ class DistillApp(App[None]):
         """Return whether leaving would lose what was typed in the wizard."""
         open_now = [getattr(screen, "draft", None) for screen in self.screen_stack]
         drafts = [draft for draft in (self._draft, *open_now) if draft is not None]
-        return any(draft.touched for draft in drafts)
+        return any(draft.touched and draft != self.settings.draft for draft in drafts)
 
     def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
         # Not imported before it is needed: the list of runs is painted a tenth earlier without it.
@@ -292,6 +293,7 @@ class DistillApp(App[None]):
             if not self._typed():
                 self.exit()
                 return
+            self._asked_to_quit = True
             choices = [Choice("y", "quit", "leave"), Choice("n", "stay", "stay")]
             text = "The run that you were preparing is not submitted; what you typed would be lost."
             self.push_screen(Ask("Quit?", text, choices, chosen=1), self._leave_as_asked)
@@ -305,6 +307,7 @@ class DistillApp(App[None]):
         self.push_screen(Ask("Quit the demo?", text, choices, chosen=1), self._leave_as_asked)
 
     def _leave_as_asked(self, answer: str | None) -> None:
+        self._asked_to_quit = False
         if answer == "leave":
             self.exit()
         elif answer == "stop":
@@ -313,7 +316,10 @@ class DistillApp(App[None]):
     def action_leave_now(self) -> None:
         """Leave without a question; the demo's own run is stopped first."""
         if self._demo is None or self._demo.ended:
-            self.exit()
+            if self._typed() and not self._asked_to_quit:
+                self.action_leave()
+            else:
+                self.exit()
             return
         if self._leaving:
             return

@@ -240,12 +240,13 @@ COMMANDS: tuple[Command, ...] = (
         Where.APP, "suspend_process", priority=True,
     ),
     Command(
-        "app.quit", ("q",), "Quit", "Leave; runs go on. In the demo: asks whether its run goes on.",
+        "app.quit", ("q",), "Quit",
+        "Leave; runs go on. Asks whether the demo's run goes on, and where typed work would be lost.",
         Where.APP, "leave", bar="quit",
     ),
     Command(
         "app.quit-now", ("ctrl+c", "ctrl+q"), "Quit at once",
-        "Leave without a question; runs go on, but the demo's own run is stopped.",
+        "Leave; runs go on, but the demo's own run is stopped. Asks only where typed work would be lost.",
         Where.APP, "leave_now", priority=True,
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,10 @@ from tests.tui.fakeslurm import LoginNode
 from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
-from tui.screens.wizard.model import Draft
+from tui.screens.wizard.feed import Looked
+from tui.screens.wizard.model import Draft, fields_of
 from tui.screens.wizard.screen import WizardScreen
+from tui.widgets.form import Row
 
 NEXT, BACK = "pagedown", "escape"
 
@@ -126,7 +129,9 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         await screen.see("Quit?", "would be lost")
         await screen.press("n")
         assert page(screen).draft.texts["nodes"] == "3"
-        await screen.press("q", "y")
+        await screen.press("ctrl+c")
+        await screen.see("Quit?")
+        await screen.press("n", "ctrl+c", "ctrl+c")
         await screen.until(lambda: not screen.app.is_running, "the end")
 
 
@@ -138,6 +143,26 @@ async def test_letters_that_are_typed_fast_are_all_there(node: LoginNode) -> Non
         await screen.see("1.7B parameters")
         assert page(screen).draft.texts["student"] == "Qwen/Qwen3-1.7B"
         await screen.see("has a vocabulary of 151936")
+
+
+@pytest.mark.slow
+async def test_steps_that_are_passed_in_haste_are_laid_out_once(node: LoginNode) -> None:
+    async with wizard(node) as screen:
+        one = page(screen)
+        looked = Looked(one.seen)
+        await asyncio.gather(
+            one.action_next(),
+            one.on_looked(looked),
+            one.action_next(),
+            one.action_next(),
+            one.on_looked(looked),
+        )
+        await screen.pilot.pause()
+        rows = [row.item.name for row in one.query(Row)]
+        assert (
+            rows == list(one.form.names) == [item.name for item in fields_of(one.step, one.draft, one.seen)]
+        )
+        assert rows[0] == "policy_tp"
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from launcher.clusters.slurm.gres import gpu_memory_gib
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 Lines = list[Content]
 OUTCOMES = {"fail": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "unknown": ("?", "dim")}
 _BAR = 12
+_NAME = 12
+"""Columns of a fact's name."""
+_GLYPH_AND_ID = re.compile(r" *[✗!?✓] (?:C\d+ )?")
 
 
 def line(*parts: tuple[str, str] | str) -> Content:
@@ -33,7 +38,33 @@ def line(*parts: tuple[str, str] | str) -> Content:
 
 def fact(name: str, text: str, style: str = "") -> Content:
     """Return a fact with its name before it."""
-    return line((f"{name:<12}", "dim"), (text, style))
+    return line((f"{name:<{_NAME}}", "dim"), (text, style))
+
+
+def hang(lines: Lines, width: int) -> Lines:
+    """Break long lines so that what goes on stands under what is said, not under its name."""
+    return [piece for item in lines for piece in _broken(item, width)]
+
+
+def _broken(item: Content, width: int) -> Lines:
+    plain = item.plain
+    indent = _NAME if plain[_NAME - 2 : _NAME] == "  " and plain[:_NAME].strip() else _margin(plain)
+    pieces: Lines = []
+    start, room = 0, max(width, 2 * _NAME)
+    while cell_len(plain[start:]) > room:
+        cut = plain.rfind(" ", start + 1, start + room + 1)
+        # A path has no blank: it is broken where the line ends.
+        cut = cut if cut > start + room // 2 else start + room
+        pieces.append(item[start:cut])
+        start = cut + (plain[cut : cut + 1] == " ")
+        room = max(width, 2 * _NAME) - indent
+    pieces.append(item[start:])
+    return [pieces[0], *(Content.assemble(" " * indent, piece) for piece in pieces[1:])]
+
+
+def _margin(plain: str) -> int:
+    match = _GLYPH_AND_ID.match(plain)
+    return len(match[0]) if match is not None else 2
 
 
 def facts_of(step: str, draft: Draft, seen: Seen, focused: str) -> Lines:

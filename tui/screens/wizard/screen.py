@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from tui.screens.wizard.model import (
     text_of,
     usual,
 )
-from tui.screens.wizard.pages import facts_of, line, summary
+from tui.screens.wizard.pages import facts_of, hang, line, summary
 from tui.screens.wizard.review import question, review
 from tui.widgets.form import Form, Go
 from tui.widgets.keybar import KeyBar
@@ -68,6 +69,7 @@ class WizardScreen(Screen[None]):
         self.step: Step = STEPS[0]
         self.bar_first: tuple[str, ...] = ()
         self._forecast: Forecast | str | None = None
+        self._laying_out = asyncio.Lock()
         self._submitting = False
         self._wanted = False
         """Whether the review is to be submitted as soon as it is complete."""
@@ -139,14 +141,16 @@ class WizardScreen(Screen[None]):
 
     async def _arrange_form(self) -> None:
         """Show the fields of this step, which depend on what is chosen, with what stands in them."""
-        fields = fields_of(self.step, self.draft, self.seen)
-        if self.form.names != tuple(item.name for item in fields):
-            await self.form.ask(fields)
-        for row in self.form.rows:
-            name = row.item.name
-            note = note_on(row.item, self.draft, self.seen)
-            values = tuple(choice.value for choice in choices_for(name, self.draft, self.seen))
-            row.show(text_of(name, self.draft, self.seen), values, *self._beside(name, note))
+        # Keys are handled on the app's task and messages on the screen's: one at a time.
+        async with self._laying_out:
+            fields = fields_of(self.step, self.draft, self.seen)
+            if self.form.names != tuple(item.name for item in fields):
+                await self.form.ask(fields)
+            for row in self.form.rows:
+                name = row.item.name
+                note = note_on(row.item, self.draft, self.seen)
+                values = tuple(choice.value for choice in choices_for(name, self.draft, self.seen))
+                row.show(text_of(name, self.draft, self.seen), values, *self._beside(name, note))
         self._arrange()
 
     def _beside(self, name: str, note: Note) -> tuple[str, str]:
@@ -165,7 +169,6 @@ class WizardScreen(Screen[None]):
         reviewing = step.id == "review"
         with self.app.batch_update():
             self.set_class(reviewing, "-review")
-            await self.form.ask(fields_of(step, self.draft, self.seen))
             await self._arrange_form()
         self.facts_box.scroll_home(animate=False)
         if reviewing:
@@ -186,9 +189,10 @@ class WizardScreen(Screen[None]):
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
             told = review(self.draft, self.seen, self._forecast) if self._is_current else [_LOOKING]
-            self.facts.say(told)
         else:
-            self.facts.say(facts_of(self.step.id, self.draft, self.seen, focused))
+            told = facts_of(self.step.id, self.draft, self.seen, focused)
+        width = self.facts_box.scrollable_content_region.width
+        self.facts.say(hang(told, width) if width else told)
         self.help_line.say(self._help(focused))
         self.summary.say([summary(self.draft, self.seen).truncate(max(self.size.width, 1), ellipsis=True)])
         self._name_next()
