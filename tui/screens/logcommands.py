@@ -45,6 +45,14 @@ class Copied(Message):
         self.taken = taken
 
 
+class PagerFound(Message):
+    """The pager is there; what opens the log in it."""
+
+    def __init__(self, command: list[str]) -> None:
+        super().__init__()
+        self.command = command
+
+
 class LogCommands(Screen[None]):
     """The commands of a screen that has a log pane."""
 
@@ -210,29 +218,36 @@ class LogCommands(Screen[None]):
 
     def action_page_log(self) -> None:
         """Open the log in the user's pager, at the line that is shown."""
-        try:
-            self._page()
-        except ExplainedError as error:
-            self.app.push_screen(tell(error))
-
-    def _page(self) -> None:
         text = self.logs.text
         path, offset, line = text.file_here()
         transport = self.transport
         if not path or transport is None:
             return
-        if transport.host != platform.node():
-            raise InputError(
-                f"the log is on {transport.host}, where no pager can be opened from here", where=path
-            )
-        command = pager_command(os.environ, path, None if text.follow else (offset, line))
+
+        def find() -> None:
+            if transport.host != platform.node():
+                raise InputError(
+                    f"the log is on {transport.host}, where no pager can be opened from here", where=path
+                )
+            place = None if text.follow else (offset, line)
+            post(self, PagerFound(pager_command(os.environ, path, place)))
+
+        in_background(find, "pager", lambda error: post(self, Failed(error)))
+
+    def on_pager_found(self, event: PagerFound) -> None:
+        """Hand the terminal to the pager until it ends."""
+        event.stop()
         try:
             with self.app.suspend():
-                code = page(command, os.environ)
+                code = page(event.command, os.environ)
         except SuspendNotSupported:
-            raise InputError("a pager can be opened only from a terminal") from None
+            self.app.push_screen(tell(InputError("a pager can be opened only from a terminal")))
+            return
+        except ExplainedError as error:
+            self.app.push_screen(tell(error))
+            return
         if code:
-            self.notify(f"'{command[0]}' ended with code {code}", markup=False)
+            self.notify(f"'{event.command[0]}' ended with code {code}", markup=False)
 
 
 def _key(finding: FindingSeen) -> tuple[str, str, int]:

@@ -356,6 +356,8 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self._moving = True
         self.virtual_size = Size(0, 0)
         self._moving = False
+        # Now, not when it is laid out: a move to what is then the end would be taken for the user's.
+        self._move_to(0)
         self.refresh()
 
     @property
@@ -390,6 +392,9 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         """Follow at the end, hold still elsewhere; the log's own growth counts for neither."""
         super().watch_scroll_y(old_value, new_value)
         if self._moving or round(old_value) == round(new_value):
+            return
+        if old_value > self.max_scroll_y:  # not the user's move: there was room for more lines
+            self._ask()
             return
         follow = new_value >= self.max_scroll_y
         if follow != self.follow:
