@@ -180,7 +180,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("log.left", ("left",), "Scroll sideways: left", "", Where.LOG, "scroll_left", palette=False),
     Command("log.right", ("right",), "Scroll sideways: right", "", Where.LOG, "scroll_right", palette=False),
     Command(
-        "wizard.back", ("escape", "pageup", "b"), "Back",
+        "wizard.back", ("escape", "pageup", "f3"), "Back",
         "Go to the step before, from the first one to the runs; what was typed stays.",
         Where.WIZARD, "back", bar="back",
     ),
@@ -254,7 +254,7 @@ COMMANDS: tuple[Command, ...] = (
 _KEY_NAMES = {
     "colon": ":", "ampersand": "&",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
-    "f2": "F2", "f4": "F4", "f5": "F5",
+    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip
 

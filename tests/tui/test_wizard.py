@@ -282,7 +282,7 @@ async def test_what_is_missing_is_named(node: LoginNode) -> None:
         await screen.see("It cannot be submitted yet", "no NeMo-RL checkout")
         await screen.press("s")
         await screen.see("NeMo-RL checkout: this is no NeMo-RL checkout")
-        await screen.press("o", "b", BACK, BACK)
+        await screen.press("o", "f3", BACK, BACK)
         await screen.see("NeMo-RL checkout", "2 Recipe ✗")
 
 

@@ -64,7 +64,7 @@ class Lookout:
             )
             self.no_slurm = None
         except ExplainedError as error:
-            self.no_slurm = error
+            self.found, self.no_slurm = None, error
 
     # ------------------------------------------------------------ a draft
 

@@ -14,7 +14,7 @@ from launcher.text import clean, clean_lines
 from recipes.fields import field as field_of
 from recipes.models.facts import ModelFacts, Unknown
 from tui.screens.wizard.choices import legal_sizes, model_about, setup_of
-from tui.screens.wizard.model import Draft, Seen, field_with_key, kind_of, partition_of, time_s
+from tui.screens.wizard.model import STEPS, Draft, Seen, field_with_key, kind_of, partition_of, time_s
 from tui.words import bar, plural
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def facts_of(step: str, draft: Draft, seen: Seen, focused: str) -> Lines:
     if step == "recipe":
         return recipe_facts(draft, seen)
     if step == "job":
-        return [*job_facts(draft, seen), *check_lines(seen), *memory_lines(seen.memory)]
-    return [*possible(seen, focused), *check_lines(seen), *size_facts(seen), *memory_lines(seen.memory)]
+        return [*job_facts(draft, seen), *check_lines(seen, step), *memory_lines(seen.memory)]
+    return [*possible(seen, focused), *check_lines(seen, step), *size_facts(seen), *memory_lines(seen.memory)]
 
 
 def cluster_facts(draft: Draft, seen: Seen) -> Lines:
@@ -85,7 +85,8 @@ def cluster_facts(draft: Draft, seen: Seen) -> Lines:
     if seen.found is None:
         if seen.no_slurm is None:
             return [line(("Asking Slurm what there is …", "dim"))]
-        return [line((f"✗ {first}", "$text-error" if not place else "")) for place, first in _said(seen)]
+        first, *rest = clean_lines(str(seen.no_slurm)).split("\n")
+        return [line((f"✗ {first}", "$text-error")), *(line(item) for item in rest)]
     found, chosen = seen.found, partition_of(draft, seen)
     named = [found.site.name, f"Slurm {found.version}" if found.version else "", found.cluster or ""]
     lines = [fact("site", " · ".join(clean(part) for part in named if part))]
@@ -111,10 +112,6 @@ def cluster_facts(draft: Draft, seen: Seen) -> Lines:
         if problem.fix:
             lines.append(line(f"  {clean(problem.fix)}"))
     return lines
-
-
-def _said(seen: Seen) -> list[tuple[int, str]]:
-    return list(enumerate(clean_lines(str(seen.no_slurm)).split("\n")))
 
 
 def recipe_facts(draft: Draft, seen: Seen) -> Lines:
@@ -239,10 +236,11 @@ def _phase(phase: Phase, gpu_gib: float) -> Content:
     )
 
 
-def check_lines(seen: Seen) -> Lines:
-    """Return the checks that fail, and those that doubt a field; the review has them all."""
+def check_lines(seen: Seen, step: str) -> Lines:
+    """Return the checks that fail, and those that doubt a field of a step; the review has them all."""
+    names = next(item.fields for item in STEPS if item.id == step)
     results = seen.report.results if seen.report is not None else ()
-    results = tuple(item for item in results if item.outcome == "fail" or _is_on_field(item, seen))
+    results = tuple(item for item in results if item.outcome == "fail" or _field(item, seen) in names)
     lines = []
     for outcome in ("fail", "warn"):
         glyph, style = OUTCOMES[outcome]
@@ -253,8 +251,8 @@ def check_lines(seen: Seen) -> Lines:
     return lines
 
 
-def _is_on_field(result: Result, seen: Seen) -> bool:
-    return bool(result.where) and field_with_key(result.where[0].key, seen) is not None
+def _field(result: Result, seen: Seen) -> str | None:
+    return field_with_key(result.where[0].key, seen) if result.where else None
 
 
 def summary(draft: Draft, seen: Seen) -> Content:
