@@ -180,7 +180,7 @@ class LogReader(Background):
         except TransportError as error:
             self._done = None
             self._seek = None
-            post(self._target, LinesRead(wish.scene, Extent(problem=clean(error.what)), 0, []))
+            post(self._target, LinesRead(wish.scene, Extent(problem=_why(error, wish.scene)), 0, []))
             return POLL_S * 4
         if not extent.problem and (not extent.counted or extent.behind or extent.prepared < 1):
             return 0.0
@@ -332,6 +332,12 @@ class LogReader(Background):
             return False
         self._told = now
         return True
+
+
+def _why(error: TransportError, scene: Scene) -> str:
+    """Return what is wrong; without the path of the one log that is looked at, which would hide the reason."""
+    what = error.what.replace(scene.logs[0][1], "the log") if len(scene.logs) == 1 else error.what
+    return clean(what)
 
 
 def _told_by(source: MergedLog, line: Line) -> Line:
