@@ -128,7 +128,7 @@ def test_a_shorter_time_would_start_now(desk: Desk, run: Run, monkeypatch: pytes
     assert not Path(desk.store.root).exists()
 
 
-JUTIL = r"""printf '%s\n' "$*" >>"$XDG_CACHE_HOME.asked"
+JUTIL = r"""printf '%s\n' "$*" >>"$0.asked"
 cat <<'END'
 project    unixgroup  PI-uid      project-type  budget-accounts
 training1  training1  someone1    C             training1
@@ -153,6 +153,8 @@ def test_budgets_where_there_is_jutil(
     assert "jutil lists the budgets training1, other" in printed["problems"][0]["what"]
     assert main(distill_tui.__version__, ["detect"]) == 0
     assert "budget  other            of project cother" in capsys.readouterr().out
+    asked = desk.world.root / "bin" / "jutil.asked"
+    assert asked.read_text() == "user projects -o columns\n"  # once: then the answer is kept
 
 
 @pytest.mark.parametrize(
