@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from launcher.notify import Channel, Note, Notifier
 
 POLL_S = 1.0
+BEHIND_S = 0.25
+"""How often the screen is told of a backlog: painting each part of it took longer than reading it."""
 SETTLED_S = 10.0
 """A run that ended is followed for as long again: the launcher writes its last lines after the driver's."""
 
@@ -60,6 +62,8 @@ class MonitorFeed(Background):
         self._opened: Opened | None = None
         self._viewer = Viewer(About(""))
         self._said: RunView | None = None
+        self._unsaid: list[Event] = []
+        self._painted = 0.0
         self._changed = time.monotonic()
 
     def _look(self) -> float | None:
@@ -68,9 +72,14 @@ class MonitorFeed(Background):
         assert self._opened is not None
         watch = self._opened.watch
         watch.in_front = self._in_front()
-        events = watch.poll()
-        self._say(events)
-        if watch.behind and not watch.problem:
+        self._unsaid += watch.poll()
+        behind = watch.behind and not watch.problem
+        if behind and time.monotonic() - self._painted < BEHIND_S:
+            return 0.0
+        self._painted = time.monotonic()
+        self._say(self._unsaid)
+        self._unsaid = []
+        if behind:
             return 0.0
         self._notify(watch.state)
         if not watch.state.settled or time.monotonic() - self._changed < SETTLED_S:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from launcher.errors import InputError
 
-_DEFAULT = "less"
+_DEFAULT = ("less", "-R")
 _BY_LINE = ("more", "most", "vi", "vim", "nvim", "nano", "view")
 """Programs that open a file at a line for `+LINE`."""
 
@@ -25,7 +25,7 @@ def pager_command(environ: Mapping[str, str], path: str, place: tuple[int, int |
         InputError: there is no such program.
     """
     try:
-        program, *options = shlex.split(environ.get("PAGER", "")) or [_DEFAULT]
+        program, *options = shlex.split(environ.get("PAGER", "")) or _DEFAULT
     except ValueError:
         raise InputError(
             "$PAGER cannot be understood: a quote in it is not closed",

@@ -257,7 +257,7 @@ async def test_without_a_terminal_there_is_no_pager(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pager", "place", "arguments"),
     [
-        ("", (7, 3), ["less", "+7P"]),
+        ("", (7, 3), ["less", "-R", "+7P"]),
         ("less", None, ["less", "+G"]),
         ("more -d", (7, 3), ["more", "-d", "+3"]),
         ("more", (7, None), ["more"]),

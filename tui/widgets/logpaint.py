@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -40,10 +40,9 @@ class Looks:
         return self.of(name if name in self.CLASSES else "log--quiet")
 
 
-def label_width(labels: Sequence[str], width: int) -> int:
+def label_width(longest: int, width: int) -> int:
     """Return the columns that labels take of a log `width` wide; with the time where there is room."""
-    longest = min(max((cell_len(label) for label in labels), default=0), _LABEL)
-    return longest + len(_BAR) + (_TIME if width >= _TIMED_FROM else 0)
+    return min(longest, _LABEL) + len(_BAR) + (_TIME if width >= _TIMED_FROM else 0)
 
 
 def width_of(line: Line) -> int:

@@ -335,7 +335,7 @@ class LogReader(Background):
 
 
 def _why(error: TransportError, scene: Scene) -> str:
-    """Return what is wrong; without the path of the one log that is looked at, which would hide the reason."""
+    """Return what is wrong; without the path of the one log looked at, which would hide the reason."""
     what = error.what.replace(scene.logs[0][1], "the log") if len(scene.logs) == 1 else error.what
     return clean(what)
 

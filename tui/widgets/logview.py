@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
@@ -53,6 +54,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         super().__init__()
         self._reader: LogReader | None = None
         self._scene = Scene()
+        self._longest_label = 0
         self._first = 0
         self._lines: list[Line] = []
         self._moving = False
@@ -104,6 +106,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     def _change(self, scene: Scene, *, keep: bool, follow: bool) -> None:
         before, self._scene = self._scene, scene
+        self._longest_label = max((cell_len(label) for label, _ in scene.logs), default=0)
         here = self.here()
         self.stop_search()
         self.note = ""
@@ -362,8 +365,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     @property
     def _label_width(self) -> int:
-        logs = self._scene.logs
-        return label_width([label for label, _ in logs], self.size.width) if len(logs) > 1 else 0
+        return label_width(self._longest_label, self.size.width) if len(self._scene.logs) > 1 else 0
 
     def _ask(self) -> None:
         """Ask for what is visible and two pages around it, unless that is here already."""
