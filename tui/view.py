@@ -109,6 +109,8 @@ class Viewer:
 
     about: About
     _curves: dict[str, Curve] = field(default_factory=dict)
+    _logs: tuple[LogFile, ...] = ()
+    _refs: tuple[LogRef, ...] = ()
 
     def view(
         self,
@@ -141,13 +143,19 @@ class Viewer:
             step_time=_middle([value for _, value in pace.points[-_RECENT_STEPS:]]) if pace else None,
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
             findings=tuple(sorted(state.findings, key=_rank)),
-            logs=log_refs(logs),
+            logs=self._refs_of(tuple(logs)),
             checkpoint=complete_checkpoint(state),
             deadline=None if state.state.ended else state.deadline,
             unanswered=clean(state.job.unanswered) if state.job is not None else "",
             problem=clean(problem.replace("\n", " ")),
             reading=reading,
         )
+
+    def _refs_of(self, logs: tuple[LogFile, ...]) -> tuple[LogRef, ...]:
+        """Return the logs as they are shown; a thousand of them are sorted only when others came."""
+        if logs != self._logs:
+            self._logs, self._refs = logs, log_refs(logs)
+        return self._refs
 
 
 def _middle(values: list[float]) -> float:

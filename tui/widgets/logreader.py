@@ -22,7 +22,7 @@ from tui.widgets.logmatch import Sought, Term
 from tui.widgets.logsource import FileSource, LogSource
 from tui.widgets.logtext import STRIDE, Extent, Lines, LogText, Seek
 
-POLL_S = 0.25
+POLL_S = 0.33
 SETTLED_POLL_S = 2.0
 """Pace for the logs of a run that has ended."""
 SLICE_S = 0.05
