@@ -96,7 +96,6 @@ def test_the_end_is_there_first_and_keeps_its_place(tmp_path: Path) -> None:
     extent = text.refresh()
     while not extent.lines:
         extent = text.count(64)
-    assert not extent.counted
     assert texts(text, 0, 99)[-1] == "line 95"
     assert text.line_at(0) is None
     before, held = extent, texts(text, 0, 1)
