@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any
 
+from launcher.clusters.slurm.verdict import attempt_of
 from launcher.logs.events import (
     MILESTONE_TITLES,
     CheckpointSaving,
@@ -86,8 +86,8 @@ class EventPrinter:
         return lines + [f"{clock(None)}  · no longer so: {item.title}" for item in gone]
 
     def _is_new(self, event: MilestoneReached) -> bool:
-        """Tell whether a milestone was not printed yet; a requeued job reaches them again, in other logs."""
-        kind = f"{event.id}\0{PurePosixPath(event.source.log).parent}"
+        """Tell whether a milestone was not printed yet of this job; a requeued one reaches them again."""
+        kind = f"{event.id}\0{attempt_of(event.source.log)}"
         known = kind in self._printed
         self._printed.add(kind)
         return not known
