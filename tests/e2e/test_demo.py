@@ -84,7 +84,7 @@ def test_everything_of_the_run_is_in_its_directory(
         assert not path.is_file() or path.stat().st_mode & 0o777 in (0o644, 0o755), path
 
 
-@pytest.mark.parametrize("after_s", [0.5, 2.5, 9.0])
+@pytest.mark.parametrize("after_s", [0.5, 2.5, pytest.param(9.0, marks=pytest.mark.slow)])
 def test_an_interrupt_at_any_moment_leaves_nothing_running(after_s: float, tmp_path: Path) -> None:
     command = Command(tmp_path / "runs")
     process = command.start("demo", "--plain", *SHORT)

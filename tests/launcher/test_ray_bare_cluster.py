@@ -223,6 +223,7 @@ def test_cancelled_while_the_driver_runs(start: Starter) -> None:
     assert "ray_bare.sub exiting (exit_code=143)" in told[-1]
 
 
+@pytest.mark.slow
 def test_killed_while_the_driver_runs(start: Starter) -> None:
     launch = start("echo training; setsid sleep 300 & sleep 300")
     launch.wait_for("training", "ray-driver.log")

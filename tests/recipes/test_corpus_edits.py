@@ -287,7 +287,7 @@ def run_edits(files: list[Path], rounds: int) -> int:
 
 
 def test_edits_of_a_sample_change_nothing_else(sample: list[Path]) -> None:
-    assert run_edits(sample[::3], 1) >= 70
+    assert run_edits(sample[::6], 1) >= 35
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.tui.test_monitor import open_logs
 from tui import clipboard
 from tui.app import DistillApp
 from tui.paging import pager_command
+from tui.widgets.logtext import Seek
 
 FAILURE = "Traceback (most recent call last):\n  File x\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n"
 
@@ -287,12 +289,18 @@ def test_no_file_name_is_a_command(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name.name]
 
 
+def endless(_: Seek) -> bool:
+    """Stand for a step of a search that has far to go."""
+    time.sleep(0.05)
+    return False
+
+
 async def test_a_search_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path)
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         await screen.see("number 299")
-        monkeypatch.setattr("tui.widgets.logtext.Seek.step", lambda _: False)
+        monkeypatch.setattr("tui.widgets.logtext.Seek.step", endless)
         await screen.press("slash")
         await screen.type("never")
         await screen.see("searching 0% (esc ends it)")

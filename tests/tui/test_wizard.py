@@ -235,14 +235,12 @@ async def test_memory_that_does_not_fit_is_asked_about(node: LoginNode) -> None:
 @pytest.mark.parametrize(
     ("said", "what", "do"),
     [
-        pytest.param(
-            "Batch job submission failed: Requested time limit is invalid", "Requested time limit", "shorter",
-            marks=pytest.mark.slow,
-        ),
+        ("Batch job submission failed: Requested time limit is invalid", "Requested time limit", "shorter"),
         ("Batch job submission failed: Invalid account or account/partition combination specified",
          "Invalid account", "account that may use"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
     node: LoginNode, said: str, what: str, do: str
 ) -> None:
