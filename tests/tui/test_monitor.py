@@ -142,6 +142,11 @@ async def test_follow_and_pause(tmp_path: Path) -> None:
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         await screen.see("following", "line 299")
+        text = screen.monitor.logs.text
+        await screen.until(
+            lambda: text.vertical_scrollbar.position == text.scroll_y == text.max_scroll_y > 200,
+            "the bar at the log's end",
+        )
         replay.append("ray-driver.log", "a new line\n")
         await screen.see("a new line")
         await screen.press("up")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from textual.scroll_view import ScrollView
+from tui.widgets.scrolling import LineView
 
 _SIDEWAYS = 8
 
 
-class LogScroll(ScrollView):
+class LogScroll(LineView):
     """A view that scrolls at once, without animation: over a slow line each frame would be sent."""
 
     @property
