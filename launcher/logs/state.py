@@ -194,7 +194,9 @@ class RunState:
     @property
     def findings(self) -> list[FindingSeen]:
         """The findings that stand: the cause first, then its consequences, then warnings and notices."""
-        notices = () if self.state.ended else self.notices
+        notices = self.notices
+        if self.state.ended:  # nothing is stuck any more; that no log can be read stays true
+            notices = tuple(item for item in notices if not item.id.startswith("stuck-"))
         return [*self.diagnosis.findings, *notices]
 
     def _standing_exceptions(self) -> list[ExceptionSeen]:

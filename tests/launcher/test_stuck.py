@@ -324,3 +324,14 @@ def test_a_healthy_run_is_never_stuck(
             log(state, DRIVER, Role.DRIVER, when)
     log(state, SLURM, Role.SLURM, 5.0)
     assert stuck(state, at) == ()
+
+
+def test_that_no_log_can_be_read_stays_true_when_the_job_is_over() -> None:
+    state = RunState()
+    source = Source("", Role.SLURM, 0)
+    stuck_one = FindingSeen("stuck-workers", "Workers are missing", "warning", "", source)
+    unreadable = FindingSeen("no-logs", "No log of this job can be read", "warning", "", source)
+    state.apply(NoticesChanged((stuck_one, unreadable)))
+    assert [item.id for item in state.findings] == ["stuck-workers", "no-logs"]
+    state.apply(JobChanged(JobState.COMPLETED, ""))
+    assert [item.id for item in state.findings] == ["no-logs"]

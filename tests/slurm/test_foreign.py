@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from typing import Any
 
@@ -45,7 +46,9 @@ def over(user: User, job: str) -> None:
     while user.cluster.as_user("squeue", "-h", "-j", job, check=False).strip():
         assert time.monotonic() < end
         time.sleep(0.5)
-    while not user.cluster.as_user("sacct", "-Xnj", job, "-o", "End").strip().startswith("20"):
+    # Accounting learns of a job's end at once, and of its directory a second or two later.
+    asked = ("sacct", "-XnPj", job, "-o", "WorkDir,End")
+    while not re.fullmatch(r"/.*\|20.*", user.cluster.as_user(*asked).strip()):
         assert time.monotonic() < end
         time.sleep(0.5)
 
