@@ -107,6 +107,7 @@ def test_twenty_runs_on_the_home_screen(tmp_path: Path, commands: Commands) -> N
     assert commands.count()["squeue"] <= 5
 
 
+@pytest.mark.slow
 def test_jobs_that_left_the_queue_cost_one_question_a_minute(tmp_path: Path, commands: Commands) -> None:
     commands.put("squeue", listing(left=10))
     commands.put("sacct", "exit 0")  # accounting lags

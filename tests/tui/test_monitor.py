@@ -170,6 +170,7 @@ async def test_follow_and_pause(tmp_path: Path) -> None:
         await screen.see("▶ Setting up data...", "paused · 1/")
 
 
+@pytest.mark.slow
 async def test_search(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     replay.append(
