@@ -60,7 +60,7 @@ def foresee(
     )
     report = Checker(inputs).check(recipe, submission.overrides)
     if choices.kind == "rehearsal":
-        report = Report(tuple(item for item in report.results if item.id in REHEARSED), report.recipe)
+        report = of_rehearsal(report)
     memory = _memory(report, inputs, choices)
     return Foresight(
         report,
@@ -72,6 +72,11 @@ def foresee(
         tuple(SkippedCheck(id=item.id, message=item.message) for item in report.failing if item.id in ids),
         _notes(inputs, memory, choices),
     )
+
+
+def of_rehearsal(report: Report) -> Report:
+    """Return what of a report concerns a rehearsal."""
+    return Report(tuple(item for item in report.results if item.id in REHEARSED), report.recipe)
 
 
 def _notes(inputs: Inputs, memory: Estimate | None, choices: Choices) -> tuple[str, ...]:

@@ -21,8 +21,9 @@ from launcher.scripts import script_files
 from launcher.transports.base import Transport
 from recipes.errors import Place
 from recipes.inheritance import EffectiveRecipe, resolve
+from recipes.library import DIRECTORY
 
-DEMO_RECIPE = Path(__file__).parent.parent / "recipes" / "library" / "rehearsal.yaml"
+DEMO_RECIPE = DIRECTORY / "rehearsal.yaml"
 # A rehearsal never touches the directories of the real run: it would be resumed from there.
 OWN_DIRECTORIES = {
     "logger.log_dir": "output/logs",
@@ -112,6 +113,13 @@ def distillation(recipe: Path, overrides: Sequence[str]) -> EffectiveRecipe:
             fix="Give a recipe for NeMo-RL's run_distillation.py.",
         )
     return effective
+
+
+def own_directories(kind: str, directory: str | Path) -> dict[str, str]:
+    """Return directories of the run's own: NeMo-RL resumes from whatever is in a checkpoint directory."""
+    if kind == "training":
+        return {}
+    return {key: str(Path(directory, value)) for key, value in OWN_DIRECTORIES.items()}
 
 
 def steps_of(effective: EffectiveRecipe) -> int | None:

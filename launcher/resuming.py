@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from launcher.clusters.slurm.choices import Cost, cost_of
+from launcher.clusters.slurm.submission import SINGLETON, comment_of
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError, LaunchError
 from launcher.plan import LaunchPlan, new_token
-from launcher.rehearse import OWN_DIRECTORIES, distillation, effective_yaml
-from launcher.runs import Run, RunStore, SlurmRequest, drop_summary
+from launcher.rehearse import distillation, effective_yaml, own_directories
+from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
 from launcher.transports.base import Transport
 from launcher.watching import cluster_of, summary_of
 from recipes.errors import ExplainedError
@@ -30,7 +31,6 @@ _STEP = re.compile(r"step_(\d+)")
 _ENDED = ("completed", "failed", "cancelled")
 _OUT_OF_TIME = b"Timeout has been reached"
 _TAIL = 20_000
-SINGLETON = "--dependency=singleton"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
     summary = summary_of(transport, run)
     state = str(summary["state"])
     _require_ended(run, state, str(summary["reason"]))
-    effective = _effective(transport, run)
+    effective = effective_values(transport, run.directory)
     step = _last_checkpoint(transport, run, effective)
     _require_work(transport, run, state, step)
     if time_s is not None:
@@ -123,17 +123,6 @@ def _require_ended(run: Run, state: str, reason: str) -> None:
             if state == "unknown"
             else "`cancel` stops it; `watch` shows what it does.",
         )
-
-
-def _effective(transport: Transport, run: Run) -> dict[str, Any]:
-    import yaml
-
-    path = Path(run.directory, "effective.yaml")
-    try:
-        values = yaml.safe_load(transport.read(str(path)))
-    except yaml.YAMLError as error:
-        raise InputError("the run's effective recipe is damaged", where=path) from error
-    return values if isinstance(values, dict) else {}
 
 
 def _last_checkpoint(transport: Transport, run: Run, effective: Mapping[str, Any]) -> int | None:
@@ -190,11 +179,7 @@ def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
     from recipes.compare import differences
 
     source = Path(run.spec.recipe.source)
-    directories = (
-        {}
-        if run.spec.kind == "training"
-        else {key: str(Path(run.directory, value)) for key, value in OWN_DIRECTORIES.items()}
-    )
+    directories = own_directories(run.spec.kind, run.directory)
     try:
         now = yaml.safe_load(effective_yaml(distillation(source, run.spec.recipe.overrides), directories))
     except (ExplainedError, OSError):
@@ -224,7 +209,7 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
             where=Path(script).parent,
             fix="Submit the recipe again: a training run goes on from its checkpoint directory.",
         )
-    changed = {"--comment=": f"--comment=distill-tui {plan.job_id}"}
+    changed = {"--comment=": f"--comment={comment_of(plan.job_id)}"}
     if time_s is not None:
         changed["--time="] = f"--time={slurm_time(time_s)}"
     argv = [

@@ -256,6 +256,23 @@ def load(transport: Transport, directory: str) -> Run:
     return Run(directory, spec, stored.jobs)
 
 
+def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
+    """Return the effective recipe that a run was started with.
+
+    Raises:
+        InputError: it is damaged.
+        TransportError: it cannot be read.
+    """
+    import yaml
+
+    path = Path(directory, "effective.yaml")
+    try:
+        values = yaml.safe_load(transport.read(str(path)))
+    except yaml.YAMLError as error:
+        raise InputError("the run's effective recipe is damaged", where=path) from error
+    return values if isinstance(values, dict) else {}
+
+
 def record_job(transport: Transport, run: Run, job: Job) -> Run:
     """Write a job into its run, in place of an earlier record of the same job; returns the run with it."""
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from launcher.errors import InputError
 from launcher.logs.state import RunState
 from launcher.transports.base import Transport
 
@@ -64,16 +62,11 @@ def save_period(transport: Transport, directory: str) -> int | None:
     Raises:
         InputError: the effective recipe is damaged.
     """
-    import yaml
+    from launcher.runs import effective_values
 
-    path = Path(directory, "effective.yaml")
-    if transport.stat(str(path)) is None:
+    if transport.stat(str(Path(directory, "effective.yaml"))) is None:
         return None
-    try:
-        values: Any = yaml.safe_load(transport.read(str(path)))
-    except yaml.YAMLError as error:
-        raise InputError("the run's effective recipe is damaged", where=path) from error
-    section = values.get("checkpointing") if isinstance(values, Mapping) else None
+    section = effective_values(transport, directory).get("checkpointing")
     if not isinstance(section, Mapping):
         return None
     if section.get("enabled") is False:

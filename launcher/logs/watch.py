@@ -182,13 +182,11 @@ class Watch:
         present: dict[str, tuple[LogFile, Entry | None]] = {}
         for name, follower in self._followers.items():
             present[name] = (follower.log, None)
-        for log in self.files:
-            present[log.name] = (log, self.transport.stat(log.path))
         if self.places is not None:
             found_now = self.places()
             self.directories, self.prefixes = tuple(found_now.directories), found_now.directories
             self.files, self.missing = found_now.files, found_now.missing
-            present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
+        present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
         for directory in self.directories:
             found, prefix = discover(self.transport, directory), self.prefixes.get(directory, "")
             for relative, entry in found.clocks:

@@ -127,13 +127,14 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
         return
     named = context.variable("NEMO_RL_VENV_DIR")
     directory = Path(named) if named else checkout.path / "venvs"
-    for need in worker_environments(context, directory):
+    environments = tuple(worker_environments(context, directory))
+    for need in environments:
         message = f"{need.what} is not complete in {need.place}: `{need.command}`"
         if need.stuck:
             yield fail(message, foretells="nothing: every node waits for the environment without end")
         elif not need.found and offline:
             yield warn(message, foretells=_NO_REGISTRY)
-    cache = package_cache(context, directory) if offline else None
+    cache = package_cache(context, environments) if offline else None
     if cache is None or cache.found:
         return
     if cache.found is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,12 +114,12 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
         yield Need(what, "", python, str(directory), command, begun)
 
 
-def package_cache(context: Context, directory: Path) -> Need | None:
-    """Return uv's cache, from which nodes without internet build what is missing; None: nothing is missing.
+def package_cache(context: Context, environments: Iterable[Need]) -> Need | None:
+    """Return uv's cache, from which nodes without internet build missing environments; None: none is missing.
 
     The cache is where uv looks for it: `UV_CACHE_DIR`, `XDG_CACHE_HOME`/uv, ~/.cache/uv.
     """
-    missing = [need for need in worker_environments(context, directory) if not need.found]
+    missing = [need for need in environments if not need.found]
     if not missing:
         return None
     named, base = context.variable("UV_CACHE_DIR"), context.variable("XDG_CACHE_HOME")

@@ -92,9 +92,9 @@ def test_an_environment_whose_building_was_interrupted_fails(world: World) -> No
 
 def test_what_is_missing_could_be_built_from_a_filled_cache(world: World, tmp_path: Path) -> None:
     asked = context(world, tmp_path, [])
-    assert package_cache(asked, world.root / "venvs") is None
+    assert package_cache(asked, worker_environments(asked, world.root / "venvs")) is None
     fresh = tmp_path / "fresh"
-    unknown = package_cache(asked, fresh)
+    unknown = package_cache(asked, worker_environments(asked, fresh))
     assert unknown is not None
     assert unknown.found is None
     for variables, place in (
@@ -103,12 +103,13 @@ def test_what_is_missing_could_be_built_from_a_filled_cache(world: World, tmp_pa
         ({"HOME": "/h", "UV_CACHE_DIR": str(tmp_path / "uv")}, tmp_path / "uv"),
     ):
         inputs = replace(asked.inputs, environment=variables)
-        empty = package_cache(Context(asked.recipe, inputs), fresh)
+        one = Context(asked.recipe, inputs)
+        empty = package_cache(one, worker_environments(one, fresh))
         assert empty is not None
         assert (empty.found, empty.place) == (False, str(place))
         assert "prefetch_venvs" in empty.command
         (place / "archive-v0" / "torch").mkdir(parents=True)
-        filled = package_cache(Context(asked.recipe, inputs), fresh)
+        filled = package_cache(one, worker_environments(one, fresh))
         assert filled is not None
         assert filled.found is True
 

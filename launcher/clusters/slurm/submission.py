@@ -18,7 +18,7 @@ from launcher.clusters.slurm.containers import contained
 from launcher.clusters.slurm.text import slurm_time
 from launcher.errors import InputError
 from launcher.plan import LaunchPlan, new_token
-from launcher.rehearse import OWN_DIRECTORIES, distillation, effective_yaml, steps_of
+from launcher.rehearse import distillation, effective_yaml, own_directories, steps_of
 from launcher.runs import SECRETS, RecipeRef, RunSpec, RunStore, new_id
 from launcher.sites import Site
 from launcher.transports.base import Transport
@@ -27,6 +27,8 @@ from recipes.planning.edits import hydra
 
 __all__ = ["Choices", "Cost", "Kind", "Submission", "prepare", "read_env_file", "sbatch_options"]
 SMOKE_STEPS = 5
+SINGLETON = "--dependency=singleton"
+"""Jobs of one name follow one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def prepare(
     effective = distillation(recipe, own)
     spec = _spec(transport, effective, recipe, own, choices)
     directory = Path(store.root, spec.id)
-    directories = _directories(choices, directory)
+    directories = own_directories(choices.kind, directory)
     launch = contained if choices.launcher == "ray.sub" else bare
     batch = launch(transport, environment, site, choices, directory, saves=_saves(effective, choices))
     files = {
@@ -126,13 +128,6 @@ def _saves(effective: EffectiveRecipe, choices: Choices) -> bool:
     return choices.request.chain > 1 or effective.get("checkpointing.checkpoint_must_save_by") is None
 
 
-def _directories(choices: Choices, directory: Path) -> dict[str, str]:
-    """Return directories of the run's own: NeMo-RL resumes from whatever is in a checkpoint directory."""
-    if choices.kind == "training":
-        return {}
-    return {key: str(directory / value) for key, value in OWN_DIRECTORIES.items()}
-
-
 def _spec(
     transport: Transport,
     effective: EffectiveRecipe,
@@ -169,7 +164,7 @@ def _plan(
         "sbatch",
         "--parsable",
         *sbatch_options(choices, f"dt-{spec.id}", token),
-        *(("--dependency=singleton",) if choices.request.chain > 1 else ()),
+        *((SINGLETON,) if choices.request.chain > 1 else ()),
         f"--output={output}",
         f"--chdir={choices.checkout.path if choices.checkout is not None else directory}",
         *choices.profile_of(site).sbatch_args,
@@ -179,12 +174,17 @@ def _plan(
     return LaunchPlan(token, argv, batch.cwd, batch.environment, files, output)
 
 
+def comment_of(token: str) -> str:
+    """Return the comment by which a job is found again."""
+    return f"distill-tui {token}"
+
+
 def sbatch_options(choices: Choices, name: str, token: str) -> list[str]:
     """Return what is asked of Slurm: all of it, or SBATCH_* and the script's lines would fill the gaps."""
     request = choices.request
     options: dict[str, Any] = {
         "job-name": name,
-        "comment": f"distill-tui {token}",
+        "comment": comment_of(token),
         "partition": request.partition,
         "account": request.account,
         "qos": request.qos,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from launcher.clusters.slurm.text import slurm_time
 from recipes.fields import field as field_of
+from recipes.library import DIRECTORY
 from recipes.models.facts import ModelFacts
 from recipes.models.table import TABLE
 from recipes.planning import Setup
@@ -76,9 +77,7 @@ def shown_path(path: Path) -> str:
 
 def is_starting(path: Path) -> bool:
     """Return whether a recipe is one that ships with the program."""
-    import recipes.library
-
-    return path.parent == Path(recipes.library.__file__).parent
+    return path.parent == DIRECTORY
 
 
 def _recipe_about(path: Path) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from recipes.errors import ExplainedError, RecipeError
+from recipes.library import starting_recipes
 from tui.screens.wizard.model import (
     Draft,
     Seen,
@@ -111,10 +112,7 @@ class Lookout:
 
     def _all_recipes(self) -> tuple[Path, ...]:
         if self._recipes is None:
-            import recipes.library
-
-            starting = sorted(Path(recipes.library.__file__).parent.glob("*.yaml"))
-            self._recipes = tuple(dict.fromkeys((*self._recent(), *starting)))
+            self._recipes = tuple(dict.fromkeys((*self._recent(), *starting_recipes())))
         return self._recipes
 
     def _recent(self) -> list[Path]:
@@ -191,8 +189,8 @@ class Lookout:
 
     def _checked(self, draft: Draft, seen: Seen) -> Seen:
         """Check a recipe that is laid out as far as it can be, without trying the fixes."""
-        from launcher.foresight import REHEARSED
-        from recipes.checks import Checker, Inputs, Report
+        from launcher.foresight import of_rehearsal
+        from recipes.checks import Checker, Inputs
         from recipes.memory import estimate
 
         assert seen.path is not None
@@ -206,8 +204,7 @@ class Lookout:
         report = checker.check(seen.path, overrides, verify_fixes=False)
         seen = replace(seen, gpus_per_node=request.gpus_per_node or 0, cost=cost)
         if kind_of(draft) == "rehearsal":
-            results = tuple(item for item in report.results if item.id in REHEARSED)
-            return replace(seen, report=Report(results, report.recipe))
+            return replace(seen, report=of_rehearsal(report))
         if report.recipe is None:
             return replace(seen, report=report)
         known = inputs.models
