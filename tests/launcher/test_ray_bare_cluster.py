@@ -250,14 +250,22 @@ def _end_after(start: Starter, stop: signal.Signals, seconds: float) -> None:
     launch = start("sleep 300")
     time.sleep(seconds)
     launch.process.send_signal(stop)
-    if stop == signal.SIGINT:
-        # bash drops a SIGINT sent to it alone while it waits for a child, as in the first moments.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            launch.process.wait(timeout=5)
-        launch.process.send_signal(stop)
-    code = launch.process.wait(timeout=30)
+    code = _wait_asking_again(launch.process, stop)
     assert code in {128 + stop, -stop}, f"{code} after {seconds:.3f} s\n{launch.text()}"
     launch.assert_nothing_left(within=20 if stop == signal.SIGKILL else 0)
+
+
+def _wait_asking_again(process: subprocess.Popen[bytes], stop: signal.Signals) -> int:
+    """Return the exit code of a launcher that is asked to stop as `cancel` asks: again while it lives.
+
+    bash loses a trapped signal now and then: SIGINT while it waits for a child; any while it starts `$(…)` or
+    `<(…)` (bash 5.2.15 doing nothing else: 22 of 3,000), which the launcher does in its first half second.
+    """
+    for _ in range(6):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=5)
+        process.send_signal(stop)
+    return process.wait(timeout=5)
 
 
 @pytest.mark.slow
