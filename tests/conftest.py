@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# Under nohup it is ignored, and so in the programs that the tests start: bash can then not trap it at all.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -44,6 +44,7 @@ _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 64
 
+_TRACEBACK_WORDS = frozenset((BEGIN, *HANDLED))
 LITERALS = (BEGIN, *HANDLED, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES))
 
 
@@ -67,29 +68,40 @@ class Evidence:
         """Whether the next lines matter although they hold no literal."""
         return self.tracebacks.any_open or self._script > 0
 
-    def is_text(self, segment: Segment) -> bool:
-        """Tell whether a line is what a model or a shell's trace says, which reports nothing."""
-        if self._in_script(segment) or segment.traced:
+    def is_text(self, segment: Segment, words: Set[str]) -> bool:
+        """Tell whether a line is what a model or a shell's trace says; `words` as for `read`."""
+        if (self._script or not words.isdisjoint(_SCRIPTS)) and self._in_script(segment):
             return True
-        if segment.text.startswith(_PANEL):
+        if segment.traced or segment.text.startswith(_PANEL):
             return True
-        if segment.own and _SAMPLES_BEGIN in segment.text:
+        if not segment.own:
+            return False
+        if _SAMPLES_BEGIN in words and _SAMPLES_BEGIN in segment.text:
             self._samples = True
-        elif segment.own and _SAMPLES_END in segment.text:
+        elif _SAMPLES_END in words and _SAMPLES_END in segment.text:
             self._samples = False
-        return self._samples and segment.own and segment.text.startswith(_ASCII_PANEL)
+        return self._samples and segment.text.startswith(_ASCII_PANEL)
 
     def progressed(self) -> None:
         """Note that the log's owner went on: what failed before was not the end, and no sample is open."""
         self._samples = False
         self._excepted.clear()
 
-    def read(
-        self, segment: Segment, source: Source, time: float | None, literals: Collection[str] | None = None
-    ) -> Iterator[Event]:
-        """Yield what a line that is no text tells of failures; `literals` as in `Catalogue.recognise`."""
+    def read(self, segment: Segment, source: Source, time: float | None, words: Set[str]) -> Iterator[Event]:
+        """Yield what a line that is no text tells of failures.
+
+        `words` are the reader's literals that its line holds: each step looks only for what can be there.
+        """
         if segment.own and self.role is Role.DRIVER:
             self._note_phase(segment.text)
+        if self.tracebacks.any_open or not words.isdisjoint(_TRACEBACK_WORDS):
+            yield from self._follow_traceback(segment, source, time)
+            if self.tracebacks.inside_frames(segment) and _indented(segment.body) >= 4:
+                return
+        if not words.isdisjoint(self.known.words):
+            yield from self._recognise(segment, source, time, words)
+
+    def _follow_traceback(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
         raised = self.tracebacks.take(segment, source.line)
         if raised is not None and self._is_news(segment, raised.wrapper):
             who, stamp = raised.who, self._stamp(segment, time)
@@ -97,18 +109,14 @@ class Evidence:
                 segment.body[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
                 who.node, who.rank, who.pid, stamp,
             )  # fmt: skip
-        if self.tracebacks.inside_frames(segment) and len(segment.body) - len(segment.body.lstrip()) >= 4:
-            return
-        if literals is None or literals:
-            yield from self._recognise(segment, source, time, literals)
 
     def _recognise(
-        self, segment: Segment, source: Source, time: float | None, literals: Collection[str] | None
+        self, segment: Segment, source: Source, time: float | None, words: Set[str]
     ) -> Iterator[Event]:
         text = segment.body
-        if not text or _CODE.match(text):
+        if not text or (text[0].isspace() and _CODE.match(text)):
             return
-        signature = self.known.recognise(text, literals)
+        signature = self.known.recognise(text, words)
         if signature is None or (not signature.informs and self.known.is_harmless(segment.text)):
             return
         who = self._who(segment)
@@ -171,3 +179,7 @@ class Evidence:
             return True
         self._script = _SCRIPT_LINES if odd and segment.traced else 0
         return segment.traced
+
+
+def _indented(text: str) -> int:
+    return len(text) - len(text.lstrip())

@@ -68,7 +68,7 @@ class Segment:
     @property
     def traced(self) -> bool:
         """Whether it is a shell's echo of its own source (`set -x`), which reports nothing."""
-        return _XTRACE.match(self.text) is not None
+        return self.text.startswith("+") and _XTRACE.match(self.text) is not None
 
 
 @lru_cache(maxsize=16)
@@ -93,17 +93,17 @@ def _parse(part: str) -> Segment:
     actor: str | None = None
     rank = pid = None
     ip: str | None = None
-    while match := _ACTOR_PREFIX.match(text):
+    while text.startswith("(") and (match := _ACTOR_PREFIX.match(text)):
         actor = match["system"] or match["actor"] or actor or "task"
         rank = int(match["rank"]) if match["rank"] else rank
         pid = int(match["pid"]) if match["pid"] else pid
         ip = match["ip"] or ip
         text = text[match.end() :]
-    if match := _RANK_PREFIX.match(text):
+    if text.startswith("[rank") and (match := _RANK_PREFIX.match(text)):
         rank = int(match["rank"])
         text = text[match.end() :]
     repeated = 0
-    if actor is not None and (match := _REPEATED.search(text)):
+    if actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):
         repeated = int(match["n"])
         text = text[: match.start()]
     return Segment(text.rstrip(), actor, rank, pid, ip, repeated)
@@ -153,6 +153,13 @@ class LineSplitter:
             position = newline + 1
         if position < len(data):
             self._keep(data[position:])
+
+    def take(self, line: bytes) -> RawLine:
+        """Take a whole line, given without its newline; only between lines, and none beyond LINE_LIMIT."""
+        self.lines += 1
+        taken = RawLine(self.lines, self._start, line)
+        self._start += len(line) + 1
+        return taken
 
     def skip(self, lines: int, length: int) -> None:
         """Pass over `length` bytes that hold `lines` whole lines; only between lines."""

@@ -74,24 +74,26 @@ class RuleReader(Generic[State]):
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield what the line tells."""
         words = {self._words[number] for number in hits}
+        ruled = not words.isdisjoint(self._by_word)
         source = Source(self.log, self.role, line.number, line.offset)
         for segment in segments(line.data) or (Segment(""),):
-            if self.evidence.is_text(segment):
+            if self.evidence.is_text(segment, words):
                 continue
-            for event in self._apply(segment, source, time, words):
-                if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
-                    self.evidence.progressed()
-                yield event
+            if ruled:
+                for event in self._apply(segment, source, time, words):
+                    if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
+                        self.evidence.progressed()
+                    yield event
             yield from self.evidence.read(segment, source, time, words)
 
     def _apply(
         self, segment: Segment, source: Source, time: float | None, words: Collection[str]
     ) -> Iterator[Event]:
         own = segment.own
-        for _, item in sorted(
-            (entry for word in words if word in self._by_word for entry in self._by_word[word]),
-            key=itemgetter(0),
-        ):
+        entries = [entry for word in words if word in self._by_word for entry in self._by_word[word]]
+        if len(entries) > 1:
+            entries.sort(key=itemgetter(0))
+        for _, item in entries:
             if (own or not item.own) and (match := item.pattern.match(segment.text)):
                 yield from item.meaning(self.state, Seen(match, segment, source, time))
                 return

@@ -66,16 +66,20 @@ class Scanner:
                 if line_start > start:
                     self.splitter.skip(count_newlines(data, start, line_start), line_start - start)
                     start = line_start
-            whole = not self.splitter.holding
-            stop = data.find(b"\n", start) + 1 or len(data)
+            newline = data.find(b"\n", start)
+            stop = newline + 1 or len(data)
             hits: list[int] = []
             while place < stop and literal >= 0:
                 hits.append(literal)
                 place, literal = next(places, end)
             # A literal in a line that is whole here is in what is kept of it, unless the line is too long.
-            whole = whole and stop - start <= LINE_LIMIT
-            for line in self.splitter.feed(data[start:stop]):
-                yield from self._hand_over(line, clock, hits if whole else None)
+            if newline >= 0 and stop - start <= LINE_LIMIT and not self.splitter.holding:
+                line = self.splitter.take(data[start:newline])
+                if hits or self.reader.wants_all:
+                    yield from self.reader.read(line, clock(line.offset), hits)
+            else:
+                for line in self.splitter.feed(data[start:stop]):
+                    yield from self._hand_over(line, clock, None)
             start = stop
 
     def finish(self, clock: Clock) -> Iterator[Event]:

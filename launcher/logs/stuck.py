@@ -170,9 +170,8 @@ def _training_limit(state: RunState) -> tuple[float, str]:
         longest.append(SILENT_S["first-step"])
     validations = state.metrics.get("validation_time_s", {})
     longest.append(3 * max(validations.values(), default=UNMEASURED_S / 3))
-    if state.current is not None and state.current.step in state.checkpoints:
-        longest.append(UNMEASURED_S)
-    return max(longest), _measured(steps)
+    saving = state.current is not None and state.current.step in state.checkpoints
+    return max(longest) + (UNMEASURED_S if saving else 0.0), _measured(steps)
 
 
 def _slow(state: RunState, now: float) -> Iterator[FindingSeen]:

@@ -76,6 +76,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     opened.kill()
 
 
+@pytest.mark.slow
 def test_a_killed_terminal_leaves_the_run_which_is_found_again_and_cancelled(
     terminal: Terminal, tmp_path: Path
 ) -> None:

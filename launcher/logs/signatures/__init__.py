@@ -95,6 +95,11 @@ class Catalogue:
         return tuple(self._by_literal)
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """The literals, to look up."""
+        return frozenset(self._by_literal)
+
+    @cached_property
     def _by_literal(self) -> dict[str, list[tuple[Signature, Clause]]]:
         found: dict[str, list[tuple[Signature, Clause]]] = {}
         for signature in self.signatures.values():
