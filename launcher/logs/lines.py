@@ -154,13 +154,6 @@ class LineSplitter:
         if position < len(data):
             self._keep(data[position:])
 
-    def take(self, line: bytes) -> RawLine:
-        """Take a whole line, given without its newline; only between lines, and none beyond LINE_LIMIT."""
-        self.lines += 1
-        taken = RawLine(self.lines, self._start, line)
-        self._start += len(line) + 1
-        return taken
-
     def skip(self, lines: int, length: int) -> None:
         """Pass over `length` bytes that hold `lines` whole lines; only between lines."""
         self.lines += lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,51 @@ def test_any_cutting_finds_every_line_with_a_literal(
     assert recorder.seen == expected
     assert len(events) == len(expected)
     assert scanner.splitter.lines == data.count(b"\n")
+
+
+class Curious(Recorder):
+    """Wants as many lines after one with a needle as that has needles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._more = 0
+
+    @property
+    def wants_all(self) -> bool:  # type: ignore[override]
+        return self._more > 0
+
+    def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
+        self._more = max(self._more - 1, line.data.count(b"needle"))
+        return super().read(line, time, hits)
+
+
+MORE_LINES = st.lists(
+    st.sampled_from([b"", b"no", b"needle", b"needle needle x needle", b"y" * 50]), max_size=60
+)
+
+
+@given(MORE_LINES, st.lists(st.integers(0, 3000), max_size=6), st.integers(1, 80), st.integers(1, 300))
+def test_lines_that_a_reader_wants_besides_are_handed_over_whatever_the_sizes(
+    lines: list[bytes], places: list[int], piece: int, batch: int
+) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    curious = Curious()
+    scanner = Scanner(curious)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("launcher.logs.scanner.PIECE", piece)
+        patch.setattr("launcher.logs.scanner.BATCH", batch)
+        for part in cut(data, places):
+            list(scanner.feed(part, lambda _: None))
+    expected = Curious()
+    offset = 0
+    for number, line in enumerate(lines, 1):
+        if b"needle" in line or expected.wants_all:
+            list(expected.read(RawLine(number, offset, line), None, [0] if b"needle" in line else []))
+        offset += len(line) + 1
+    assert curious.seen == expected.seen
+    assert curious.hits == expected.hits
+    assert scanner.splitter.lines == len(lines)
+    assert scanner.splitter.offset == len(data)
 
 
 def test_rules_have_literals_that_are_worth_searching_for() -> None:
