@@ -133,5 +133,5 @@ def test_the_time_left_is_found_out_where_there_is_a_squeue(desk: Desk) -> None:
     value = done.stdout.splitlines()[-1]
     found = re.search(r"checkpointing\.checkpoint_must_save_by='00:00:(\d\d):(\d\d)'", value)
     assert found is not None, value
-    # The hour less what `chain.sh` keeps back for set-up, saving and a step, and less what the script itself took.
+    # The hour less what `chain.sh` keeps back for set-up, saving and a step, and the time it took itself.
     assert 33 * 60 < int(found[1]) * 60 + int(found[2]) <= 35 * 60, value
