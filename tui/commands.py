@@ -162,6 +162,11 @@ COMMANDS: tuple[Command, ...] = (
         Where.MONITOR, "merge_logs",
     ),
     Command(
+        "log.wrap", ("W",), "Wrap long lines",
+        "Let long lines go on in the next row, or beyond the edge (then `left` and `right` scroll).",
+        Where.MONITOR, "wrap_lines",
+    ),
+    Command(
         "log.copy", ("y",), "Copy",
         "Copy the line of the match or finding, else the lines that are visible.",
         Where.MONITOR, "copy_lines",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NEED_LOGS = (
     "search", "next_match", "toggle_follow", "choose_log", "go_to", "only", "next_level", "copy_lines",
-    "page_log",
+    "page_log", "wrap_lines",
 )  # fmt: skip
 """Actions that are valid only where there is a log."""
 
@@ -152,6 +152,11 @@ class LogCommands(Screen[None]):
         """Follow the log's end, or hold it still."""
         text = self.logs.text
         text.set_follow(not text.follow)
+
+    def action_wrap_lines(self) -> None:
+        """Let long lines go on in the next row, or beyond the edge."""
+        self.action_show_pane("logs")
+        self.logs.text.set_wrapped(not self.logs.text.wrapped)
 
     def action_next_finding(self, direction: int) -> None:
         """Go to the next finding in the logs; to the cause first."""

@@ -70,6 +70,35 @@ def strip_of(
     return Strip([*_label(line, looks, label_columns, timed=width >= _TIMED_FROM), *strip], width)
 
 
+def strip_of_row(
+    line: Line,
+    looks: Looks,
+    sought: Sought | None,
+    part: tuple[int, int],
+    frame: tuple[int, int],
+    *,
+    here: bool,
+    more: bool,
+) -> Strip:
+    """Return a part of a line (its columns from, to) as a row of its own.
+
+    `frame`: columns there are, and how many of these the label has. `more`: the line goes on where no row is.
+    """
+    (start, stop), (width, label_columns) = part, frame
+    room = width - label_columns
+    base = looks.base + looks.of("log--here") if here else looks.base
+    segments = _segments(line, looks, base, sought, stop=stop, here=here)
+    strip = Strip(segments).crop(start, stop).adjust_cell_length(room, base)
+    if more:
+        strip = Strip([*strip.crop(0, room - 1), Segment("›", base + looks.of("log--quiet"))], room)
+    if not label_columns:
+        return strip
+    if start == 0:
+        return Strip([*_label(line, looks, label_columns, timed=width >= _TIMED_FROM), *strip], width)
+    bar = Segment(_BAR.rjust(label_columns), looks.base + looks.of("log--quiet"))
+    return Strip([bar, *strip], width)
+
+
 def _label(line: Line, looks: Looks, columns: int, *, timed: bool) -> list[Segment]:
     quiet = looks.base + looks.of("log--quiet")
     segments = []

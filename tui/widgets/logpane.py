@@ -13,8 +13,9 @@ from launcher.transports.base import Transport
 from tui.view import LogRef
 from tui.widgets.logmatch import Level, Severity, Sought, Term, TermError, parse_sought, parse_term
 from tui.widgets.logprompt import Asked, LogPrompt, parse_place
+from tui.widgets.logseek import Place
 from tui.widgets.logtabs import FilterLine, LogTabs, labels_of
-from tui.widgets.logview import LogView, Place
+from tui.widgets.logview import LogView
 from tui.words import plural, size, ticking
 
 _TELLING = (Role.DRIVER, Role.SLURM, Role.HEAD, Role.WORKER, Role.COMPANION)
@@ -152,8 +153,7 @@ class LogPane(Vertical):
         if sought is None:
             self.text.come_back(self._before)
         else:
-            top = self._before.top
-            self.text.search(sought, top + max(self.text.height - 1, 0))
+            self.text.search(sought, self._before.bottom)
         return sought
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -242,6 +242,8 @@ class LogPane(Vertical):
             parts.append(f"paused{new}")
         else:
             parts.append("following")
+        if text.wrapped:
+            parts.append("wrapped")
         return " · ".join([*parts, *self._how_long()])
 
     def _how_long(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -13,35 +13,15 @@ from textual.strip import Strip
 from launcher.transports.base import Transport
 from tui.commands import Where, bindings
 from tui.widgets.logline import Line
-from tui.widgets.logmatch import Sought, Term
-from tui.widgets.logpaint import Looks, label_width, strip_of, width_of
-from tui.widgets.logreader import (
-    Jump,
-    Landed,
-    LinesRead,
-    LogReader,
-    Scene,
-    Search,
-    SearchEnded,
-    Searching,
-    Unit,
-    Wish,
-)
-from tui.widgets.logscroll import LogScroll
+from tui.widgets.logmatch import Term
+from tui.widgets.logpaint import Looks, label_width, strip_of, strip_of_row, width_of
+from tui.widgets.logreader import LinesRead, LogReader, Scene, Unit, Wish
+from tui.widgets.logseek import LogSeek
 from tui.widgets.logtext import Extent
+from tui.widgets.logwrap import Row, fitting_at_the_end, page_of, whole_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a log was, to come back to."""
-
-    top: int
-    follow: bool
-    sought: Sought | None
-    current: int | None
-
-
-class LogView(LogScroll, can_focus=True, inherit_bindings=False):
+class LogView(LogSeek, can_focus=True, inherit_bindings=False):
     """Shows a log, or several as one: at the end and following it, or held still where it was scrolled to."""
 
     BINDINGS = bindings(Where.LOG)
@@ -52,29 +32,22 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reader: LogReader | None = None
         self._scene = Scene()
         self._longest_label = 0
         self._first = 0
         self._lines: list[Line] = []
         self._moving = False
         self._looks: Looks | None = None
-        self._asked = 0
-        """Number of the last search or jump."""
-        self._searching = False
-        self._landing = ""
-        """What to say when the place to go to is reached."""
-        self.extent = Extent()
+        self._page: list[Row] = []
+        """What is being drawn, while lines are wrapped."""
+        self._last_page = 1
+        """How many lines the last page has, while lines are wrapped."""
+        self.wrapped = False
+        """Whether long lines go on in the next row, rather than beyond the edge."""
         self.untimed: tuple[str, ...] = ()
         """Of several logs as one, those without times."""
-        self.follow = True
         self.held_at = 0
         """Lines there were when following was paused."""
-        self.sought: Sought | None = None
-        self.current: int | None = None
-        """The line gone to last: a match, a finding, a number."""
-        self.note = ""
-        """What came of the last search or jump."""
 
     def read_through(self, transport: Transport) -> None:
         """Begin; logs are read through this transport from now on."""
@@ -148,149 +121,43 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             self._move_to(self.max_scroll_y)
             self._ask()
 
-    def search(self, sought: Sought | None, start: int | None = None) -> None:
-        """Go to the match at or above `start` (else the bottom of what is visible), else to the last one."""
-        self.sought = sought
-        self.current = None
-        self.note = ""
-        self.stop_search()
-        if sought is not None:
-            bottom = self.scroll_offset.y + max(self.height - 1, 0)
-            self._seek(bottom if start is None else start, backwards=True)
+    def set_wrapped(self, wrapped: bool) -> None:
+        """Let long lines go on in the next row, or beyond the edge."""
+        self.wrapped = wrapped
+        self._moving = True
+        self.scroll_to(x=0, animate=False, force=True)
+        self.virtual_size = Size(0, self.virtual_size.height)
+        self._moving = False
+        self._grow(0)
+        self._ask()
         self.refresh()
         self._tell()
 
-    def next_match(self, direction: int) -> None:
-        """Go to the next match below (1) or above (-1)."""
-        if self.sought is None:
-            self.note = "nothing was searched for yet: / searches"
-            self._tell()
-            return
-        here = self.current if self.current is not None else self.scroll_offset.y
-        self._seek(max(here + direction, 0), backwards=direction < 0)
+    def _room(self) -> int:
+        return self.scrollable_content_region.width - self._label_width
 
-    def _seek(self, line: int, *, backwards: bool) -> None:
-        assert self.sought is not None
-        self._asked += 1
-        self._searching = True
-        self.note = "searching …"
-        if self._reader is not None:
-            self._reader.search(Search(self.sought, line, backwards, self._asked))
-        self._tell()
+    def _loaded(self, first: int) -> list[Line]:
+        """Return the lines that were read, from one on."""
+        return self._lines[max(first - self._first, 0) :]
 
-    def say(self, note: str) -> None:
-        """Say something in the status line."""
-        self.note = note
-        self._tell()
+    def page_lines(self, direction: int) -> int:
+        """Return how many lines the page has that is shown (1), or the one above it (-1)."""
+        if not self.wrapped:
+            return super().page_lines(direction)
+        top = self.scroll_offset.y
+        if direction > 0:
+            return whole_lines(page_of(self._loaded(top), self._room(), self.height))
+        return fitting_at_the_end(self._lines[: max(top - self._first, 0)], self._room(), self.height)
 
-    def stop_search(self) -> bool:
-        """End a search under way; False when there is none."""
-        was, self._searching = self._searching, False
-        if was:
-            self._asked += 1
-            self.note = "the search was ended"
-            if self._reader is not None:
-                self._reader.search(None)
-            self._tell()
-        return was
-
-    @property
-    def searching(self) -> bool:
-        """Whether a search is under way."""
-        return self._searching
-
-    def on_searching(self, event: Searching) -> None:
-        """Say how far the search is."""
-        event.stop()
-        if event.search.number == self._asked:
-            self.note = f"searching {event.done:.0%} (esc ends it)"
-            self._tell()
-
-    def on_search_ended(self, event: SearchEnded) -> None:
-        """Go to the line that was found."""
-        event.stop()
-        if event.search.number != self._asked or self.sought is None:
-            return
-        self._searching = False
-        if event.line is None:
-            self.note = f"nothing shows {self.sought.said}"
-        else:
-            self.note = "went on from the other end" if event.wrapped else ""
-            self._arrive(event.line)
-        self.refresh()
-        self._tell()
-
-    def place(self) -> Place:
-        """Return where the log is now."""
-        return Place(self.scroll_offset.y, self.follow, self.sought, self.current)
-
-    def come_back(self, place: Place) -> None:
-        """Go back to where the log was."""
-        self.stop_search()
-        self.note = ""
-        self.sought, self.current = place.sought, place.current
-        self.set_follow(place.follow)
-        if not place.follow:
-            self._move_to(place.top)
-            self._ask()
-        self.refresh()
-        self._tell()
-
-    def go_to_line(self, line: int) -> None:
-        """Go to a line of the file, counted from 1."""
-        self._go(Unit.LINE, max(line - 1, 0), landing=f"line {line:,}")
-
-    def go_to_percent(self, percent: float) -> None:
-        """Go to a place of what is shown."""
-        self._go(Unit.PERCENT, percent, landing=f"{percent:g} %")
-
-    def go_to_offset(self, path: str, offset: int, landing: str) -> None:
-        """Go to the line at an offset in one of the files; `landing` says what it is."""
-        self._go(Unit.OFFSET, offset, path, landing)
-
-    def _go(self, unit: Unit, value: float, path: str = "", landing: str = "") -> None:
-        self.stop_search()
-        self._asked += 1
-        self._landing = landing
-        self.set_follow(False)
-        if landing and not self.extent.counted:
-            self.note = "going there …"
-        if self._reader is not None:
-            self._reader.jump(Jump(unit, value, self._asked, path))
-        self._tell()
-
-    def on_landed(self, event: Landed) -> None:
-        """Go to the place that was found."""
-        event.stop()
-        if event.jump.number != self._asked:
-            return
-        if event.line is None:
-            self.note = f"{self._landing} is not in this log" if self._landing else ""
-        elif self._landing:
-            self.note = self._landing
-            self._arrive(event.line)
-        else:
-            self._move_to(event.line)
-            self._ask()
-        self.refresh()
-        self._tell()
-
-    def _arrive(self, line: int) -> None:
-        self.current = line
-        self.set_follow(False)
-        self._reveal(line)
+    def top_for(self, line: int) -> int:
+        """Return the line to begin with so that `line` is well in sight."""
+        return line if self.wrapped else super().top_for(line)
 
     def here(self) -> Line | None:
         """Return the line gone to last where that is visible, else the first one that is."""
         here = self.current if self.at_current and self.current is not None else self.scroll_offset.y
         place = here - self._first
         return self._lines[place] if 0 <= place < len(self._lines) else None
-
-    @property
-    def at_current(self) -> bool:
-        """Whether the line gone to last is visible."""
-        top = self.scroll_offset.y
-        return self.current is not None and top <= self.current < top + self.height
 
     def file_here(self) -> tuple[str, int, int | None]:
         """Return the file of the line that is shown, its offset there, and its number where that is known."""
@@ -306,14 +173,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     def in_sight(self) -> list[Line]:
         """Return the lines that are visible, as far as they have been read."""
-        start = max(self.scroll_offset.y - self._first, 0)
-        return self._lines[start : start + self.height]
-
-    def _reveal(self, line: int) -> None:
-        top = self.scroll_offset.y
-        if not top <= line < top + self.height:
-            self._move_to(line - self.height // 2)
-        self._ask()
+        return self._loaded(self.scroll_offset.y)[: self.page_lines(1)]
 
     def on_lines_read(self, event: LinesRead) -> None:
         """Take lines in."""
@@ -340,8 +200,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     def _grow(self, moved: int) -> None:
         """Take the log's length over; `moved` lines were found to come before the first one."""
-        widest = max((width_of(line) for line in self._lines), default=0) + self._label_width
-        size = Size(max(widest + 1, self.virtual_size.width if self._lines else 0), self.extent.lines)
+        size = self._wrapped_size() if self.wrapped else self._unwrapped_size()
         self._moving = True
         if size != self.virtual_size:
             self.virtual_size = size
@@ -352,6 +211,16 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             self.current = self.current + moved if self.current is not None else None
             self._move_to(self.scroll_offset.y + moved)
         self._moving = False
+
+    def _unwrapped_size(self) -> Size:
+        widest = max((width_of(line) for line in self._lines), default=0) + self._label_width
+        return Size(max(widest + 1, self.virtual_size.width if self._lines else 0), self.extent.lines)
+
+    def _wrapped_size(self) -> Size:
+        """Return a size in which the last page begins with the last lines that fit on one."""
+        if self._first + len(self._lines) >= self.extent.lines:
+            self._last_page = fitting_at_the_end(self._lines, self._room(), self.height)
+        return Size(0, self.extent.lines + max(self.height - self._last_page, 0) if self._lines else 0)
 
     def _forget(self) -> None:
         self._first, self._lines = 0, []
@@ -407,6 +276,8 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Keep the end in sight while following."""
+        if self.wrapped:
+            self._grow(0)
         if self.follow:
             self._move_to(self.max_scroll_y)
         self._ask()
@@ -414,21 +285,29 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw some lines; the style, which takes a quarter of that, is worked out once for all of them."""
         self._looks = Looks(self.rich_style, self.get_component_rich_style)
+        if self.wrapped:
+            self._page = page_of(self._loaded(self.scroll_offset.y), self._room(), self.height)
         try:
             return super().render_lines(crop)
         finally:
-            self._looks = None
+            self._looks, self._page = None, []
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
+        """Draw one row."""
         left, top = self.scroll_offset
         width = self.scrollable_content_region.width
-        number = top + y
-        place = number - self._first
         looks = self._looks or Looks(self.rich_style, self.get_component_rich_style)
-        if not 0 <= place < len(self._lines):
+        row = self._page[y] if y < len(self._page) else None
+        number = top + (row.place if row is not None else y)
+        place = number - self._first
+        if not 0 <= place < len(self._lines) or (row is None and self.wrapped):
             return Strip.blank(width, looks.base)
         line, here = self._lines[place], number == self.current
+        if row is not None:
+            part, more = (row.start, row.stop), not row.last and y == self.height - 1
+            return strip_of_row(
+                line, looks, self.sought, part, (width, self._label_width), here=here, more=more
+            )
         return strip_of(line, looks, self.sought, (left, width, self._label_width), here=here)
 
     def action_scroll_home(self) -> None:
