@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from launcher.logs.events import FindingSeen, JobState, Role, Source
+from launcher.logs.signatures import catalogue
 from tui.opening import About
 from tui.view import Curve, RunView
 from tui.widgets.curve import curve_lines
@@ -117,3 +121,24 @@ def test_a_finding_that_stands_in_no_log_names_no_line() -> None:
     notice = FindingSeen("stuck-pending", "It waits", "warning", "since noon", Source("", Role.SLURM, 0))
     told = [line.plain for line in state_lines(RunView(About("r"), findings=(notice,)), 0.0, 80)]
     assert told[-2:] == [" ! warning: It waits", "   since noon"]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
+    place = Source("logs/ray-worker-3.log", Role.WORKER, 248)
+    for signature in catalogue().signatures.values():
+        for advice in (signature.advice, *signature.phases.values()):
+            root = FindingSeen(
+                signature.id, signature.title, "fatal", "seen", place, advice.fix, "jwb0005", 7, root=True
+            )
+            other = replace(root, title="Another one", root=False)
+            view = RunView(About("r"), JobState.FAILED, f"{root.title}: seen", findings=(root, other))
+            told = [line.plain for line in state_lines(view, 0.0, width)]
+            assert all(cell_len(line) <= width for line in told)
+            assert told[3:5] == [
+                f" ✗ why: {root.title}: seen", "   ray-worker-3.log:248 (rank 7 on jwb0005)  seen"
+            ]  # fmt: skip
+            arrow, *rest = told[5:-1]
+            assert arrow.startswith("   → ")
+            assert " ".join(line.strip() for line in (arrow[4:], *rest)) == " ".join(advice.fix.split())
+            assert told[-1].startswith(" ✗ failure: Another one  ray-worker-3.log:248")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
@@ -12,6 +14,7 @@ from tui.words import GLYPHS, STYLES, bar, duration, number, ticking
 
 _FINDINGS_SHOWN = 3
 _BAR_WIDTH = 20
+_ARROW = "   → "
 
 
 class StateStrip(Lines):
@@ -38,10 +41,7 @@ def state_lines(
         lines.append(Content.assemble(told, view.unanswered))
     if view.state is JobState.FAILED:
         lines.append(Content.assemble((" ✗ why: ", "$text-error bold"), (view.reason, "$text-error")))
-    for finding in view.findings[:_FINDINGS_SHOWN]:
-        lines += _finding(finding, view.reason)
-    if len(view.findings) > _FINDINGS_SHOWN:
-        lines.append(Content(f"   and {len(view.findings) - _FINDINGS_SHOWN} more"))
+    lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
 
 
@@ -122,15 +122,48 @@ def _doing(view: RunView, *, stopping: bool) -> str:
     return f"now: {view.waiting}{told}"
 
 
-def _finding(finding: FindingSeen, reason: str) -> list[Content]:
+def _findings(view: RunView, width: int) -> list[Content]:
+    """Return what went wrong: the first finding with all of its advice, of the others a line each."""
+    lines: list[Content] = []
+    for finding in view.findings[:_FINDINGS_SHOWN]:
+        lines += _also(finding) if lines else _first(finding, view.reason, width)
+    if len(view.findings) > _FINDINGS_SHOWN:
+        lines.append(Content(f"   and {len(view.findings) - _FINDINGS_SHOWN} more"))
+    return lines
+
+
+def _first(finding: FindingSeen, reason: str, width: int) -> list[Content]:
+    lines = []
+    if not reason.startswith(finding.title):
+        lines.append(_titled(finding))
+    seen = finding.text if finding.text not in (finding.title, reason) else ""
+    place = _place(finding)
+    if place or seen:
+        lines.append(Content.assemble((f"   {place}  " if place else "   ", "dim"), (seen, "dim")))
+    advice = textwrap.wrap(finding.fix, max(width - len(_ARROW) - 1, 20), break_on_hyphens=False)
+    arrows = (_ARROW, *(" " * len(_ARROW) for _ in advice))
+    return [
+        *lines,
+        *(Content.assemble((arrow, "bold"), part) for arrow, part in zip(arrows, advice, strict=False)),
+    ]
+
+
+def _also(finding: FindingSeen) -> list[Content]:
+    return [Content.assemble(_titled(finding), (f"  {_place(finding)}", "dim"))]
+
+
+def _titled(finding: FindingSeen) -> Content:
     fatal = finding.severity == "fatal"
     word, style = (" ✗ failure: ", "$text-error") if fatal else (" ! warning: ", "$text-warning")
-    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}  " if finding.source.line else ""
-    lines = []
-    if finding.title != reason:
-        lines.append(Content.assemble((word, f"{style} bold"), finding.title))
-    seen = finding.text if finding.text not in (finding.title, reason) else ""
-    lines.append(Content.assemble((f"   {place}", "dim"), (seen, "dim")))
-    if finding.fix:
-        lines.append(Content.assemble(("   → ", "bold"), finding.fix))
-    return lines
+    return Content.assemble((word, f"{style} bold"), finding.title)
+
+
+def _place(finding: FindingSeen) -> str:
+    """Return where it stands, and of which process it tells."""
+    if not finding.source.line:
+        return ""
+    who = [f"rank {finding.rank}"] if finding.rank is not None else []
+    who += [f"on {finding.node}"] if finding.node else []
+    return f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}" + (
+        f" ({' '.join(who)})" if who else ""
+    )
