@@ -19,8 +19,9 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
-# Under nohup it is ignored, and so in the programs that the tests start: bash can then not trap it at all.
+# Under nohup, or behind `&` in a script, they are ignored, which is inherited: bash cannot trap them then.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
