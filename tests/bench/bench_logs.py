@@ -32,7 +32,8 @@ from launcher.logs.driver_log import DriverReader  # noqa: E402
 from launcher.logs.events import FindingSeen, MetricRecorded, MilestoneReached  # noqa: E402
 from launcher.logs.scanner import Scanner  # noqa: E402
 from launcher.logs.search import Finder, PlainFinder, finder_for  # noqa: E402
-from tests.bench.viewer import MARK, compare_viewers, print_viewers  # noqa: E402
+from tests.bench.measuring import print_viewers  # noqa: E402
+from tests.bench.viewer import MARK, compare_viewers  # noqa: E402
 from tests.driver_text import DriverText  # noqa: E402
 
 CHUNK = 1024 * 1024

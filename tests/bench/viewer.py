@@ -8,141 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import gc
 import os
-import pty
-import select
-import shutil
-import signal
-import struct
-import subprocess
-import sys
-import termios
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from launcher.logs.watch import watch_directory
 from launcher.transports.local import LocalTransport
+from tests.bench.measuring import LINE, LIVE_S, Row, memory_of, metered, writing
+from tests.bench.otherviewers import peer, peers_of
 from tui.app import DistillApp, Settings
 from tui.opening import About, Opened
 from tui.screens.monitor import MonitorScreen
 
-LIVE_S = 8.0
 LINES_A_S = 50_000
-WORKERS, BUSY, BUSY_LINES_A_S = 938, 30, 1_000
+WORKERS, BUSY, BUSYLINES_A_S = 938, 30, 1_000
 MARK = "the newest line"
-_LINE = "(PolicyWorker[rank={}] pid=77, ip=10.0.0.3) GPU Memory after offload: 12.25GB allocated, at {:>12}"
-_TICK_S = 0.005
 _FOREVER_S = 120.0
-_WRITER = """
-import sys, time
-files = [open(name, "ab", buffering=0) for name in sys.argv[3:]]
-rate, seconds, line = int(sys.argv[1]), float(sys.argv[2]), sys.stdin.buffer.readline()
-began, ticks = time.monotonic(), 0
-while (now := time.monotonic() - began) < seconds:
-    for file in files:
-        file.write(line * (rate // 20))
-    ticks += 1
-    time.sleep(max(ticks / 20 - (time.monotonic() - began), 0))
-"""
-_IDLE = """
-import signal, sys, time
-worst = 0.0
-def tell(*_):
-    print(worst)
-    sys.exit()
-signal.signal(signal.SIGTERM, tell)
-before = time.monotonic()
-while True:
-    time.sleep(0.005)
-    now = time.monotonic()
-    worst = max(worst, now - before - 0.005)
-    before = now
-"""
-
-
-class Row(NamedTuple):
-    """What one viewer took; None where that cannot be told."""
-
-    name: str
-    shown_ms: float | None = None
-    memory_mb: float | None = None
-    cpu_percent: float | None = None
-    wait_ms: float | None = None
-    """The longest time that its event loop did not turn."""
-    idle_ms: float | None = None
-    """The longest wait of a process that only waits, at the same time: what the machine adds."""
-    whole_s: float | None = None
-    """Until everything was read."""
-
-
-@dataclass
-class Meter:
-    """What this process takes from now on."""
-
-    began: float
-    cpu: float
-    memory: float
-    wait: float = 0.0
-    idle: float = 0.0
-    """The longest that a process which does nothing else waited meanwhile: the machine's own part."""
-
-    @classmethod
-    def start(cls) -> Meter:
-        return cls(time.monotonic(), time.process_time(), memory_of(os.getpid()))
-
-    async def watch(self) -> None:
-        """Note the longest time between two turns of the event loop."""
-        before = time.monotonic()
-        while True:
-            await asyncio.sleep(_TICK_S)
-            now = time.monotonic()
-            self.wait = max(self.wait, now - before - _TICK_S)
-            before = now
-
-    @property
-    def percent(self) -> float:
-        return 100 * (time.process_time() - self.cpu) / (time.monotonic() - self.began)
-
-
-def memory_of(pid: int) -> float:
-    """Return the resident memory of a process in MB."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-@contextlib.asynccontextmanager
-async def metered() -> AsyncIterator[Meter]:
-    """Measure this process."""
-    argv = [sys.executable, "-c", _IDLE]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as idle:  # noqa: ASYNC220 - before measuring
-        await asyncio.sleep(0.2)
-        meter = Meter.start()
-        task = asyncio.create_task(meter.watch())
-        try:
-            yield meter
-        finally:
-            task.cancel()
-            idle.terminate()
-            meter.idle = float(idle.communicate()[0])
-
-
-@contextlib.contextmanager
-def writing(paths: list[Path], lines_a_s: int) -> Iterator[None]:
-    """Let another process write lines to files, so many a second to each."""
-    line = _LINE.format(3, "x").encode() + b"\n"
-    argv = [sys.executable, "-c", _WRITER, str(lines_a_s), str(LIVE_S + 4), *map(str, paths)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as writer:
-        assert writer.stdin is not None
-        writer.stdin.write(line)
-        writer.stdin.close()
-        try:
-            yield
-        finally:
-            writer.kill()
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:
@@ -161,9 +44,14 @@ def all_read(screen: MonitorScreen) -> bool:
 
 
 async def seen(app: DistillApp, text: str) -> None:
-    """Wait until the screen shows a text."""
+    """Wait until the screen shows a text; looked for where the log pane has it, as drawing takes long."""
 
     def shows() -> bool:
+        screen = app.screen
+        if isinstance(screen, MonitorScreen) and not any(
+            text in line.text for line in screen.logs.text.in_sight()
+        ):
+            return False
         strips = app.screen._compositor.render_strips()
         return any(text in segment.text for strip in strips for segment in strip)
 
@@ -286,69 +174,8 @@ async def following(root: Path, directory: Path, busy: list[Path], lines_a_s: in
                 behind = sum(path.stat().st_size for path in busy) - screen.logs.text.extent.bytes
             more = memory_of(os.getpid()) - memory
         if merged or len(busy) == 1:
-            assert behind < 2 * len(busy) * lines_a_s * len(_LINE), f"{behind} bytes behind"
+            assert behind < 2 * len(busy) * lines_a_s * len(LINE), f"{behind} bytes behind"
         return Row(name, None, more, percent, meter.wait * 1000, meter.idle * 1000)
-
-
-def peer(name: str, argv: list[str], mark: str | None, busy: list[Path], lines_a_s: int = 0) -> Row | None:
-    """Run another viewer in a terminal, until it shows the mark, or while files grow; None without it."""
-    program = shutil.which(argv[0])
-    if program is None:
-        return None
-    began = time.monotonic()
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM="xterm-256color", HOME=str(busy[0].parent))
-        os.execv(program, argv)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    try:
-        if mark is not None:
-            shown = _until(terminal, mark.encode(), began)
-            memory = memory_of(pid)
-            return Row(name, shown, memory)
-        _drain(terminal, 3)
-        with writing(busy, lines_a_s):
-            _drain(terminal, 1)
-            cpu, began = _cpu_of(pid), time.monotonic()
-            _drain(terminal, LIVE_S)
-            percent = 100 * (_cpu_of(pid) - cpu) / (time.monotonic() - began)
-            return Row(name, None, memory_of(pid), percent)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.close(terminal)
-        os.waitpid(pid, 0)
-
-
-def _until(terminal: int, mark: bytes, began: float) -> float | None:
-    text = b""
-    while time.monotonic() - began < 60:
-        if select.select([terminal], [], [], 0.05)[0]:
-            text = text[-4096:] + os.read(terminal, 65536)
-            if mark in text:
-                return (time.monotonic() - began) * 1000
-    return None
-
-
-def _drain(terminal: int, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        if select.select([terminal], [], [], left)[0]:
-            os.read(terminal, 65536)
-
-
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def peers_of(files: list[str], toolong: str) -> list[tuple[str, list[str]]]:
-    """Return the other viewers and how they are called."""
-    return [
-        ("less +F", ["less", "+F", files[0]]),
-        ("lnav", ["lnav", *files]),
-        ("toolong", [toolong, *files]),
-    ]
 
 
 def compare_viewers(root: Path, big: Path, toolong: str) -> dict[str, list[Row]]:
@@ -373,33 +200,15 @@ def compare_viewers(root: Path, big: Path, toolong: str) -> dict[str, list[Row]]
     many.mkdir()
     logs = [many / f"ray-worker-{number}.log" for number in range(1, WORKERS + 1)]
     for log in logs:
-        log.write_text("\n".join(_LINE.format(number, "start") for number in range(20)) + "\n")
+        log.write_text("\n".join(LINE.format(number, "start") for number in range(20)) + "\n")
     busy = logs[:BUSY]
     rows = [
-        asyncio.run(following(root, many, busy, BUSY_LINES_A_S, merged=False)),
-        asyncio.run(following(root, many, busy, BUSY_LINES_A_S, merged=True)),
+        asyncio.run(following(root, many, busy, BUSYLINES_A_S, merged=False)),
+        asyncio.run(following(root, many, busy, BUSYLINES_A_S, merged=True)),
     ]
     for name, argv in peers_of([str(log) for log in logs], toolong)[1:]:
-        rows.append(peer(name, argv, None, busy, BUSY_LINES_A_S))
-    tables[f"{WORKERS} logs, {BUSY} of them with {BUSY_LINES_A_S:,} lines a second"] = [
+        rows.append(peer(name, argv, None, busy, BUSYLINES_A_S))
+    tables[f"{WORKERS} logs, {BUSY} of them with {BUSYLINES_A_S:,} lines a second"] = [
         row for row in rows if row is not None
     ]
     return tables
-
-
-def print_viewers(tables: dict[str, list[Row]]) -> None:
-    """Print the tables."""
-    for title, rows in tables.items():
-        print(f"\n{title:52}{'shown ms':>10}{'MB':>8}{'% core':>8}{'wait ms':>9}{'idle ms':>9}{'all s':>8}")
-        for row in rows:
-            cells = (row.shown_ms, row.memory_mb, row.cpu_percent, row.wait_ms, row.idle_ms)
-            text = "".join(
-                f"{cell:{width}.0f}" if cell is not None else " " * (width - 1) + "-"
-                for cell, width in zip(cells, (10, 8, 8, 9, 9), strict=True)
-            )
-            print(f"{row.name:52}{text}" + (f"{row.whole_s:8.1f}" if row.whole_s is not None else ""))
-    if tables:
-        print(
-            "\nMB: of distill-tui what the log added; of the others the whole process. wait: the longest that"
-        )
-        print("the screen's loop did not turn; idle: the same of a process beside it that only waits.")
