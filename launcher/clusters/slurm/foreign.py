@@ -8,7 +8,8 @@ Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -25,6 +26,7 @@ from launcher.transports.base import Transport
 
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
+_ASKED_AGAIN_AFTER_S = (1.0, 2.0)
 _ACCOUNTED = ("State", "User", "WorkDir", "SubmitLine")
 _UNSET_TASK = "4294967294"
 _RAY_LOG = re.compile(r"ray-(?:head|worker|job|driver)\S*\.log$")
@@ -43,8 +45,12 @@ class ForeignJob:
     restarts: int = 0
 
 
-def describe(client: SlurmClient, identity: str) -> ForeignJob:
+def describe(
+    client: SlurmClient, identity: str, *, pause: Callable[[float], None] = time.sleep
+) -> ForeignJob:
     """Return what Slurm knows of a job: the controller, or, of one that is long over, accounting.
+
+    Accounting learns of a job's directory up to two seconds after its end: it is asked again until it knows.
 
     Raises:
         InputError: there is no such job.
@@ -56,13 +62,22 @@ def describe(client: SlurmClient, identity: str) -> ForeignJob:
         records = []
     if records:
         return _described(identity, records[0])
-    text = client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
-    rows = read_table(text, _ACCOUNTED, what="list of jobs").rows
-    if not rows:
-        raise InputError(f"Slurm knows no job {identity}", fix="`squeue` and `sacct` list jobs.")
-    row = {name: clean(value) for name, value in rows[-1].items()}
+    row = _accounted_for(client, identity, pause)
     outputs = _outputs(row["SubmitLine"], row["WorkDir"], identity)
     return ForeignJob(identity, row["User"], row["WorkDir"], outputs)
+
+
+def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], None]) -> Mapping[str, str]:
+    waits = list(_ASKED_AGAIN_AFTER_S)
+    while True:
+        text = client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+        rows = read_table(text, _ACCOUNTED, what="list of jobs").rows
+        if not rows:
+            raise InputError(f"Slurm knows no job {identity}", fix="`squeue` and `sacct` list jobs.")
+        row = {name: clean(value) for name, value in rows[-1].items()}
+        if row["WorkDir"] or not waits:
+            return row
+        pause(waits.pop(0))
 
 
 def _described(identity: str, record: Mapping[str, str]) -> ForeignJob:
