@@ -265,6 +265,31 @@ async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
 
 
 @pytest.mark.slow
+async def test_a_job_that_was_taken_although_the_answer_was_lost_is_found_and_watched(
+    node: LoginNode,
+) -> None:
+    node.answer(
+        "sbatch",
+        "echo 'sbatch: error: Batch job submission failed: Unable to contact slurm controller' >&2; exit 1",
+    )
+    node.answer("squeue", "true")
+    async with wizard(node) as screen:
+        await on_review(screen)
+        await screen.press("s", "y")
+        await screen.see("Perhaps submitted", "Do not submit again", "watch the run", limit_s=30)
+        (run,) = runs(node)
+        token = run.jobs[0].token
+        assert token
+        assert not run.jobs[0].refused
+        node.answer("squeue", f"echo '4713|PENDING|1795829893|N/A|N/A||Priority|{token}'")
+        await screen.press("w")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        await screen.until(lambda: runs(node)[0].jobs[0].id == "4713", "the job's number", limit_s=60)
+        await screen.see("queued", limit_s=30)
+        assert len(node.asked("sbatch")) == 1
+
+
+@pytest.mark.slow
 async def test_when_it_would_start(node: LoginNode) -> None:
     async with wizard(node) as screen:
         await on_review(screen)
