@@ -195,6 +195,10 @@ class DistillApp(App[None]):
         choices = [Choice("g", "go on with it", "on"), Choice("n", "begin anew", "anew")]
         self.push_screen(Ask("New run", "You were preparing a run.", choices), answered)
 
+    def run_again(self, draft: Draft) -> None:
+        """Open the wizard with what was chosen for a run before."""
+        self._open_wizard(draft)
+
     def _open_wizard(self, draft: Draft | None) -> None:
         from tui.screens.wizard.screen import WizardScreen
 

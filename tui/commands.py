@@ -93,6 +93,11 @@ COMMANDS: tuple[Command, ...] = (
         Where.MONITOR, "cancel_run", bar="cancel",
     ),
     Command(
+        "monitor.again", ("R",), "Run it again",
+        "Prepare the same run anew in the wizard; if you like, with what the advice on its failure changes.",
+        Where.MONITOR, "run_again", bar="run again",
+    ),
+    Command(
         "log.driver", ("d",), "Driver's log", "Show the driver's log.",
         Where.MONITOR, "show_log('driver')",
     ),

@@ -42,6 +42,10 @@ class Host(Protocol):
         """Open the wizard."""
         ...
 
+    def run_again(self, draft: Draft) -> None:
+        """Open the wizard with what was chosen for a run before."""
+        ...
+
     def lookout(self) -> Lookout:
         """Return what finds out about clusters, recipes and checkouts; asked on a thread."""
         ...

@@ -10,7 +10,7 @@ from tui.commands import Where, bindings
 from tui.monitoring import MonitorFeed, RunOpened, Viewed
 from tui.opening import About, Failed, Opened, Opener
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import tell
+from tui.screens.dialogs import Ask, Choice, tell
 from tui.screens.host import Host
 from tui.screens.logcommands import LogCommands
 from tui.view import RunView
@@ -23,7 +23,7 @@ from tui.widgets.timeline import Timeline, current_line
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
 _PANE_COMMANDS = {
-    "timeline": (*_PANE_IDS, "monitor.cancel"),
+    "timeline": (*_PANE_IDS, "monitor.cancel", "monitor.again"),
     "curve": (*_PANE_IDS, "monitor.metric"),
     "logs": (*_PANE_IDS, "log.search", "log.follow"),
 }
@@ -151,6 +151,9 @@ class MonitorScreen(LogCommands):
         if action == "cancel_run":
             known = self._opened is not None and self._opened.run is not None
             return known and not self.view.state.ended and not self._stopping
+        if action == "run_again":
+            run = self._opened.run if self._opened is not None else None
+            return run is not None and run.spec.cluster == "slurm" and self.view.state.ended
         if action == "next_metric":
             return self.curve.metrics > 1
         return self.log_action_valid(action)
@@ -181,6 +184,28 @@ class MonitorScreen(LogCommands):
             return
         lost = what_is_lost(self.view.step, self.view.checkpoint)
         ask_to_cancel(self, run.directory, self.view.about.title, lost, self.show_stopping)
+
+    def action_run_again(self) -> None:
+        """Prepare the same run anew, on request with what helps against its failure."""
+        # Not imported before it is needed: a monitor is open earlier without the wizard.
+        from tui.screens.wizard.again import draft_of, remedies
+
+        run = self._opened.run if self._opened is not None else None
+        if run is None:
+            return
+        overrides = remedies(self.view.findings)
+        if not overrides:
+            self._host.run_again(draft_of(run))
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self._host.run_again(draft_of(run, overrides if answer == "with" else ()))
+
+        changes = "\n".join(item.removeprefix("++") for item in overrides)
+        choices = [Choice("w", "with that", "with"), Choice("p", "as it was", "plain")]
+        text = f"The advice on its failure changes the recipe:\n\n{changes}"
+        self.app.push_screen(Ask("Run it again", text, choices), answered)
 
     def show_stopping(self) -> None:
         """Say that the run is being stopped."""

@@ -121,6 +121,14 @@ def _own_overrides(choices: Choices) -> list[str]:
     return own
 
 
+def as_given(spec: RunSpec) -> tuple[str, ...]:
+    """Return a run's overrides without those that its submission added."""
+    own = {"++cluster.num_nodes", "++cluster.gpus_per_node"}
+    if spec.kind == "smoke":
+        own |= {"++distillation.max_num_steps", "++logger.wandb_enabled"}
+    return tuple(item for item in spec.recipe.overrides if item.partition("=")[0] not in own)
+
+
 def _saves(effective: EffectiveRecipe, choices: Choices) -> bool:
     """Return whether the driver is told when to save: in a chain, else where the recipe leaves it open."""
     if not effective.get("checkpointing.enabled", False) or choices.kind == "smoke":

@@ -1,0 +1,84 @@
+"""A run that ended is prepared anew, with what the advice on its failure changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from launcher.logs.events import FindingSeen, Role, Source
+from launcher.logs.signatures import Edit
+from launcher.runs import RecipeRef, Run, RunSpec, SlurmRequest
+from tests.tui.fakeslurm import LoginNode
+from tests.tui.test_wizard import node, on_review, page, runs, wizard  # noqa: F401 - a fixture among them
+from tui.screens.monitor import MonitorScreen
+from tui.screens.wizard.again import draft_of, remedies
+from tui.screens.wizard.screen import WizardScreen
+
+FAILURE = (
+    "torch.AcceleratorError: CUDA error: an illegal memory access was encountered\n",
+    "[NRL_PHASE][2026-11-28T10:00:00+0000][+9s] driver exited (exit_code=1)\n"
+    "[NRL_PHASE][2026-11-28T10:00:09+0000][+9s] ray_bare.sub exiting (exit_code=1)\n",
+)
+
+
+def test_remedies_are_what_the_cause_s_advice_names_a_value_for() -> None:
+    cause = FindingSeen(
+        "x", "X", "fatal", "x", Source("d", Role.DRIVER, 1), root=True,
+        edits=(Edit("policy.a", True), Edit("policy.b", how="lower"), Edit("policy.c", "val:accuracy")),
+    )  # fmt: skip
+    other = replace(cause, root=False, edits=(Edit("policy.d", 1),))
+    assert remedies([other, cause]) == ("++policy.a=true", "++policy.c='val:accuracy'")
+
+
+def test_a_draft_says_what_was_chosen_and_not_what_the_submission_added() -> None:
+    overrides = ("policy.lr=1e-5", "++cluster.num_nodes=2", "++cluster.gpus_per_node=4")
+    smoke = ("++distillation.max_num_steps=5", "++logger.wandb_enabled=false")
+    spec = RunSpec(
+        id="i", name="n", kind="smoke", created=datetime.now(UTC), user="u", host="h", cluster="slurm",
+        nodes=2, gpus_per_node=4, checkout="/p/nemo-rl", schema=1,
+        recipe=RecipeRef(source="/p/r.yaml", overrides=(*overrides, *smoke)),
+        slurm=SlurmRequest(partition="booster", account="a", time_s=5400, chain=3),
+    )  # fmt: skip
+    draft = draft_of(Run("/runs/i", spec, ()), ("++policy.a=true",))
+    assert draft.texts == {
+        "kind": "smoke", "recipe": "/p/r.yaml", "nodes": "2", "checkout": "/p/nemo-rl",
+        "partition": "booster", "account": "a", "time": "01:30:00", "chain": "3",
+    }  # fmt: skip
+    assert draft.overrides == ("policy.lr=1e-5", "++policy.a=true")
+
+
+def fail(logs: Path) -> None:
+    """Write the logs of a job that failed."""
+    logs.mkdir(parents=True)
+    for name, text in zip(("ray-driver.log", "launcher.log"), FAILURE, strict=True):
+        (logs / name).write_text(text)
+
+
+@pytest.mark.slow
+async def test_from_a_failed_run_to_the_next_one(node: LoginNode) -> None:  # noqa: F811
+    async with wizard(node, time="30", partition="devel") as screen:
+        await on_review(screen)
+        await screen.press("s", "y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        (run,) = runs(node)
+        fail(Path(run.logs, "4711-logs"))
+        token = run.jobs[0].token
+        node.answer("squeue", f"echo '4711|FAILED|1795829893|1795829893|1795829993|n1|None|{token}'")
+        await screen.see("✗ why: Illegal memory access on the GPU", limit_s=60)
+        await screen.press("R")
+        await screen.see("Run it again", "policy.generation.vllm_cfg.enforce_eager=true")
+        await screen.press("w")
+        await screen.until(lambda: isinstance(screen.app.screen, WizardScreen), "the wizard")
+        await screen.see("‹ devel ›")
+        await on_review(screen)
+        assert page(screen).draft.texts["time"] == "00:30:00"
+        node.takes("4712")
+        await screen.press("s", "y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        second = next(item for item in runs(node) if item.spec.id != run.spec.id)
+        assert "++policy.generation.vllm_cfg.enforce_eager=true" in second.spec.recipe.overrides
+        assert second.spec.slurm == run.spec.slurm
+        assert second.jobs[0].id == "4712"
