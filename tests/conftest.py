@@ -24,6 +24,11 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the modules that start a Ray cluster begin: they take longest, and would else be waited for."""
+    items.sort(key=lambda item: item.get_closest_marker("ray") is None)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the directory of test data that does not come with the project; skip without it."""
