@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -175,7 +177,14 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
             lines.append(f"    {item['text'][:400]}")
             if item["fix"]:
                 lines.append(f"    -> {item['fix']}")
+            if item["edits"]:
+                lines.append(f"    recipe: {', '.join(map(_edit, item['edits']))}")
     return lines
+
+
+def _edit(edit: Mapping[str, Any]) -> str:
+    """Return a change of the recipe as an override, or what to do with a key."""
+    return f"{edit['how']} {edit['key']}" if edit["to"] is None else f"{edit['key']}={json.dumps(edit['to'])}"
 
 
 def step_line(step: int, state: RunState) -> str:
