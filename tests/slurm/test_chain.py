@@ -24,10 +24,7 @@ def test_a_chain_finishes_what_one_job_cannot(user: User) -> None:
     while user.cluster.as_user("squeue", "-h"):
         assert time.monotonic() < end
         time.sleep(5)
-    rows = user.cluster.as_user(
-        "sacct", "-X", "-n", "-P", "-j", ",".join(ids), "-o", "JobID,State"
-    ).splitlines()
-    states = {row.split("|")[0]: row.split("|")[1].split()[0] for row in rows}
+    states = {identity: state.split()[0] for identity, state in user.accounted(*ids)}
     ran = [identity for identity in ids if states.get(identity) in ("COMPLETED", "TIMEOUT")]
     assert len(ran) >= 3  # 600 steps take 5 minutes on two quiet cores
     assert states[ran[-1]] == "COMPLETED"

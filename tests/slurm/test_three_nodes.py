@@ -26,9 +26,7 @@ def test_a_rehearsal_on_three_nodes(user: User) -> None:
     assert sum(losses[-3:]) < sum(losses[:3]) / 2
     workers = {Path(log["name"]).name for log in state["logs"] if log["role"] == "worker"}
     assert workers == {"ray-worker-1.log", "ray-worker-2.log"}
-    told = user.cluster.as_user(
-        "sacct", "-X", "-n", "-P", "-j", job["id"], "-o", "State,ExitCode,NNodes,AllocTRES"
-    )
-    assert told.startswith("COMPLETED|0:0|3|")
-    assert "gres/gpu=12" in told
+    ((_, *told, gpus),) = user.accounted(job["id"], columns="ExitCode,NNodes,AllocTRES")
+    assert told == ["COMPLETED", "0:0", "3"]
+    assert "gres/gpu=12" in gpus
     assert ray_processes(user.cluster) == {}

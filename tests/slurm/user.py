@@ -73,6 +73,20 @@ class User:
             timeout=240,
         )
 
+    def accounted(self, *ids: str, columns: str = "") -> list[list[str]]:
+        """Return what accounting says of jobs that are over (number, state, more columns), once it knows.
+
+        It learns of an end later than the controller, on a busy machine by seconds.
+        """
+        argv = ("sacct", "-XnPj", ",".join(ids), "-o", f"JobID,State,{columns}".rstrip(","))
+        end = time.monotonic() + 60
+        while True:
+            rows = [line.split("|") for line in self.cluster.as_user(*argv).splitlines()]
+            if rows and not any(row[1].split()[0] in ("PENDING", "RUNNING", "COMPLETING") for row in rows):
+                return rows
+            assert time.monotonic() < end, rows
+            time.sleep(0.5)
+
     def submit(self, *arguments: str, nodes: int = 2, time_: str = "10", **changes: str) -> dict[str, Any]:
         """Submit a rehearsal; returns what was printed."""
         done = self(
