@@ -23,7 +23,7 @@ from tui.opening import About, Opened
 from tui.screens.monitor import MonitorScreen
 
 LINES_A_S = 50_000
-WORKERS, BUSY, BUSYLINES_A_S = 938, 30, 1_000
+WORKERS, BUSY, BUSY_LINES_A_S = 938, 30, 1_000
 MARK = "the newest line"
 _FOREVER_S = 120.0
 
@@ -203,12 +203,12 @@ def compare_viewers(root: Path, big: Path, toolong: str) -> dict[str, list[Row]]
         log.write_text("\n".join(LINE.format(number, "start") for number in range(20)) + "\n")
     busy = logs[:BUSY]
     rows = [
-        asyncio.run(following(root, many, busy, BUSYLINES_A_S, merged=False)),
-        asyncio.run(following(root, many, busy, BUSYLINES_A_S, merged=True)),
+        asyncio.run(following(root, many, busy, BUSY_LINES_A_S, merged=False)),
+        asyncio.run(following(root, many, busy, BUSY_LINES_A_S, merged=True)),
     ]
     for name, argv in peers_of([str(log) for log in logs], toolong)[1:]:
-        rows.append(peer(name, argv, None, busy, BUSYLINES_A_S))
-    tables[f"{WORKERS} logs, {BUSY} of them with {BUSYLINES_A_S:,} lines a second"] = [
+        rows.append(peer(name, argv, None, busy, BUSY_LINES_A_S))
+    tables[f"{WORKERS} logs, {BUSY} of them with {BUSY_LINES_A_S:,} lines a second"] = [
         row for row in rows if row is not None
     ]
     return tables

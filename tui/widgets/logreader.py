@@ -23,6 +23,8 @@ from tui.widgets.logsource import FileSource, LogSource
 from tui.widgets.logtext import STRIDE, Extent, Lines, LogText, Seek
 
 POLL_S = 0.33
+FLOOD_POLL_S = 0.5
+"""Pace while more comes than the screen has lines: nobody reads that, and each time all is painted anew."""
 SETTLED_POLL_S = 2.0
 """Pace for the logs of a run that has ended."""
 SLICE_S = 0.05
@@ -144,6 +146,8 @@ class LogReader(Background):
         self._lines: Lines | None = None
         self._done: tuple[Wish, Extent] | None = None
         self._told = 0.0
+        self._counted = 0
+        """Lines there were at the last look."""
         self.settled = False
         """Set once the run has ended and little will change."""
 
@@ -186,7 +190,9 @@ class LogReader(Background):
             return 0.0
         if self.settled:
             return SETTLED_POLL_S
-        return POLL_S if len(wish.scene.logs) < 50 else POLL_S * 4
+        grown, self._counted = extent.lines - self._counted, extent.lines
+        pace = FLOOD_POLL_S if grown > wish.count else POLL_S
+        return pace if len(wish.scene.logs) < 50 else POLL_S * 4
 
     def _under_way(self, extent: Extent, search: Search | None, jump: Jump | None) -> bool:
         """Go on with what takes several looks; False when there is nothing of the kind."""
