@@ -77,6 +77,7 @@ async def test_lines_and_places(tmp_path: Path) -> None:
         await screen.see("“9 lines” is no line (1234)")
 
 
+@pytest.mark.slow
 async def test_filters_add_up_are_told_and_go_with_one_key(tmp_path: Path) -> None:
     replay = filled(tmp_path)
     replay.append("ray-driver.log", "WARNING 11-28 02:14:00 [x.py:1] slow\n" + FAILURE)

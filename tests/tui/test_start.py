@@ -92,6 +92,7 @@ def test_first_paint_imports_nothing_heavy_and_shows_the_frame(tmp_path: Path) -
     assert "F1 help" in str(told["text"])
 
 
+@pytest.mark.slow
 def test_first_paint_costs_little_more_than_an_empty_app(tmp_path: Path) -> None:
     """Compare with an empty app at the same moment: the machine's own speed varies too much."""
 
