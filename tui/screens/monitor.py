@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 
@@ -19,6 +21,9 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.logpane import LogPane
 from tui.widgets.strip import StateStrip
 from tui.widgets.timeline import Timeline, current_line
+
+if TYPE_CHECKING:
+    from launcher.runs import Run
 
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
@@ -61,6 +66,11 @@ class MonitorScreen(LogCommands):
     def transport(self) -> Transport | None:
         """How the logs are read; None before the run is open."""
         return self._opened.transport if self._opened is not None else None
+
+    @property
+    def _run(self) -> Run | None:
+        """The run that is shown, once it is open; None for logs that are no run."""
+        return self._opened.run if self._opened is not None else None
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -149,10 +159,9 @@ class MonitorScreen(LogCommands):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell which commands are valid now."""
         if action == "cancel_run":
-            known = self._opened is not None and self._opened.run is not None
-            return known and not self.view.state.ended and not self._stopping
+            return self._run is not None and not self.view.state.ended and not self._stopping
         if action == "run_again":
-            run = self._opened.run if self._opened is not None else None
+            run = self._run
             return run is not None and run.spec.cluster == "slurm" and self.view.state.ended
         if action == "next_metric":
             return self.curve.metrics > 1
@@ -179,7 +188,7 @@ class MonitorScreen(LogCommands):
 
     def action_cancel_run(self) -> None:
         """Stop this run."""
-        run = self._opened.run if self._opened is not None else None
+        run = self._run
         if run is None:
             return
         lost = what_is_lost(self.view.step, self.view.checkpoint)
@@ -190,7 +199,7 @@ class MonitorScreen(LogCommands):
         # Not imported before it is needed: a monitor is open earlier without the wizard.
         from tui.screens.wizard.again import draft_of, remedies
 
-        run = self._opened.run if self._opened is not None else None
+        run = self._run
         if run is None:
             return
         overrides = remedies(self.view.findings)

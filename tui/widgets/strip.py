@@ -124,9 +124,10 @@ def _doing(view: RunView, *, stopping: bool) -> str:
 
 def _findings(view: RunView, width: int) -> list[Content]:
     """Return what went wrong: the first finding with all of its advice, of the others a line each."""
-    lines: list[Content] = []
-    for finding in view.findings[:_FINDINGS_SHOWN]:
-        lines += _also(finding) if lines else _first(finding, view.reason, width)
+    if not view.findings:
+        return []
+    first, *others = view.findings[:_FINDINGS_SHOWN]
+    lines = [*_first(first, view.reason, width), *map(_also, others)]
     if len(view.findings) > _FINDINGS_SHOWN:
         lines.append(Content(f"   and {len(view.findings) - _FINDINGS_SHOWN} more"))
     return lines
@@ -140,16 +141,16 @@ def _first(finding: FindingSeen, reason: str, width: int) -> list[Content]:
     place = _place(finding)
     if place or seen:
         lines.append(Content.assemble((f"   {place}  " if place else "   ", "dim"), (seen, "dim")))
-    advice = textwrap.wrap(finding.fix, max(width - len(_ARROW) - 1, 20), break_on_hyphens=False)
-    arrows = (_ARROW, *(" " * len(_ARROW) for _ in advice))
-    return [
-        *lines,
-        *(Content.assemble((arrow, "bold"), part) for arrow, part in zip(arrows, advice, strict=False)),
-    ]
+    indent = len(_ARROW)
+    advice = textwrap.wrap(
+        finding.fix, max(width - 1, 20 + indent), initial_indent=_ARROW, subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return [*lines, *(Content.assemble((line[:indent], "bold"), line[indent:]) for line in advice)]
 
 
-def _also(finding: FindingSeen) -> list[Content]:
-    return [Content.assemble(_titled(finding), (f"  {_place(finding)}", "dim"))]
+def _also(finding: FindingSeen) -> Content:
+    return Content.assemble(_titled(finding), (f"  {_place(finding)}", "dim"))
 
 
 def _titled(finding: FindingSeen) -> Content:
@@ -162,8 +163,7 @@ def _place(finding: FindingSeen) -> str:
     """Return where it stands, and of which process it tells."""
     if not finding.source.line:
         return ""
+    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}"
     who = [f"rank {finding.rank}"] if finding.rank is not None else []
     who += [f"on {finding.node}"] if finding.node else []
-    return f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}" + (
-        f" ({' '.join(who)})" if who else ""
-    )
+    return f"{place} ({' '.join(who)})" if who else place

@@ -63,7 +63,7 @@ def prepare(
     if choices.profile is not None and choices.profile not in site.profiles:
         known = ", ".join(site.profiles) or "none"
         raise InputError(f"no profile '{choices.profile}'", fix=f"Known profiles: {known}.")
-    own = (*overrides, *_own_overrides(choices))
+    own = (*overrides, *_own_overrides(choices.kind, choices.nodes, choices.gpus_per_node))
     effective = distillation(recipe, own)
     spec = _spec(transport, effective, recipe, own, choices)
     directory = Path(store.root, spec.id)
@@ -110,23 +110,22 @@ def read_env_file(text: str, where: Path) -> dict[str, str]:
     return found
 
 
-def _own_overrides(choices: Choices) -> list[str]:
+def _own_overrides(kind: Kind, nodes: int, gpus_per_node: int) -> tuple[str, ...]:
     """Nodes and GPUs are written once: what Slurm is asked for is what the recipe gets."""
-    own = [
-        f"++cluster.num_nodes={choices.nodes}",
-        f"++cluster.gpus_per_node={choices.gpus_per_node}",
-    ]
-    if choices.kind == "smoke":
-        own += [f"++distillation.max_num_steps={SMOKE_STEPS}", "++logger.wandb_enabled=false"]
+    own = (f"++cluster.num_nodes={nodes}", f"++cluster.gpus_per_node={gpus_per_node}")
+    if kind == "smoke":
+        return (*own, f"++distillation.max_num_steps={SMOKE_STEPS}", "++logger.wandb_enabled=false")
     return own
 
 
 def as_given(spec: RunSpec) -> tuple[str, ...]:
     """Return a run's overrides without those that its submission added."""
-    own = {"++cluster.num_nodes", "++cluster.gpus_per_node"}
-    if spec.kind == "smoke":
-        own |= {"++distillation.max_num_steps", "++logger.wandb_enabled"}
-    return tuple(item for item in spec.recipe.overrides if item.partition("=")[0] not in own)
+    own = {_key(item) for item in _own_overrides(spec.kind, spec.nodes, spec.gpus_per_node)}
+    return tuple(item for item in spec.recipe.overrides if _key(item) not in own)
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0]
 
 
 def _saves(effective: EffectiveRecipe, choices: Choices) -> bool:
