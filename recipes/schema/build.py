@@ -31,7 +31,10 @@ _REFUSALS = (pydantic.errors.PydanticErrorMixin, TypeError, ValueError, NameErro
 
 
 class Builder:
-    """Makes the classes of a description. `lenient`: nothing is required, so that only types are judged."""
+    """Makes the classes of a description.
+
+    `lenient`: nothing is required and nothing is an object, so that only types are judged.
+    """
 
     def __init__(self, description: Description, *, lenient: bool = False) -> None:
         self.description = description
@@ -94,12 +97,12 @@ class Builder:
 
     def _make(self, described: SchemaClass) -> Any:  # noqa: ANN401
         if described.kind == "enum":
-            return _enumeration(described)
+            return Literal[described.members] if self.lenient and described.members else _enumeration(described)
         config = {"protected_namespaces": (), **described.config}
         fields = described.fields.values()
-        if described.kind == "typed_dict":
+        if described.kind == "typed_dict" or self.lenient:
             made: Any = TypedDict(described.name, {item.name: self._key(item) for item in fields})  # type: ignore[operator]
-            if described.config:
+            if described.config and not self.lenient:
                 made.__pydantic_config__ = config
             return made
         if described.kind == "dataclass":

@@ -80,7 +80,10 @@ def _without_function(node: Node) -> Node:
 
 
 def restored(data: Any) -> Any:  # noqa: ANN401 - nested data
-    """Return the core schema that `as_data` made plain, with stand-ins for the classes."""
+    """Return the core schema that `as_data` made plain, with stand-ins for the classes.
+
+    One that is no plain data only gets its alternatives numbered.
+    """
     if isinstance(data, list):
         return [restored(item) for item in data]
     if not isinstance(data, dict):
@@ -88,16 +91,17 @@ def restored(data: Any) -> Any:  # noqa: ANN401 - nested data
     node = {name: restored(item) for name, item in data.items()}
     kind = node.get("type")
     if kind == "union":
+        choices = [choice[0] if isinstance(choice, tuple) else choice for choice in node["choices"]]
         node["choices"] = [
-            (choice["$of"], f"{ALTERNATIVE}{number}") for number, choice in enumerate(node["choices"])
+            (choice.get("$of", choice), f"{ALTERNATIVE}{number}") for number, choice in enumerate(choices)
         ]
-    elif kind == "enum":
+    elif kind == "enum" and isinstance(node.get("cls"), dict):
         members = {f"MEMBER_{number}": value for number, value in enumerate(node["members"])}
         node["cls"] = enum.Enum(node["cls"]["$class"], members)
         node["members"] = list(node["cls"])
     elif kind in _CLASS_NODES and isinstance(node.get("cls"), dict):
         node["cls"] = _stand_in(node["cls"]["$class"])
-    elif kind == "is-instance":
+    elif kind == "is-instance" and isinstance(node.get("cls"), dict):
         module, _, name = node["cls"]["$type"].rpartition(".")
         node["cls"] = getattr(importlib.import_module(module), name)
     return node

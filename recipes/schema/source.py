@@ -133,9 +133,9 @@ class CheckoutSource:
         return module
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """The files read so far (relative paths): what a result made from this source depends on."""
-        return tuple(sorted(path for path, text in self._texts.items() if text is not None))
+    def looked_up(self) -> tuple[str, ...]:
+        """The files asked for so far, missing ones too: what a result made from this source depends on."""
+        return tuple(sorted(self._texts))
 
     def find(self, module: str, name: str) -> Definition | None:
         """Return where a name of a module is defined, through imports; None if that is not in the checkout.
