@@ -26,7 +26,7 @@ HEAVY = (
     "ruamel",
     "numpy",
     "launcher.runs",
-    "launcher.watching",
+    "launcher.monitor.watch_run",
 )
 
 FIRST_PAINT = """
