@@ -22,7 +22,7 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands
-from tui.opening import OpenedRun, Opener, OpenFailed, RunHeader, found, opened
+from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary, found, opened
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.theme import THEME, theme_name
@@ -140,7 +140,7 @@ class DistillApp(App[None]):
             self.push_screen(self._demo_screen)
         elif self.settings.open_watch is not None:
             title, watch = self.settings.open_watch
-            known = OpenedRun(RunHeader(clean(title)), watch, watch.transport)
+            known = OpenedRun(RunSummary(clean(title)), watch, watch.transport)
             self.push_screen(self._monitor(lambda: known, clean(title)))
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)

@@ -26,7 +26,7 @@ FILE_DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class RunHeader:
+class RunSummary:
     """What is known of a run before anything of it is read."""
 
     title: str
@@ -40,7 +40,7 @@ class RunHeader:
 class OpenedRun:
     """A run, or logs alone, ready to be watched."""
 
-    about: RunHeader
+    about: RunSummary
     watch: Watch
     transport: Transport
     """For looking at the logs' text; not the one that polls, so that neither waits for the other."""
@@ -75,7 +75,7 @@ def found(root: Path, reference: str) -> OpenedRun:
     return opened(RunStore(local(), str(root)).find(reference))
 
 
-def about(run: Run) -> RunHeader:
+def about(run: Run) -> RunSummary:
     """Return what a run's directory tells before its logs are read."""
     spec = run.spec
     started = run.job.submitted if run.job is not None else spec.created
@@ -85,7 +85,7 @@ def about(run: Run) -> RunHeader:
         where = f"rehearsal, stand-in models · {where}"
     elif spec.gpus_per_node:
         where += f" × {spec.gpus_per_node} GPU{'' if spec.gpus_per_node == 1 else 's'}"
-    return RunHeader(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
+    return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
 
 
 class OpenFailed(Message):

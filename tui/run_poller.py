@@ -13,7 +13,7 @@ from launcher.errors import TransportError
 from launcher.logs.events import Event
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
-from tui.opening import OpenedRun, Opener, OpenFailed, RunHeader
+from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary
 from tui.run_view import RunView, Viewer
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class MonitorPoller(Background):
         self._opener = opener
         self._target = target
         self._opened: OpenedRun | None = None
-        self._viewer = Viewer(RunHeader(""))
+        self._viewer = Viewer(RunSummary(""))
         self._said: RunView | None = None
         self._unsaid: list[Event] = []
         self._painted = 0.0

@@ -16,7 +16,7 @@ from launcher.monitor.checkpoints import complete_checkpoint
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import ended_at
 from launcher.text import clean
-from tui.opening import RunHeader
+from tui.opening import RunSummary
 
 Point = tuple[float, float]
 """Step (or seconds) and value."""
@@ -67,7 +67,7 @@ class LogRef:
 class RunView:
     """Everything the monitor shows, but the logs' text."""
 
-    about: RunHeader
+    about: RunSummary
     state: JobState = JobState.UNKNOWN
     reason: str = ""
     marks: tuple[TimelineEntry, ...] = ()
@@ -109,7 +109,7 @@ class RunView:
 class Viewer:
     """Makes views of one run; sorts a metric's points only when new ones came."""
 
-    about: RunHeader
+    about: RunSummary
     _curves: dict[str, Curve] = field(default_factory=dict)
     _logs: tuple[LogFile, ...] = ()
     _refs: tuple[LogRef, ...] = ()

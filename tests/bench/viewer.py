@@ -19,7 +19,7 @@ from launcher.transports.local import LocalTransport
 from tests.bench.measuring import LINE, LIVE_S, Row, memory_of, metered, writing
 from tests.bench.otherviewers import peer, peers_of
 from tui.app import AppSettings, DistillApp
-from tui.opening import OpenedRun, RunHeader
+from tui.opening import OpenedRun, RunSummary
 from tui.screens.monitor import MonitorScreen
 
 LINES_A_S = 50_000
@@ -60,7 +60,7 @@ async def seen(app: DistillApp, text: str) -> None:
 
 def monitor_of(app: DistillApp, directory: Path) -> MonitorScreen:
     opened = OpenedRun(
-        RunHeader("bench"), watch_directory(LocalTransport(), str(directory)), LocalTransport()
+        RunSummary("bench"), watch_directory(LocalTransport(), str(directory)), LocalTransport()
     )
     return MonitorScreen(app, lambda: opened, "bench")
 

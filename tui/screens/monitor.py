@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from launcher.transports.base import Transport
 from tui.commands import Scope, bindings
 from tui.logview.pane import LogPane
-from tui.opening import OpenedRun, Opener, OpenFailed, RunHeader
+from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
@@ -55,7 +55,7 @@ class MonitorScreen(LogCommands):
         self._stopping = False
         self._pane = "timeline"
         self.bar_first: tuple[str, ...] = ()
-        self.view = RunView(RunHeader(opening), reason="looking …")
+        self.view = RunView(RunSummary(opening), reason="looking …")
         self.strip = StateStrip()
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline, id="timeline")
