@@ -23,7 +23,7 @@ STUDENT, TEACHER = "policy", "teacher"
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownKey:
     """A key in the recipe's own file that NeMo-RL does not know; `did_you_mean` is "" without a guess."""
 
     key: str
@@ -45,7 +45,7 @@ class Drift:
     line: int
 
 
-def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = None) -> list[Unknown]:
+def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = None) -> list[UnknownKey]:
     """List the unknown keys that a recipe's own file writes; none if its algorithm is unknown.
 
     A key that a parent has too counts as known: it is the parent's business.
@@ -57,7 +57,7 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
     found = _unknown(Map(sections, own.mark), known, ())
     return [
-        Unknown(format_key(path), value.mark.line, _suggestion(path, known))
+        UnknownKey(format_key(path), value.mark.line, _suggestion(path, known))
         for path, value in found
         if find(recipe.inherited, path) is None
     ]

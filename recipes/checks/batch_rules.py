@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
 from recipes.checks.data import datasets, length_of
 from recipes.checks.resume import changes, checkpoint_root, latest_step
-from recipes.models import Unknown
+from recipes.models import UnknownModel
 from recipes.planning.setup import Side, whole
 from recipes.planning.sizes import divisors, legal_global_batches, nearest_multiple
 
@@ -261,7 +261,7 @@ def _data_length(context: Context) -> Iterator[Finding]:
     known = sum(length for length in lengths if isinstance(length, int))
     if not entries or known >= prompts:
         return
-    unknown = next((length for length in lengths if isinstance(length, Unknown)), None)
+    unknown = next((length for length in lengths if isinstance(length, UnknownModel)), None)
     if unknown is not None:
         yield cannot_tell(
             f"whether there are {prompts} training samples, {unknown.reason}",
@@ -303,7 +303,7 @@ def _resumes(context: Context) -> Iterator[Finding]:
         )
         return
     differences = changes(folder / f"step_{step}" / "config.yaml", context.recipe.values)
-    if isinstance(differences, Unknown):
+    if isinstance(differences, UnknownModel):
         yield cannot_tell(
             f"what recipe step {step} in {folder} is of, {differences.reason}", differences.fix, key
         )

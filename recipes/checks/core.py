@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from recipes.checks.checkout import Checkout
-from recipes.models import ModelFacts, Models, Unknown
-from recipes.planning import Edit, Fix, Setup, Side
+from recipes.models import ModelFacts, Models, UnknownModel
+from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClusterRequest:
     """What is asked of the cluster; None is unknown.
 
     `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
@@ -55,7 +55,7 @@ class Inputs:
     models: Models
     environment: Mapping[str, str] | None = None
     checkout: Checkout | None = None
-    request: Request = field(default_factory=Request)
+    request: ClusterRequest = field(default_factory=ClusterRequest)
     root: Path = field(default_factory=Path.cwd)
 
     @classmethod
@@ -64,7 +64,7 @@ class Inputs:
         *,
         environment: Mapping[str, str] | None = None,
         checkout: Path | None = None,
-        request: Request | None = None,
+        request: ClusterRequest | None = None,
     ) -> Inputs:
         """Return the inputs for a driver that would start in a checkout (default: here)."""
         root = checkout or Path.cwd()
@@ -72,7 +72,7 @@ class Inputs:
             Models.of(environment, root),
             environment,
             Checkout.at(checkout) if checkout is not None else None,
-            request or Request(),
+            request or ClusterRequest(),
             root,
         )
 
@@ -89,7 +89,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class RecipeLine:
     """A line of a recipe that a finding is about; `file` is `<override>` for an override."""
 
     file: str
@@ -106,7 +106,7 @@ class Result:
     outcome: Outcome
     message: str
     foretells: str = ""
-    where: tuple[Where, ...] = ()
+    where: tuple[RecipeLine, ...] = ()
     fixes: tuple[Fix, ...] = ()
 
 
@@ -160,10 +160,10 @@ class Context:
         return self.inputs.checkout
 
     @cached_property
-    def _facts(self) -> dict[str, ModelFacts | Unknown]:
+    def _facts(self) -> dict[str, ModelFacts | UnknownModel]:
         return {}
 
-    def model(self, side: Side) -> ModelFacts | Unknown:
+    def model(self, side: Side) -> ModelFacts | UnknownModel:
         """Return what is known of a side's model."""
         if side.name not in self._facts:
             self._facts[side.name] = self.inputs.models.find(side.model)
@@ -178,10 +178,10 @@ class Context:
         """Return a variable of the driver's environment; None where it is unset or unknown."""
         return (self.inputs.environment or {}).get(name)
 
-    def edit(self, key: str, after: object) -> Edit:
+    def edit(self, key: str, after: object) -> RecipeEdit:
         """Return the edit that sets a key."""
         absent = not self.has(key)
-        return Edit(key, None if absent else self.get(key), after, absent=absent)
+        return RecipeEdit(key, None if absent else self.get(key), after, absent=absent)
 
     def fix(self, key: str, after: object) -> Fix:
         """Return the fix that sets one key."""
@@ -194,7 +194,7 @@ class Context:
 
     def removal(self, key: str) -> Fix:
         """Return the fix that deletes a key."""
-        return Fix(f"delete {key}", (Edit(key, self.get(key), None, remove=True),))
+        return Fix(f"delete {key}", (RecipeEdit(key, self.get(key), None, remove=True),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Rule:
         for key in finding.keys:
             origin = context.recipe.origin(key) or context.recipe.origin(key.rpartition(".")[0])
             if origin is not None:
-                where.append(Where(origin.file, origin.line, key))
+                where.append(RecipeLine(origin.file, origin.line, key))
         foretold = ""
         if finding.outcome in ("fail", "warn"):
             foretold = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""

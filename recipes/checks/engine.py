@@ -17,7 +17,7 @@ from recipes.checks import (
     schema_rules,
     settings_rules,
 )
-from recipes.checks.core import Context, Finding, Inputs, Result, Rule, Where
+from recipes.checks.core import Context, Finding, Inputs, RecipeLine, Result, Rule
 from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
 
@@ -176,7 +176,9 @@ class Checker:
             if "nterpolation" in alone.what or "${" in alone.what:
                 rule = ENTRY_RULES[1]
         place = error.where
-        where = (Where(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+        where = (
+            (RecipeLine(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+        )
         message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
         foretold = f"{rule.foretells} ({rule.place})"
         return Report((Result(rule.id, rule.title, "fail", message, foretold, where),))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
 from recipes.checks.offline import needs, package_cache, worker_environments
-from recipes.models import ModelFacts, Unknown
+from recipes.models import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
-from recipes.models.vocabulary import Difference, compare
+from recipes.models.vocabulary import VocabularyDifference, compare
 from recipes.planning.setup import whole
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
             yield fail(message, *keys, fixes=_same_vocabulary(context), foretells=text)
         return
     for known in facts:
-        if isinstance(known, Unknown):
+        if isinstance(known, UnknownModel):
             yield cannot_tell(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
             return
     found = compare(context.inputs.models, student.tokenizer, teacher.model)
-    if isinstance(found, Unknown):
+    if isinstance(found, UnknownModel):
         yield cannot_tell(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
-    elif isinstance(found, Difference):
+    elif isinstance(found, VocabularyDifference):
         text = "Token->ID mapping differs between student and teacher."
         make = warn if skipped else fail
         yield make(found.what, student.key("tokenizer.name"), *keys, foretells=text)
@@ -83,7 +83,7 @@ def _context_length(context: Context) -> Iterator[Finding]:
     if length is None or context.get("policy.generation.backend") != "vllm" or not side.model:
         return
     facts = context.model(side)
-    if isinstance(facts, Unknown):
+    if isinstance(facts, UnknownModel):
         yield cannot_tell(
             f"whether {length} tokens are within the model's context, {facts.reason}", facts.fix, key
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
-from recipes.models import Unknown
+from recipes.models import UnknownModel
 from recipes.planning.setup import Side
 from recipes.planning.sizes import divisors, nearest_parallel
 
@@ -136,7 +136,7 @@ def _heads(context: Context) -> Iterator[Finding]:
         if side.backend != "dtensor" or side.tp == 1:
             continue
         facts = context.model(side)
-        if isinstance(facts, Unknown):
+        if isinstance(facts, UnknownModel):
             yield cannot_tell(
                 f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name")
             )
@@ -220,7 +220,7 @@ def _context_models(context: Context) -> Iterator[Finding]:
         if side.backend != "dtensor" or side.cp == 1:
             continue
         facts = context.model(side)
-        if isinstance(facts, Unknown):
+        if isinstance(facts, UnknownModel):
             need = f"{facts.fix}"
             yield cannot_tell(
                 f"whether {side.name} can run with CP {side.cp}, {facts.reason}", need, side.size_key("cp")

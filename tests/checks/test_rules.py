@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.checks import RULES, Request
+from recipes.checks import RULES, ClusterRequest
 from tests.checks.world import ENVIRONMENT, REQUEST, STUDENT, TOKENIZER, World
 
 MEGATRON = tuple(
@@ -56,7 +56,7 @@ class Case:
     """What is cut out of the recipe's text."""
 
 
-def request(wanted: Request) -> Callable[[World], World]:
+def request(wanted: ClusterRequest) -> Callable[[World], World]:
     return lambda world: replace(world, request=wanted)
 
 
