@@ -21,8 +21,9 @@ LIBRARY = {
     "pydantic": (
         "PositiveInt", "NegativeInt", "NonNegativeInt", "NonPositiveInt", "PositiveFloat", "NegativeFloat",
         "NonNegativeFloat", "NonPositiveFloat", "FiniteFloat", "StrictInt", "StrictFloat", "StrictStr",
-        "StrictBool", "StrictBytes", "FilePath", "DirectoryPath", "NewPath", "SecretStr", "ByteSize", "AnyUrl",
-        "HttpUrl", "AnyHttpUrl", "FileUrl", "AwareDatetime", "NaiveDatetime", "PastDate", "FutureDate",
+        "StrictBool", "StrictBytes", "FilePath", "DirectoryPath", "NewPath", "SecretStr", "ByteSize",
+        "AnyUrl", "HttpUrl", "AnyHttpUrl", "FileUrl", "FutureDate", "AwareDatetime", "NaiveDatetime",
+        "PastDate",
     ),
 }  # fmt: skip
 """Types of other packages that pydantic knows, by module."""

@@ -17,7 +17,9 @@ _STRINGS = re.compile(
     r'|"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)*'",
     re.DOTALL,
 )  # fmt: skip
-_HEAD = re.compile(r"(?:^@[^\n]*\n(?:[ \t)][^\n]*\n|\n)*)*^(?P<kind>class|def|async[ ]def)\s+(?P<name>\w+)", re.M)
+_HEAD = re.compile(
+    r"(?:^@[^\n]*\n(?:[ \t)][^\n]*\n|\n)*)*^(?P<kind>class|def|async[ ]def)\s+(?P<name>\w+)", re.M
+)
 _MARGIN = re.compile(r"^[^\s#)\]}]", re.M)
 
 Node = TypeVar("Node", bound=ast.stmt)

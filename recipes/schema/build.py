@@ -10,10 +10,11 @@ import dataclasses
 import enum
 import importlib
 import warnings
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NotRequired, Required, Union
 
 import pydantic
-from typing_extensions import NotRequired, Required, TypedDict
+import pydantic_core
+import typing_extensions
 
 from recipes.schema.types import Description, SchemaClass, SchemaField, Type
 
@@ -26,7 +27,10 @@ _CONTAINERS: dict[str, Any] = {
     "Mapping": collections.abc.Mapping, "MutableMapping": collections.abc.MutableMapping,
 }  # fmt: skip
 _OF_STRINGS = frozenset(("strip_whitespace", "to_lower", "to_upper"))
-_REFUSALS = (pydantic.errors.PydanticErrorMixin, TypeError, ValueError, NameError, AttributeError, RecursionError)
+_REFUSALS = (
+    pydantic.PydanticUserError, pydantic.errors.PydanticUndefinedAnnotation, pydantic_core.SchemaError,
+    TypeError, ValueError, NameError, AttributeError, RecursionError,
+)  # fmt: skip
 """What pydantic raises for a type that it cannot make a schema of."""
 
 
@@ -97,19 +101,26 @@ class Builder:
 
     def _make(self, described: SchemaClass) -> Any:  # noqa: ANN401
         if described.kind == "enum":
-            return Literal[described.members] if self.lenient and described.members else _enumeration(described)
+            return (
+                Literal[described.members] if self.lenient and described.members else _enumeration(described)
+            )
         config = {"protected_namespaces": (), **described.config}
         fields = described.fields.values()
         if described.kind == "typed_dict" or self.lenient:
-            made: Any = TypedDict(described.name, {item.name: self._key(item) for item in fields})  # type: ignore[operator]
+            # Below Python 3.12 pydantic takes only the one of typing_extensions; mypy only literal names.
+            make: Any = typing_extensions.TypedDict
+            made = make(described.name, {item.name: self._key(item) for item in fields})
             if described.config and not self.lenient:
                 made.__pydantic_config__ = config
             return made
         if described.kind == "dataclass":
             return self._dataclass(described, config)
-        definitions: dict[str, Any] = {item.name: (self.type(item.type), self._value(item)) for item in fields}
+        definitions: dict[str, Any] = {
+            item.name: (self.type(item.type), self._value(item)) for item in fields
+        }
         config["defer_build"] = True
-        return pydantic.create_model(described.name, __config__=config, **definitions)  # type: ignore[call-overload]
+        make_model: Any = pydantic.create_model
+        return make_model(described.name, __config__=config, **definitions)
 
     def _key(self, item: SchemaField) -> Any:  # noqa: ANN401
         kind = self.type(item.type)
@@ -127,7 +138,11 @@ class Builder:
         for item in described.fields.values():
             required = item.required and not self.lenient
             fields.append(
-                (item.name, self.type(item.type), dataclasses.field() if required else dataclasses.field(default=None))
+                (
+                    item.name,
+                    self.type(item.type),
+                    dataclasses.field() if required else dataclasses.field(default=None),
+                )
             )
         made: Any = dataclasses.make_dataclass(described.name, fields, kw_only=True)
         if described.config:
@@ -159,9 +174,11 @@ class Builder:
     def _generic(self, described: Type) -> Any:  # noqa: ANN401
         items = tuple(self.type(item) for item in described.items)
         if described.name == "tuple…":
-            return tuple[(*items, ...)]  # type: ignore[misc]
-        container = _CONTAINERS.get(described.name, Any)
-        return container[items if len(items) != 1 else items[0]] if items and container is not Any else container
+            items = (*items, ...)
+        container = _CONTAINERS.get(described.name.rstrip("…"), Any)
+        return (
+            container[items if len(items) != 1 else items[0]] if items and container is not Any else container
+        )
 
     def _annotated(self, described: Type) -> Any:  # noqa: ANN401
         inner = self.type(described.items[0])
@@ -169,7 +186,7 @@ class Builder:
         strings = {name: limits.pop(name) for name in list(limits) if name in _OF_STRINGS}
         marks: list[Any] = [pydantic.Field(**limits)] if limits else []
         marks += [pydantic.StringConstraints(**strings)] if strings else []
-        return Annotated[(inner, *marks)] if marks else inner  # type: ignore[return-value]
+        return Annotated[(inner, *marks)] if marks else inner
 
 
 def _enumeration(described: SchemaClass) -> Any:  # noqa: ANN401

@@ -194,7 +194,9 @@ class ClassReader:
     ) -> SchemaField:
         qualifier, inner = _qualified(node.annotation)
         type_ = self.annotations.read(module, inner)
-        empty = SchemaField("", type_, total if qualifier is None else qualifier, "", "", node.lineno, module.path)
+        empty = SchemaField(
+            "", type_, total if qualifier is None else qualifier, "", "", node.lineno, module.path
+        )
         if kind == "typed_dict":
             return empty
         fields = _field_calls(inner)

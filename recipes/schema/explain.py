@@ -1,4 +1,4 @@
-"""Pydantic's errors in the recipe's terms: one problem for each key, unions reduced to the branch that was meant."""
+"""Pydantic's errors in the recipe's terms: one problem for each key, of a union the branch that was meant."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def _reduced(errors: list[_Error], start: int) -> Iterator[Problem]:
     """Yield the problems of errors whose first steps agree with one another up to `start`."""
     groups: dict[tuple[Step, ...], list[_Error]] = {}
     for error in errors:
-        ahead = next((n for n in range(start, len(error.steps)) if error.steps[n].alternative), len(error.steps))
+        ahead = next(
+            (n for n in range(start, len(error.steps)) if error.steps[n].alternative), len(error.steps)
+        )
         groups.setdefault(error.steps[:ahead], []).append(error)
     for prefix, group in groups.items():
         plain = [error for error in group if len(error.steps) == len(prefix)]
@@ -129,7 +131,9 @@ def _mismatches(branch: list[_Error], start: int) -> list[_Error]:
 
 def _problem(error: _Error) -> Problem:
     kind = {"missing": "missing", "extra_forbidden": "extra"}.get(error.type, "type")
-    return Problem(error.path, kind, expectation(error.type, error.context, error.message), error.message, error.value)
+    return Problem(
+        error.path, kind, expectation(error.type, error.context, error.message), error.message, error.value
+    )
 
 
 def expectation(kind: str, context: Mapping[str, Any], message: str) -> str:

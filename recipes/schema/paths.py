@@ -136,7 +136,9 @@ def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     value = part_of(values, rest[0])
     if kind == "true":
         return bool(value)
-    return any(type(value) is type(one) and value == one for one in (rest[1] if kind == "in" else [rest[1]]))
+    choices: list[object] = rest[1] if kind == "in" else [rest[1]]
+    equal: list[bool] = [type(value) is type(one) and value == one for one in choices]
+    return any(equal)
 
 
 def part_of(values: Any, path: str) -> Any:  # noqa: ANN401 - a recipe holds anything

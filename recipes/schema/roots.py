@@ -78,7 +78,7 @@ def _scripts(source: CheckoutSource, name: str) -> Iterator[str]:
 
 
 def _applies(module: Module, class_: str) -> bool:
-    """Tell whether a module calls `Class(**config)`, `Class.model_validate(config)` or a `TypeAdapter` of it."""
+    """Tell whether a module makes an object of a class, by `Class(**config)` or in another way."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call):
             name = dotted_name(node.func)
@@ -147,7 +147,9 @@ class _LateRoots:
         if not name or not any(frame.path(node) for node in call.args):
             return  # only a part of the recipe is of interest, never all of it or something else
         imported = frame.module.imports.get(name.partition(".")[0])
-        if imported is not None and not self._may_apply(f"{imported.module}.{imported.name}", imported.module):
+        if imported is not None and not self._may_apply(
+            f"{imported.module}.{imported.name}", imported.module
+        ):
             return
         definition = self.source.find(frame.module.name, name)
         if definition is None or not isinstance(definition.node, ast.FunctionDef):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recipes.schema import shipped
+from recipes.schema.drivers import algorithm_of_driver, driver_of_algorithm
 from recipes.schema.explain import Problem, problems
 from recipes.schema.paths import holds, part_of
 from recipes.schema.source import CheckoutSource
@@ -39,6 +40,13 @@ class Compiled:
     late: tuple[LateRoot, ...]
     unknown: tuple[str, ...]
     release: str
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Compiled:
+        """Read what is kept."""
+        late = tuple(LateRoot(id_, path, tuple(all_of), where) for id_, path, all_of, where in data["late"])
+        unknown = tuple(data["unknown"])
+        return cls(data["root"], data["validates"], data["cores"], late, unknown, data["release"])
 
 
 @dataclass
@@ -81,10 +89,7 @@ class Schema:
             sources = self.source.looked_up if self.source is not None else (shipped.DATA.name,)
             if kept.pop("plain"):
                 store.save("core", versions, sources, kept)
-        late = tuple(LateRoot(id_, path, tuple(all_of), where) for id_, path, all_of, where in kept["late"])
-        return Compiled(
-            kept["root"], kept["validates"], kept["cores"], late, tuple(kept["unknown"]), kept["release"]
-        )
+        return Compiled.of(kept)
 
     def _compile(self) -> dict[str, Any]:
         """Make the classes, and have pydantic make core schemas of them."""
@@ -92,14 +97,18 @@ class Schema:
         from recipes.schema.core import NotPlainError, as_data
 
         made = self.description
+        roots = (made.root, *(item.class_id for item in made.late))
         builder = Builder(made, lenient=not made.validates)
-        cores = {id_: builder.core_schema(id_) for id_ in (made.root, *(item.class_id for item in made.late))}
+        cores = {id_: builder.core_schema(id_) for id_ in roots}
         plain = True
         try:
             cores = {id_: as_data(core) for id_, core in cores.items()}
         except NotPlainError:
             plain = False
-        unknown = [f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete]
+        unknown = [
+            f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete(roots)
+        ]
+        unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(builder.refused)]
         data = to_json(made)
         return {
             "root": made.root, "validates": made.validates, "cores": cores, "late": data["late"],
@@ -163,7 +172,18 @@ def _whole_float(error: Mapping[str, Any]) -> bool:
 def _described(source: CheckoutSource, driver: str) -> Description:
     from recipes.schema.roots import describe
 
-    made = describe(source, driver)
+    try:
+        made = describe(source, driver)
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+        SyntaxError,
+        RecursionError,
+    ):
+        made = None  # a fork's code may be written in ways that nobody has thought of
     if made is None:
         raise LookupError(driver)
     return made
@@ -186,6 +206,20 @@ def schema_of(driver: str, checkout: Path | None, directory: Path | None = None)
             pass
         else:
             return schema
-    if driver in shipped.drivers():
-        return Schema(driver, None, directory, shipped=shipped.release())
-    return None
+    module = driver_of_algorithm(algorithm_of_driver(driver))
+    return Schema(module, None, directory, shipped=shipped.release()) if module in shipped.drivers() else None
+
+
+@dataclass
+class Schemas:
+    """The schemas of one process, each read at most once."""
+
+    directory: Path | None = None
+    _schemas: dict[tuple[str, Path | None], Schema | None] = field(default_factory=dict)
+
+    def of(self, driver: str, checkout: Path | None) -> Schema | None:
+        """Return the schema of a driver; see `schema_of`."""
+        key = (driver, checkout)
+        if key not in self._schemas:
+            self._schemas[key] = schema_of(driver, checkout, self.directory)
+        return self._schemas[key]

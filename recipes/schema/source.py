@@ -133,6 +133,11 @@ class CheckoutSource:
         return module
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The files read so far (relative paths)."""
+        return tuple(sorted(path for path, text in self._texts.items() if text is not None))
+
+    @property
     def looked_up(self) -> tuple[str, ...]:
         """The files asked for so far, missing ones too: what a result made from this source depends on."""
         return tuple(sorted(self._texts))

@@ -57,7 +57,9 @@ class Store:
             return None
         return content
 
-    def save(self, kind: str, versions: Mapping[str, str], sources: Iterable[str], content: Mapping[str, Any]) -> None:
+    def save(
+        self, kind: str, versions: Mapping[str, str], sources: Iterable[str], content: Mapping[str, Any]
+    ) -> None:
         """Keep something with the digests of the sources that it was made from."""
         data = {
             "versions": {"format": str(FORMAT), **versions},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,7 +43,8 @@ class Type:
     @classmethod
     def from_json(cls, data: list[Any]) -> Type:
         """Read what `to_json` wrote."""
-        kind, name, items, values = [*data, *["", [], []][len(data) - 1 :]]
+        kind: TypeKind = data[0]
+        name, items, values = _filled(data[1:], ("", [], []))
         pairs = kind == "annotated"
         return cls(
             kind,
@@ -110,7 +111,7 @@ Condition = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class LateRoot:
-    """A class that code applies to a part of the recipe after the start: `Class.model_validate(config.get(…))`.
+    """A class that code applies to a part of the recipe later: `Class.model_validate(config.get(…))`.
 
     `path` is the part's key, `conditions` all that must hold for the code to get there, `where` its place.
     """
@@ -137,10 +138,22 @@ class Description:
     extensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     release: str = ""
 
-    @property
-    def incomplete(self) -> tuple[SchemaClass, ...]:
-        """The classes of which something could not be reconstructed."""
-        return tuple(item for item in self.classes.values() if item.unknown)
+    def reachable(self, roots: Iterable[str]) -> dict[str, SchemaClass]:
+        """Return classes and all that their fields name, by id."""
+        reached: dict[str, SchemaClass] = {}
+        waiting = list(roots)
+        while waiting:
+            id_ = waiting.pop()
+            if id_ in reached or id_ not in self.classes:
+                continue
+            reached[id_] = self.classes[id_]
+            for item in reached[id_].fields.values():
+                waiting += [part.name for part in item.type.walk() if part.kind == "class"]
+        return reached
+
+    def incomplete(self, roots: Iterable[str]) -> list[SchemaClass]:
+        """Return the reachable classes of which something could not be reconstructed."""
+        return [item for item in self.reachable(roots).values() if item.unknown]
 
 
 def to_json(description: Description) -> dict[str, Any]:
@@ -185,11 +198,17 @@ def _class_to_json(item: SchemaClass) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value}
 
 
+def _filled(row: list[Any], defaults: tuple[Any, ...]) -> list[Any]:
+    """Return a row with the ends that were left out."""
+    return [*row, *defaults[len(row) :]]
+
+
 def _class_from_json(id_: str, data: Mapping[str, Any]) -> SchemaClass:
     file = data.get("file", "")
-    fields = {}
+    fields: dict[str, SchemaField] = {}
     for row in data.get("fields", ()):
-        name, type_, required, default, doc, line, other, alias = [*row, *[0, "", "", 0, "", ""][len(row) - 2 :]]
+        name, type_ = row[:2]
+        required, default, doc, line, other, alias = _filled(row[2:], (0, "", "", 0, "", ""))
         fields[name] = SchemaField(
             name, Type.from_json(type_), bool(required), default, doc, line, other or file, alias
         )
