@@ -124,10 +124,11 @@ def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     """Tell whether a condition holds for a recipe's values; None if that is unknown."""
     kind, *rest = condition
     if kind in ("and", "or"):
+        deciding: bool = kind == "or"
         parts = [holds(part, values) for part in rest]
-        if (kind == "or") in parts:
-            return kind == "or"
-        return None if None in parts else kind == "and"
+        if deciding in parts:
+            return deciding
+        return None if None in parts else not deciding
     if kind == "not":
         inner = holds(rest[0], values)
         return None if inner is None else not inner
