@@ -108,10 +108,9 @@ def read_checkout(checkout: Path, algorithm: str, directory: Path | None = None)
 
 def _stock_keys(schema: Schema, checkout: Path, algorithm: str) -> Known:
     """Return the keys of the stock recipes for an algorithm, from the cache if they are as they were."""
-    assert schema.source is not None
     paths = sorted(path.relative_to(checkout).as_posix() for path in (checkout / "examples").rglob("*.yaml"))
     versions = {"recipes": digest("\n".join(paths))}
-    store = Store(schema.source, schema.driver, schema.directory)
+    store = Store(checkout, schema.driver, schema.directory)
     kept = store.load("keys", versions)
     if kept is not None:
         return Known.from_json(kept["keys"])

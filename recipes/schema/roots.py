@@ -48,6 +48,30 @@ def describe(source: CheckoutSource, driver: str) -> Description | None:
     )
 
 
+def read_description(root: Path, driver: str) -> tuple[Description, tuple[str, ...]]:
+    """Read the schema of a driver; return it with the files that it depends on, missing ones included.
+
+    Raises:
+        LookupError: the checkout has no such driver with a `MasterConfig`.
+    """
+    source = CheckoutSource(root)
+    try:
+        made = describe(source, driver)
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+        SyntaxError,
+        RecursionError,
+    ):
+        made = None  # a fork's code may be written in ways that nobody has thought of
+    if made is None:
+        raise LookupError(driver)
+    return made, source.looked_up
+
+
 def module_name(driver: str) -> str:
     """Return the module of a driver that is given by its name or its path in the checkout."""
     return driver.removesuffix(".py").replace("/", ".") if driver.endswith(".py") else driver

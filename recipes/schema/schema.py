@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from recipes.schema import shipped
+from recipes.schema.conditions import holds, part_of
 from recipes.schema.drivers import algorithm_of_driver, driver_of_algorithm
 from recipes.schema.explain import Problem, problems
-from recipes.schema.paths import holds, part_of
-from recipes.schema.source import CheckoutSource
 from recipes.schema.store import Store, default_directory
 from recipes.schema.types import Description, LateRoot, from_json, to_json
 
@@ -57,7 +56,7 @@ class Schema:
     """
 
     driver: str
-    source: CheckoutSource | None
+    root: Path | None
     directory: Path
     shipped: str = ""
     _validators: dict[str, Any] = field(default_factory=dict)
@@ -65,55 +64,35 @@ class Schema:
     @cached_property
     def description(self) -> Description:
         """The classes, described."""
-        if self.source is None:
+        if self.root is None:
             return shipped.description(self.driver)
-        store = Store(self.source, self.driver, self.directory)
-        kept = store.load("description", {})
-        if kept is not None:
-            return from_json(kept)
-        made = _described(self.source, self.driver)
-        store.save("description", {}, self.source.looked_up, to_json(made))
-        return made
+        kept = Store(self.root, self.driver, self.directory).load("description", {})
+        return from_json(kept) if kept is not None else self._read[0]
+
+    @cached_property
+    def _read(self) -> tuple[Description, tuple[str, ...]]:
+        """The classes, read from the checkout's sources, and which of its files that took."""
+        from recipes.schema.roots import read_description
+
+        assert self.root is not None
+        made, sources = read_description(self.root, self.driver)
+        Store(self.root, self.driver, self.directory).save("description", {}, sources, to_json(made))
+        return made, sources
 
     @cached_property
     def compiled(self) -> Compiled:
         """The validators' data, from the cache if it has them."""
         import pydantic_core
 
-        source = self.source or CheckoutSource(shipped.DATA.parent)
         versions = {"pydantic": pydantic_core.__version__}
-        store = Store(source, self.driver, self.directory)
+        store = Store(self.root or shipped.DATA.parent, self.driver, self.directory)
         kept = store.load("core", versions)
         if kept is None:
-            kept = self._compile()
-            sources = self.source.looked_up if self.source is not None else (shipped.DATA.name,)
+            made, sources = self._read if self.root is not None else (self.description, (shipped.DATA.name,))
+            kept = _compiled(made)
             if kept.pop("plain"):
                 store.save("core", versions, sources, kept)
         return Compiled.of(kept)
-
-    def _compile(self) -> dict[str, Any]:
-        """Make the classes, and have pydantic make core schemas of them."""
-        from recipes.schema.build import Builder
-        from recipes.schema.core import NotPlainError, as_data
-
-        made = self.description
-        roots = (made.root, *(item.class_id for item in made.late))
-        builder = Builder(made, lenient=not made.validates)
-        cores = {id_: builder.core_schema(id_) for id_ in roots}
-        plain = True
-        try:
-            cores = {id_: as_data(core) for id_, core in cores.items()}
-        except NotPlainError:
-            plain = False
-        unknown = [
-            f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete(roots)
-        ]
-        unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(builder.refused)]
-        data = to_json(made)
-        return {
-            "root": made.root, "validates": made.validates, "cores": cores, "late": data["late"],
-            "unknown": unknown, "release": made.release, "plain": plain,
-        }  # fmt: skip
 
     def _validator(self, class_id: str) -> Any:  # noqa: ANN401 - a SchemaValidator
         if class_id not in self._validators:
@@ -169,24 +148,26 @@ def _whole_float(error: Mapping[str, Any]) -> bool:
     return error["type"] == "int_type" and isinstance(value, float) and value.is_integer()
 
 
-def _described(source: CheckoutSource, driver: str) -> Description:
-    from recipes.schema.roots import describe
+def _compiled(made: Description) -> dict[str, Any]:
+    """Make the classes, and have pydantic make core schemas of them."""
+    from recipes.schema.build import Builder
+    from recipes.schema.core import NotPlainError, as_data
 
+    roots = (made.root, *(item.class_id for item in made.late))
+    builder = Builder(made, lenient=not made.validates)
+    cores = {id_: builder.core_schema(id_) for id_ in roots}
+    plain = True
     try:
-        made = describe(source, driver)
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-        ArithmeticError,
-        SyntaxError,
-        RecursionError,
-    ):
-        made = None  # a fork's code may be written in ways that nobody has thought of
-    if made is None:
-        raise LookupError(driver)
-    return made
+        cores = {id_: as_data(core) for id_, core in cores.items()}
+    except NotPlainError:
+        plain = False
+    unknown = [f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete(roots)]
+    unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(builder.refused)]
+    data = to_json(made)
+    return {
+        "root": made.root, "validates": made.validates, "cores": cores, "late": data["late"],
+        "unknown": unknown, "release": made.release, "plain": plain,
+    }  # fmt: skip
 
 
 def schema_of(driver: str, checkout: Path | None, directory: Path | None = None) -> Schema | None:
@@ -198,8 +179,7 @@ def schema_of(driver: str, checkout: Path | None, directory: Path | None = None)
     """
     directory = directory or default_directory()
     if checkout is not None:
-        source = CheckoutSource(checkout)
-        schema = Schema(driver, source, directory)
+        schema = Schema(driver, checkout, directory)
         try:
             schema.compiled  # noqa: B018 - reads it, or finds that there is nothing to read
         except LookupError:

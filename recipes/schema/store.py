@@ -10,12 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-
-from recipes.schema.source import CheckoutSource
 
 FORMAT = 1
 """Version of what is kept; other versions are made anew."""
@@ -28,10 +25,8 @@ def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(cache).expanduser() / "distill-tui" / "schema"
 
 
-def digest(text: str | bytes | None) -> str:
-    """Return the digest of a source; "" for one that is not there."""
-    if text is None:
-        return ""
+def digest(text: str | bytes) -> str:
+    """Return the digest of a text."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
@@ -39,10 +34,17 @@ def digest(text: str | bytes | None) -> str:
 class Store:
     """Files of one checkout and driver in a cache directory. What cannot be read or written is not kept."""
 
-    def __init__(self, source: CheckoutSource, driver: str, directory: Path) -> None:
-        self.source = source
-        name = digest(f"{os.path.abspath(source.root)}\0{driver}")
+    def __init__(self, root: Path, driver: str, directory: Path) -> None:
+        self._root = root
+        name = digest(f"{os.path.abspath(root)}\0{driver}")
         self._base = directory / name
+
+    def _digest(self, path: str) -> str:
+        """Return the digest of a source; "" for one that is not there."""
+        try:
+            return digest((self._root / path).read_bytes())
+        except (OSError, ValueError):
+            return ""
 
     def load(self, kind: str, versions: Mapping[str, str]) -> dict[str, Any] | None:
         """Return what is kept of a kind if it was made by these versions from the sources as they are."""
@@ -50,7 +52,7 @@ class Store:
             data = json.loads(self._base.with_suffix(f".{kind}").read_bytes())
             if data["versions"] != {"format": str(FORMAT), **versions}:
                 return None
-            if any(digest(self.source.text(path)) != made for path, made in data["sources"].items()):
+            if any(self._digest(path) != made for path, made in data["sources"].items()):
                 return None
             content: dict[str, Any] = data["content"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -61,9 +63,11 @@ class Store:
         self, kind: str, versions: Mapping[str, str], sources: Iterable[str], content: Mapping[str, Any]
     ) -> None:
         """Keep something with the digests of the sources that it was made from."""
+        import tempfile
+
         data = {
             "versions": {"format": str(FORMAT), **versions},
-            "sources": {path: digest(self.source.text(path)) for path in sources},
+            "sources": {path: self._digest(path) for path in sources},
             "content": content,
         }
         try:
