@@ -45,7 +45,7 @@ def advice(
 
 
 def _unknown(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:
-    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout)
+    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
     for path in paths if known is not None else ():
         assert known is not None
         unknown = unknown_path(recipe, path, known)

@@ -34,7 +34,8 @@ def main(release: str, *newer: str) -> None:
         drivers[description.driver] = data
         known = Known()
         for tree in (release, *newer):
-            known.add(stock_keys(Path(tree), algorithm))
+            for used in stock_keys(Path(tree), algorithm).values():
+                known.add(used)
             later = describe(CheckoutSource(Path(tree)), driver_of_algorithm(algorithm))
             if tree != release and later is not None:
                 known.add(known_of(later))

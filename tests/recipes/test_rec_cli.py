@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -162,6 +163,36 @@ def test_lint(recipe: Runner) -> None:
     assert "did you mean distillation.topk_logits_k?" in text.out
     assert text.code == 1
     assert recipe("lint", recipe.child, "--exit-zero").code == 0
+
+
+CHECKOUT = Path(__file__).parents[1] / "cases" / "schema" / "models"
+
+
+def test_set_warns_and_lint_takes_the_checkout_that_holds_the_file(
+    recipe: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NEMO_RL_ROOT", raising=False)
+    root = tmp_path / "RL"
+    shutil.copytree(CHECKOUT, root)
+    file = root / "examples" / "configs" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text((CHECKOUT / "recipe.yaml").read_text())
+    assert recipe("lint", str(file)).code == 0
+    done = recipe(
+        "set", str(file), "policy.dtensor_cfg.plann", "x", "policy.dtensor_cfg.tensor_parallel_size", "two"
+    )
+    assert done.code == 0
+    assert "does not know policy.dtensor_cfg.plann; did you mean policy.dtensor_cfg.plan?" in done.err
+    assert "policy.dtensor_cfg.tensor_parallel_size is two, it must be a whole number" in done.err
+    assert "nemo_rl/models/policy.py:" in done.err
+    assert done.out == ""
+    assert recipe("set", str(file), "policy.dtensor_cfg.tensor_parallel_size", "2").err.count("warning") == 0
+    found = recipe("lint", str(file))
+    assert found.code == 1
+    assert "policy.dtensor_cfg.plann" in found.out
+    assert recipe("lint", str(file), "--exit-zero").code == 0
+    monkeypatch.setenv("NEMO_RL_ROOT", str(tmp_path / "nowhere"))
+    assert "policy.dtensor_cfg.plann" in recipe("lint", str(file)).out
 
 
 def test_show_minimise_and_comment(recipe: Runner) -> None:
