@@ -83,7 +83,7 @@ def known_keys(
     """Return the known keys of an algorithm: of a checkout if it has them, else the shipped ones.
 
     `directory` is where schemas are kept; the default is the user's cache. `apart_from` is a recipe whose
-    own keys do not count, though it may lie among the stock recipes.
+    own keys do not count where it lies among the stock recipes and is none of them.
     """
     if checkout is not None:
         known = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
@@ -112,9 +112,21 @@ def read_checkout(
         return None
     known = known_of(schema.description)
     for path, keys in _stock_keys(schema, checkout, algorithm).items():
-        if apart_from is None or not _same_file(checkout / path, apart_from):
+        if apart_from is None or not _is_own(checkout, path, apart_from):
             known.add(keys)
     return known
+
+
+def _is_own(checkout: Path, path: str, recipe: Path) -> bool:
+    """Tell whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
+    if not _same_file(checkout / path, recipe) or shipped.has_recipe(path):
+        return False
+    try:
+        return (
+            path.encode() not in (checkout / ".git" / "index").read_bytes()
+        )  # paths stand there as they are
+    except OSError:
+        return True
 
 
 def _same_file(one: Path, other: Path) -> bool:

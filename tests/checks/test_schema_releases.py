@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes.checks import Checker, Inputs
+from recipes.errors import RecipeError
 from recipes.inheritance import Resolver
 from recipes.known_keys import known_keys
 from recipes.lint import unknown_keys
@@ -132,7 +133,10 @@ def test_no_value_in_any_key_breaks_the_judgement(
     sections = sorted({key.rpartition(".")[0] for key in keys} - {""})
     key = data.draw(st.sampled_from([*keys, *sections]))
     override = f"{key}={data.draw(st.sampled_from(VALUES))}"
-    recipe = resolver.resolve(BASE, [override])
+    try:
+        recipe = resolver.resolve(BASE, [override])
+    except RecipeError:
+        return  # the loader refuses it: C3 says so
     schema = schema_of(driver_of_algorithm("distillation"), None, schema_cache)
     assert schema is not None
     for judgement in schema.judge(recipe.values):

@@ -27,11 +27,10 @@ MODELS = Path(__file__).parents[1] / "cases" / "schema" / "models"
 DICTS = MODELS.parent / "dicts"
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 3, 2048, 1.5, 2.0, float("inf"), float("nan"), 10**30, 10**5000, "",
-    "2", "2.0",
-    "abc", "true", "yes", "first", "red", "a", "small", [], [1], ["a"], [1, "a"], [[1]], {}, {"enabled": True},
+    "2", "2.0", "abc", "true", "yes", "first", "red", "a", "small", [], [1], ["a"], [1, "a"], [[1]], {},
+    {"enabled": True},
     {"enabled": False}, {"enabled": True, "tensor_parallel_size": 1}, {"enabled": "x"}, {"a": [1]}, {"a": 1},
-    {1: 2},
-    {"value": 1, "below": {"value": 2}}, {"width": 1}, {"kept": 1, "third": [{"kept": 2}]}, b"x",
+    {1: 2}, {"value": 1, "below": {"value": 2}}, {"width": 1}, {"kept": 1, "third": [{"kept": 2}]}, b"x",
     {"after": 1, "before": 2}, {"on": True}, {"on": True, "more": 1}, {"not-a-name": 1}, {"name": "x"},
     [{"name": "x"}], [{"enabled": True, "tensor_parallel_size": 2}, {"enabled": False}],
 )  # fmt: skip
