@@ -52,7 +52,7 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 def _stop(known: RunStore, run: Run) -> int:
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
     from launcher.runs import load
 
     run = load(known.transport, run.directory)

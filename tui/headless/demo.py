@@ -133,7 +133,7 @@ def _launcher_gone(state: RunState) -> bool:
 def _wait_until_gone(known: RunStore, run: Run) -> None:
     import time
 
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
 
     deadline = time.monotonic() + 30
     while run.job is not None and time.monotonic() < deadline:
@@ -144,7 +144,7 @@ def _wait_until_gone(known: RunStore, run: Run) -> None:
 
 
 def _stop(known: RunStore, run: Run) -> None:
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
 
     if run.job is not None:
         cluster_of(run, known.transport).cancel(run, run.job)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tui.headless.output import duration, print_json, say
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.detect import Detection
-    from launcher.clusters.slurm.partitions import Partition
+    from launcher.clusters.inventory import Detection, Partition
 
 
 def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
@@ -44,7 +43,7 @@ def look(*, refresh: bool = False) -> Detection:
     """Return what there is on this machine."""
     import os
 
-    from launcher.clusters.slurm.detect import detect
+    from launcher.clusters.registry import detect
     from launcher.paths import cache_root
     from launcher.transports.local import LocalTransport
 
@@ -72,7 +71,7 @@ def as_json(found: Detection) -> dict[str, Any]:
 
 
 def _partition(found: Detection, partition: Partition) -> dict[str, Any]:
-    from launcher.clusters.slurm.gres import gpu_memory_gib
+    from launcher.clusters.inventory import gpu_memory_gib
 
     usable = found.accounts_in(partition)
     return {

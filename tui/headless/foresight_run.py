@@ -85,13 +85,12 @@ def checker_for(checkout: str | None, path: Path) -> Checker:
 def _seconds(text: str | None) -> int | None:
     if text is None:
         return None
-    from launcher.clusters.slurm.parse import ParseError, parse_duration
+    from launcher.durations import DurationError, parse_time_limit
 
     try:
-        return parse_duration(text)
-    except ParseError as error:
-        fix = "Write it as MM, HH:MM:SS or D-HH:MM:SS."
-        raise RecipeError(f"--time '{text}' is no time", fix=fix) from error
+        return parse_time_limit(text)
+    except DurationError as error:
+        raise RecipeError(f"--time: {error}") from error
 
 
 def _checkout(given: str | None, path: Path) -> Path | None:

@@ -119,19 +119,16 @@ def _jobs(run: Run) -> tuple[dict[str, Any], ...]:
         return jobs
     import os
 
-    from launcher.clusters.slurm.accounting import accounted
-    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.registry import accounting
     from launcher.transports.local import LocalTransport
     from recipes.errors import ExplainedError
 
     try:
-        told = accounted(
-            SlurmClient(LocalTransport(), os.environ), [job.id for job in run.jobs if job.id.isdecimal()]
-        )
+        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs])
     except ExplainedError as error:  # the logs are there all the same
         say(f"without Slurm's accounting: {error.what}")
         return jobs
-    return tuple({**job, "slurm": list(told.get(job["id"], ()))} for job in jobs)
+    return tuple({**job, "slurm": list(records.get(job["id"], ()))} for job in jobs)
 
 
 def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:

@@ -30,12 +30,12 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _resume(options: argparse.Namespace) -> int:
     """Submit one more job of a run: the same recipe as it was submitted, from the last checkpoint."""
-    from launcher.submit.request import limit_of
+    from launcher.submit.complete import time_limit_of
     from launcher.submit.resume import go_on, lay_out_resume
     from tui.headless.runs import store
 
     known = store()
-    time_s = None if options.time is None else limit_of(options.time)
+    time_s = None if options.time is None else time_limit_of(options.time)
     resumption = lay_out_resume(known.find(options.run), known, time_s=time_s)
     _tell(resumption)
     job = None if options.dry_run else go_on(resumption, known).job

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from launcher.fields import FIELDS, Field, field
 from recipes.errors import Exit
 from tui.headless.output import print_json, say
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.job_options import Cost
-    from launcher.submit.submit import StartEstimate, SubmissionPlan, SubmitRequest
+    from launcher.request import Cost, SubmitRequest
+    from launcher.submit.submit import StartEstimate, SubmissionPlan
 
 
 def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
     """Register the command."""
     command = commands.add_parser("submit", help="submit a run to Slurm", description=_submit.__doc__)
-    _add_job(command)
+    _add_fields(command)
     _add_kind(command)
-    _add_foresight(command)
+    command.add_argument("--yes", action="store_true", help="submit although the memory may not suffice")
     only = command.add_mutually_exclusive_group()
     only.add_argument(
         "--test-only", action="store_true", help="ask Slurm when it would start; submits nothing"
@@ -28,70 +29,37 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
     command.set_defaults(handler=_submit)
 
 
-def _add_job(command: argparse.ArgumentParser) -> None:
+def _add_fields(command: argparse.ArgumentParser) -> None:
+    """Add a flag for each field of a request that has one."""
     command.add_argument("recipe", metavar="FILE", help="the recipe")
     command.add_argument("overrides", metavar="OVERRIDE", nargs="*", help="KEY=VALUE, as Hydra means it")
-    command.add_argument(
-        "--nodes", type=int, metavar="N", help="default: the recipe's; with --smoke the fewest that do"
-    )
-    command.add_argument(
-        "--gpus-per-node", type=int, metavar="N", help="default: what the partition's nodes have"
-    )
-    command.add_argument(
-        "--partition", metavar="P", help="default: Slurm's; with --smoke the site's for tests"
-    )
-    command.add_argument("--account", metavar="A", help="default: your default account")
-    command.add_argument(
-        "--time", required=True, metavar="T", help="limit of each job: MM, HH:MM:SS, D-HH:MM:SS"
-    )
-    command.add_argument("--qos", metavar="Q")
-    command.add_argument("--reservation", metavar="R")
-    command.add_argument(
-        "--launcher",
-        choices=("ray_bare", "ray.sub"),
-        default="ray_bare",
-        help="ray.sub: NeMo-RL's own, in a container that Slurm's Pyxis starts (default: ray_bare)",
-    )
-    command.add_argument("--container", metavar="IMAGE", help="for ray.sub; default: your site.toml's")
-    command.add_argument(
-        "--mounts",
-        metavar="SRC:DST,…",
-        action="append",
-        default=[],
-        help="for ray.sub: what the container sees besides checkout and run",
-    )
-    command.add_argument("--profile", metavar="NAME", help="a profile of your site.toml")
-    command.add_argument("--env-file", metavar="FILE", help="NAME=value lines with keys for the driver")
-    command.add_argument(
-        "--sbatch-arg", metavar="ARG", action="append", default=[], help="one more argument of sbatch"
-    )
+    for row in FIELDS:
+        if row.flag.startswith("--") and row.name != "kind":
+            command.add_argument(row.flag, dest=row.name, **_argument(row))
+
+
+def _argument(row: Field) -> dict[str, Any]:
+    """Return how argparse takes a field."""
+    text = row.help + (f" Default: {row.default}." if row.default else "")
+    argument: dict[str, Any] = {"help": text.replace("%", "%%")}
+    if row.choices:
+        argument |= {"choices": [value for value, _ in row.choices], "default": row.default or None}
+    else:
+        argument |= {"metavar": row.metavar}
+    if row.kind == "whole":
+        argument |= {"type": int, "default": int(row.default) if row.default.isdecimal() else None}
+    if row.kind == "time":
+        argument |= {"required": True}
+    if row.repeatable:
+        argument |= {"action": "append", "default": []}
+    return argument
 
 
 def _add_kind(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--checkout", metavar="DIR", help="the NeMo-RL checkout; default: $NEMO_RL_ROOT, or the last"
-    )
     kind = command.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--rehearse", action="store_true", help="with stand-in models: proves the way, costs minutes"
-    )
-    kind.add_argument(
-        "--smoke", action="store_true", help="the real thing for 5 steps, in directories of its own"
-    )
-    command.add_argument(
-        "--chain", type=int, default=1, metavar="N", help="up to N jobs, each resumes the last"
-    )
-
-
-def _add_foresight(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--skip-check",
-        metavar="ID",
-        action="append",
-        default=[],
-        help="submit although this check fails (C34 …)",
-    )
-    command.add_argument("--yes", action="store_true", help="submit although the memory may not suffice")
+    meaning = dict(field("kind").choices)
+    kind.add_argument("--rehearse", action="store_true", help=meaning["rehearsal"])
+    kind.add_argument("--smoke", action="store_true", help=meaning["smoke"])
 
 
 def _submit(options: argparse.Namespace) -> int:
@@ -121,29 +89,20 @@ def _submit(options: argparse.Namespace) -> int:
 def _order(options: argparse.Namespace) -> SubmitRequest:
     from pathlib import Path
 
-    from launcher.submit.submit import SubmitRequest
+    from launcher.request import SubmitRequest
 
-    return SubmitRequest(
-        recipe=Path(options.recipe),
-        nodes=options.nodes,
-        time=options.time,
-        overrides=tuple(options.overrides),
-        kind="rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
-        gpus_per_node=options.gpus_per_node,
-        partition=options.partition,
-        account=options.account,
-        qos=options.qos,
-        reservation=options.reservation,
-        checkout=options.checkout,
-        chain=options.chain,
-        profile=options.profile,
-        env_file=Path(options.env_file) if options.env_file else None,
-        sbatch_args=tuple(options.sbatch_arg),
-        skip_checks=tuple(options.skip_check),
-        launcher=options.launcher,
-        container=options.container,
-        mounts=tuple(mount for text in options.mounts for mount in text.split(",")),
-        yes=options.yes,
+    values = vars(options)
+    return SubmitRequest.of(
+        {
+            **values,
+            "recipe": Path(options.recipe),
+            "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
+            "env_file": Path(options.env_file) if options.env_file else None,
+            "overrides": tuple(options.overrides),
+            "sbatch_args": tuple(options.sbatch_args),
+            "skip_checks": tuple(options.skip_checks),
+            "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
+        }
     )
 
 
@@ -177,7 +136,7 @@ def forecast_json(forecast: StartEstimate) -> dict[str, Any]:
     """Return when it would start, and what would start sooner."""
     return {
         "starts": forecast.start,
-        "starts_now": forecast.asked.now,
+        "starts_now": forecast.requested.now,
         "sooner": [
             {"time_s": item.time_s, "starts": item.start, "now": item.now} for item in forecast.sooner
         ],
@@ -186,7 +145,7 @@ def forecast_json(forecast: StartEstimate) -> dict[str, Any]:
 
 def _tell(proposal: SubmissionPlan) -> None:
     """Say what it costs, and what stands against it."""
-    choices, cost = proposal.choices, proposal.cost
+    choices, cost = proposal.options, proposal.cost
     say(cost_line(choices.nodes, choices.gpus_per_node, cost))
     for note in proposal.notes:
         say(note)
@@ -221,8 +180,8 @@ def _confirmed(proposal: SubmissionPlan) -> bool:
     """Ask where something wants a yes, and someone is there to give it."""
     import sys
 
-    if proposal.order.yes or proposal.blocking or not proposal.asks or not sys.stdin.isatty():
-        return proposal.order.yes
+    if proposal.request.yes or proposal.blocking or not proposal.asks or not sys.stdin.isatty():
+        return proposal.request.yes
     say("Submit all the same? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -246,8 +205,9 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def _show_start(result: dict[str, Any]) -> None:
-    from launcher.clusters.slurm.parse import slurm_time
+    from launcher.durations import format_time_limit
 
     print(f"would start {'now' if result['starts_now'] else 'at ' + result['starts']}")
     for item in result["sooner"]:
-        print(f"{slurm_time(item['time_s'])} would start {'now' if item['now'] else 'at ' + item['starts']}")
+        when = "now" if item["now"] else f"at {item['starts']}"
+        print(f"{format_time_limit(item['time_s'])} would start {when}")
