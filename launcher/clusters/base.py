@@ -68,3 +68,15 @@ class Cluster(Protocol):
     def cancel(self, run: Run, job: Job) -> Run:
         """Ask a job to stop, wait until it has, and record the request."""
         ...
+
+
+class Scheduler(Cluster, Protocol):
+    """A cluster with a queue."""
+
+    def estimate_start(self, options: JobOptions) -> str:
+        """Return when such a job would start: local time, `YYYY-MM-DDTHH:MM:SS`; nothing is submitted."""
+        ...
+
+    def plan_again(self, plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
+        """Return the plan of one more job of a run, from that of its first; `time_s`: another time limit."""
+        ...

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.clusters.base import Cluster
+from launcher.clusters.base import Cluster, Scheduler
 from launcher.runs import Run
 from launcher.transports.base import Transport
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
-    from launcher.clusters.slurm.cluster import SlurmCluster
     from launcher.logs.events import JobChanged
     from launcher.logs.sources import LogLocations
 
@@ -34,7 +33,7 @@ def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Clus
             return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
 
 
-def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> SlurmCluster:
+def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> Scheduler:
     """Return the Slurm cluster that a transport's machine belongs to; `root` is where runs are kept."""
     from launcher.clusters.slurm.cluster import SlurmCluster
 

@@ -10,19 +10,18 @@ carries the same name and waits for others of that name, so that two of them nev
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.clusters.registry import cluster_of
-from launcher.clusters.slurm.submission import SINGLETON, comment_of
-from launcher.durations import format_time_limit
+from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.effective import directory_overrides, distillation
 from launcher.errors import InputError, LaunchError
 from launcher.monitor.watch_run import summary_of
-from launcher.plan import LaunchPlan, new_token
+from launcher.plan import LaunchPlan
 from launcher.request import Cost
 from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
 from launcher.transports.base import Transport
@@ -192,7 +191,7 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
     try:
         stored = json.loads(transport.read(str(path)))
         plan = LaunchPlan(
-            new_token(),
+            "",
             tuple(map(str, stored["argv"])),
             str(stored["cwd"]),
             {str(name): str(value) for name, value in stored["env"].items()},
@@ -208,13 +207,4 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
             where=Path(script).parent,
             fix="Submit the recipe again: a training run goes on from its checkpoint directory.",
         )
-    changed = {"--comment=": f"--comment={comment_of(plan.job_id)}"}
-    if time_s is not None:
-        changed["--time="] = f"--time={format_time_limit(time_s)}"
-    argv = [
-        next((text for prefix, text in changed.items() if item.startswith(prefix)), item)
-        for item in plan.argv[:-1]
-    ]
-    if SINGLETON not in argv:
-        argv.append(SINGLETON)
-    return replace(plan, argv=(*argv, script))
+    return slurm_cluster(transport, str(Path(run.directory).parent), os.environ).plan_again(plan, time_s)

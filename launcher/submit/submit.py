@@ -29,7 +29,7 @@ from launcher.submit.layout import Submission, lay_out
 from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.cluster import SlurmCluster
+    from launcher.clusters.base import Scheduler
     from launcher.submit.preflight import Preflight
     from recipes.checks import Report, Result
     from recipes.memory import Estimate
@@ -273,7 +273,7 @@ def estimate_start(
     return StartEstimate(requested, tuple(sooner))
 
 
-def _start(cluster: SlurmCluster, options: JobOptions, time_s: int) -> StartTime:
+def _start(cluster: Scheduler, options: JobOptions, time_s: int) -> StartTime:
     slurm = options.slurm_request.model_copy(update={"time_s": time_s})
     start = cluster.estimate_start(replace(options, slurm=slurm))
     return StartTime(time_s, start, _is_now(start))

@@ -28,7 +28,7 @@ from launcher.clusters.slurm.jobs import JobRecord
 from launcher.clusters.slurm.messages import failure, fix_for, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.clusters.slurm.submission import render, sbatch_options, script_for_test_only
+from launcher.clusters.slurm.submission import again, render, sbatch_options, script_for_test_only
 from launcher.errors import LaunchError, RefusedError, TransportError, UnreachableError
 from launcher.fields import FIELDS, Field
 from launcher.logs.events import JobChanged
@@ -104,6 +104,13 @@ class SlurmCluster:
         if done.code:
             raise failure("sbatch --test-only", done.code, done.stderr)
         return read_test_only(done.stderr).start
+
+    def plan_again(self, plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
+        """Return the plan of one more job of a run, from that of its first; `time_s`: another time limit.
+
+        It waits for other jobs of its name, so that two of them never write the same checkpoints.
+        """
+        return again(plan, time_s)
 
     # ------------------------------------------------------------ submitting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,21 @@ def _plan(layout: RunLayout, files: tuple[str, ...], batch: Batch) -> LaunchPlan
         str(directory / "job.sh"),
     )
     return LaunchPlan(token, argv, batch.cwd, batch.environment, files, output)
+
+
+def again(plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
+    """Return a plan with another token that waits for the jobs of its name; `time_s`: another time limit."""
+    token = new_token()
+    changed = {"--comment=": f"--comment={comment_of(token)}"}
+    if time_s is not None:
+        changed["--time="] = f"--time={format_time_limit(time_s)}"
+    *options, script = plan.argv
+    argv = [
+        next((text for prefix, text in changed.items() if item.startswith(prefix)), item) for item in options
+    ]
+    if SINGLETON not in argv:
+        argv.append(SINGLETON)
+    return replace(plan, job_id=token, argv=(*argv, script))
 
 
 def comment_of(token: str) -> str:
