@@ -1,6 +1,6 @@
-"""Rules: a literal to find a line by, a pattern to understand it, and what it means.
+"""Rules for lines: a literal to search for, a pattern to match, and the events that the match means.
 
-A log's reader goes over its lines once, for its rules and for evidence of failures (`evidence.py`).
+A log's reader passes over its lines once, for its rules and for evidence of failures (`evidence.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from operator import itemgetter
 from typing import Generic, TypeVar
 
@@ -21,7 +20,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, slots=True)
 class MatchedLine:
-    """A line that a rule matched."""
+    """Line that a rule matched."""
 
     match: re.Match[str]
     segment: Segment
@@ -31,14 +30,14 @@ class MatchedLine:
 
 @dataclass(frozen=True, slots=True)
 class LineRule(Generic[State]):
-    """Understands one kind of line. The pattern is matched at the start of a cleaned segment."""
+    """Rule for one kind of line. The pattern is matched at the start of a cleaned segment."""
 
     literal: str
-    """Stands in every line of this kind; at least six characters, or the search finds too much."""
+    """Text in every line of this kind; at least six characters, or the search hits too many lines."""
     pattern: re.Pattern[str]
     meaning: Callable[[State, MatchedLine], Iterator[Event]]
     own: bool = True
-    """Only lines of the process that owns the log count, not what Ray forwards from workers."""
+    """Match only lines of the process that owns the log, not what Ray forwards from workers."""
 
 
 def rule(
@@ -49,9 +48,9 @@ def rule(
 
 
 class RuleReader(Generic[State]):
-    """Reads a log: by rules, first match wins, and for evidence of failures.
+    """Reader of a log: by rules, first match wins, and for evidence of failures.
 
-    `state` is what later lines need to know of earlier ones.
+    `state` carries what later lines need from earlier ones.
     """
 
     def __init__(self, log: str, role: Role, rules: tuple[LineRule[State], ...], state: State) -> None:
@@ -59,7 +58,7 @@ class RuleReader(Generic[State]):
         self.role = role
         self.state = state
         self.evidence = Evidence(role)
-        words = (*(item.literal for item in rules), *LITERALS, *self.evidence.known.literals)
+        words = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
         self._by_word: dict[str, list[tuple[int, LineRule[State]]]] = {}
         for order, item in enumerate(rules):
             self._by_word.setdefault(item.literal, []).append((order, item))
@@ -68,11 +67,11 @@ class RuleReader(Generic[State]):
 
     @property
     def wants_all(self) -> bool:
-        """The lines of a traceback are needed up to its end."""
+        """True inside a traceback, whose lines are all needed."""
         return self.evidence.wants_all
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
-        """Yield what the line tells."""
+        """Yield the events of a line."""
         words = {self._words[number] for number in hits}
         ruled = not words.isdisjoint(self._by_word)
         source = Source(self.log, self.role, line.number, line.offset)
@@ -97,14 +96,3 @@ class RuleReader(Generic[State]):
             if (own or not item.own) and (match := item.pattern.match(segment.text)):
                 yield from item.meaning(self.state, MatchedLine(match, segment, source, time))
                 return
-
-
-def stamp(text: str | None) -> float | None:
-    """Return the time of an ISO 8601 stamp with a zone, as seconds since the epoch; None if it is not one."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.timestamp() if moment.tzinfo else None
