@@ -171,7 +171,7 @@ class Evidence:
             self.phase = next((phase for marker, phase in _PHASES if marker in text), "")
 
     def _in_script(self, segment: Segment) -> bool:
-        r"""Return True inside a script that the shell prints in quotes over lines; its own quotes are `'\''`."""
+        r"""Return True inside a multi-line script that the shell prints in quotes (`'\''` for its own)."""
         if not self._script and not any(name in segment.text for name in _SCRIPTS):
             return False
         odd = segment.text.replace("'\\''", "").count("'") % 2

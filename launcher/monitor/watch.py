@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launcher.errors import TransportError
-from launcher.logs.clock import LogClock
+from launcher.logs.clock import CLOCK_NAME, LogClock
 from launcher.logs.events import (
     Event,
     FindingSeen,
@@ -22,7 +22,7 @@ from launcher.logs.events import (
 )
 from launcher.logs.follow import BUDGET, Follower
 from launcher.logs.lines import segments
-from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
+from launcher.logs.sources import LogFile, discover, role_of
 from launcher.logs.trackers import Trackers
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
