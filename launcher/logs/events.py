@@ -1,7 +1,7 @@
 """Typed events of a run: what readers of logs, trackers and clusters learn of it.
 
-`RunState.apply` alone turns them into a run's state; `summary.event_json` and `tui/headless/plain.py` print them
-as they come. Field names, and class names unless `summary` maps them, are the keys of `watch --json`.
+`RunState.apply` alone turns them into a run's state; `summary.event_json` and `tui/headless/plain.py` print
+them as they come. Field names, and class names unless `summary` maps them, are the keys of `watch --json`.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from launcher.clusters.slurm.messages import RefusedError
 from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.errors import InputError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
-from launcher.logs.sources import LogFile, role_of
-from launcher.monitor.watch import LogLocations
+from launcher.logs.sources import LogFile, LogLocations, role_of
 from launcher.text import clean
 from launcher.transports.base import Transport
 
