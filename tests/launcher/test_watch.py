@@ -297,7 +297,7 @@ def test_a_file_system_that_hangs_is_an_error_not_a_hang(tmp_path: Path) -> None
     os.mkfifo(fifo)
     transport = LocalTransport(deadline_s=0.2)
     with pytest.raises(TransportError, match="no answer from the file system"):
-        transport._files(lambda: fifo.read_bytes(), "cannot read", str(fifo))
+        transport._access(lambda: fifo.read_bytes(), "cannot read", str(fifo))
     assert isinstance(transport.stat(str(fifo)), FileStat)
     os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
 
