@@ -44,7 +44,7 @@ _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 64
 
-_TRACEBACK_WORDS = frozenset((BEGIN, *HANDLED))
+_TRACEBACK_LITERALS = frozenset((BEGIN, *HANDLED))
 LITERALS = (BEGIN, *HANDLED, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES))
 
 
@@ -68,17 +68,17 @@ class Evidence:
         """True if the next lines matter although they hold no literal."""
         return self.tracebacks.any_open or self._script > 0
 
-    def is_text(self, segment: Segment, words: Set[str]) -> bool:
-        """Return True for the text of a model or of a shell's trace; `words` as for `read`."""
-        if (self._script or not words.isdisjoint(_SCRIPTS)) and self._in_script(segment):
+    def is_text(self, segment: Segment, literals: Set[str]) -> bool:
+        """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
+        if (self._script or not literals.isdisjoint(_SCRIPTS)) and self._in_script(segment):
             return True
         if segment.traced or segment.text.startswith(_PANEL):
             return True
         if not segment.own:
             return False
-        if _SAMPLES_BEGIN in words and _SAMPLES_BEGIN in segment.text:
+        if _SAMPLES_BEGIN in literals and _SAMPLES_BEGIN in segment.text:
             self._samples = True
-        elif _SAMPLES_END in words and _SAMPLES_END in segment.text:
+        elif _SAMPLES_END in literals and _SAMPLES_END in segment.text:
             self._samples = False
         return self._samples and segment.text.startswith(_ASCII_PANEL)
 
@@ -87,19 +87,21 @@ class Evidence:
         self._samples = False
         self._reported.clear()
 
-    def read(self, segment: Segment, source: Source, time: float | None, words: Set[str]) -> Iterator[Event]:
+    def read(
+        self, segment: Segment, source: Source, time: float | None, literals: Set[str]
+    ) -> Iterator[Event]:
         """Yield the evidence in a line that is not text (see `is_text`).
 
-        `words`: the reader's literals that the line holds; each step searches only for what can be there.
+        `literals`: those of the reader that the line holds; each step searches only for what can be there.
         """
         if segment.own and self.role is Role.DRIVER:
             self._note_phase(segment.text)
-        if self.tracebacks.any_open or not words.isdisjoint(_TRACEBACK_WORDS):
+        if self.tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
             yield from self._follow_traceback(segment, source, time)
             if self.tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
                 return
-        if not words.isdisjoint(self.catalogue.words):
-            yield from self._recognise(segment, source, time, words)
+        if not literals.isdisjoint(self.catalogue.literal_set):
+            yield from self._recognise(segment, source, time, literals)
 
     def _follow_traceback(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
         raised = self.tracebacks.take(segment, source.line)
@@ -111,12 +113,12 @@ class Evidence:
             )  # fmt: skip
 
     def _recognise(
-        self, segment: Segment, source: Source, time: float | None, words: Set[str]
+        self, segment: Segment, source: Source, time: float | None, literals: Set[str]
     ) -> Iterator[Event]:
         text = segment.body
         if not text or (text[0].isspace() and _CODE.match(text)):
             return
-        signature = self.catalogue.recognise(text, words)
+        signature = self.catalogue.recognise(text, literals)
         if signature is None or (not signature.informs and self.catalogue.is_harmless(segment.text)):
             return
         process = self._process(segment)
@@ -141,8 +143,8 @@ class Evidence:
     def _process(self, segment: Segment) -> Process:
         process = self.tracebacks.process(segment)
         node = process.node
-        for word, pattern in _NODES:
-            if word in segment.text and (match := pattern.search(segment.text)):
+        for text, pattern in _NODES:
+            if text in segment.text and (match := pattern.search(segment.text)):
                 node = match["node"]
                 break
         rank = process.rank

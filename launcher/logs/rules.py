@@ -58,12 +58,12 @@ class RuleReader(Generic[State]):
         self.role = role
         self.state = state
         self.evidence = Evidence(role)
-        words = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
-        self._by_word: dict[str, list[tuple[int, LineRule[State]]]] = {}
+        literals = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
+        self._rules_by_literal: dict[str, list[tuple[int, LineRule[State]]]] = {}
         for order, item in enumerate(rules):
-            self._by_word.setdefault(item.literal, []).append((order, item))
-        self._words = tuple(dict.fromkeys(words))
-        self.literals = tuple(word.encode() for word in self._words)
+            self._rules_by_literal.setdefault(item.literal, []).append((order, item))
+        self._literals = tuple(dict.fromkeys(literals))
+        self.literals = tuple(literal.encode() for literal in self._literals)
 
     @property
     def wants_all(self) -> bool:
@@ -72,24 +72,25 @@ class RuleReader(Generic[State]):
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield the events of a line."""
-        words = {self._words[number] for number in hits}
-        ruled = not words.isdisjoint(self._by_word)
+        literals = {self._literals[number] for number in hits}
+        ruled = not literals.isdisjoint(self._rules_by_literal)
         source = Source(self.log, self.role, line.number, line.offset)
         for segment in segments(line.data) or (Segment(""),):
-            if self.evidence.is_text(segment, words):
+            if self.evidence.is_text(segment, literals):
                 continue
             if ruled:
-                for event in self._apply(segment, source, time, words):
+                for event in self._apply(segment, source, time, literals):
                     if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
                         self.evidence.progressed()
                     yield event
-            yield from self.evidence.read(segment, source, time, words)
+            yield from self.evidence.read(segment, source, time, literals)
 
     def _apply(
-        self, segment: Segment, source: Source, time: float | None, words: Collection[str]
+        self, segment: Segment, source: Source, time: float | None, literals: Collection[str]
     ) -> Iterator[Event]:
         own = segment.own
-        entries = [entry for word in words if word in self._by_word for entry in self._by_word[word]]
+        rules = self._rules_by_literal
+        entries = [entry for literal in literals if literal in rules for entry in rules[literal]]
         if len(entries) > 1:
             entries.sort(key=itemgetter(0))
         for _, item in entries:

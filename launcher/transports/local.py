@@ -35,7 +35,7 @@ class _Caller:
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[Callable[[], None]] | None = None
 
-    def call(self, action: Callable[[], Result], what: str, deadline_s: float) -> Result:
+    def call(self, action: Callable[[], Result], description: str, deadline_s: float) -> Result:
         outcome: queue.SimpleQueue[tuple[Result | None, OSError | None]] = queue.SimpleQueue()
 
         def job() -> None:
@@ -56,7 +56,7 @@ class _Caller:
             except queue.Empty:
                 self._jobs = None
                 raise TransportError(
-                    f"{what}: no answer from the file system for {deadline_s:.0f} s",
+                    f"{description}: no answer from the file system for {deadline_s:.0f} s",
                     fix="Wait until the file system responds again; nothing is lost.",
                 ) from None
         if error is not None:
@@ -239,15 +239,15 @@ class LocalTransport:
         started, pid = min(processes)
         return ProcessId(self.host, _boot_id(), pid, started)
 
-    def _access(self, action: Callable[[], Result], what: str, path: str) -> Result:
+    def _access(self, action: Callable[[], Result], failure: str, path: str) -> Result:
         try:
-            return self._caller.call(action, f"{what} {path}", self._deadline_s)
+            return self._caller.call(action, f"{failure} {path}", self._deadline_s)
         except OSError as error:
-            raise _explained(error, what, path) from error
+            raise _explained(error, failure, path) from error
 
 
-def _explained(error: OSError, what: str, path: str) -> TransportError:
-    return TransportError(f"{what} {clean(path)}: {error.strerror or error}")
+def _explained(error: OSError, failure: str, path: str) -> TransportError:
+    return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
 
 
 def _text(data: bytes) -> str:

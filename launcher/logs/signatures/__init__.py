@@ -86,7 +86,7 @@ class Catalogue:
     signatures: Mapping[str, Signature]
     harmless: re.Pattern[str]
     """Beginnings of lines that report no failure."""
-    harmless_words: tuple[str, ...]
+    harmless_texts: tuple[str, ...]
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Catalogue:
         return tuple(self._by_literal)
 
     @cached_property
-    def words(self) -> frozenset[str]:
+    def literal_set(self) -> frozenset[str]:
         """Literals, as a set."""
         return frozenset(self._by_literal)
 
@@ -122,7 +122,7 @@ class Catalogue:
 
     def is_harmless(self, text: str) -> bool:
         """Return True if a line is known to report no failure, whatever it contains."""
-        return self.harmless.match(text) is not None or any(word in text for word in self.harmless_words)
+        return self.harmless.match(text) is not None or any(part in text for part in self.harmless_texts)
 
     @cached_property
     def consequences(self) -> Mapping[str, frozenset[str]]:
@@ -156,7 +156,7 @@ def catalogue() -> Catalogue:
     """
     signatures: dict[str, Signature] = {}
     beginnings: list[str] = []
-    words: list[str] = []
+    texts: list[str] = []
     folder = files(__name__)
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
@@ -164,11 +164,11 @@ def catalogue() -> Catalogue:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         if file.name == "benign.toml":
             beginnings += tables["harmless"]["beginnings"]
-            words += tables["harmless"]["words"]
+            texts += tables["harmless"]["words"]
         else:
             signatures |= {identity: _signature(identity, table) for identity, table in tables.items()}
     harmless = re.compile("|".join(f"(?:{pattern})" for pattern in beginnings))
-    return Catalogue(signatures, harmless, tuple(words))
+    return Catalogue(signatures, harmless, tuple(texts))
 
 
 def _signature(identity: str, table: Mapping[str, Any]) -> Signature:

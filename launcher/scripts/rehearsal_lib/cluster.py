@@ -107,9 +107,9 @@ def connect() -> dict[str, float]:
     try:
         ray.init(address="auto")
     except (ConnectionError, RuntimeError, ValueError) as error:
-        what = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise RehearsalError(
-            f"Cannot connect to Ray: {what}", address and f"RAY_ADDRESS={address}", fix
+            f"Cannot connect to Ray: {message}", address and f"RAY_ADDRESS={address}", fix
         ) from None
     resources: dict[str, float] = ray.cluster_resources()
     _log.info("Connected to existing Ray cluster: %s", resources)

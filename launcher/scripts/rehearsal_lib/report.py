@@ -94,9 +94,9 @@ def setup_lines(settings: RehearsalSettings, train: int, validation: int) -> Non
         say(f"  ⚠ Rehearsal: {note}")
 
 
-def banner(what: str, number: int, total: int) -> None:
+def banner(title: str, number: int, total: int) -> None:
     """Print the rule above an epoch or a step."""
-    say(f"\n{'=' * 25} {what} {number}/{total} {'=' * 25}")
+    say(f"\n{'=' * 25} {title} {number}/{total} {'=' * 25}")
 
 
 def training_results(loss: float, length: float, timer: Timer) -> None:
