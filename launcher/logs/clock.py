@@ -1,4 +1,4 @@
-"""When lines of a log were written: by the lines' own timestamps, else by the launcher's clock of the logs.
+"""Times of log lines: from the lines' own timestamps, else from the launcher's clock of the logs.
 
 Most log lines carry no time. `ray_bare.sub` records the sizes of the logs every few seconds in
 `log-clock.tsv`, so that each line has a time, also in a copy of the logs that is read much later.
