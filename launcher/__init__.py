@@ -1,1 +1,1 @@
-"""The cluster and the run: where things run, what is submitted, what the logs say. Knows no screen."""
+"""Clusters and runs: submission, logs and state. Never imports `tui` or a screen library."""

@@ -165,9 +165,9 @@ class DistillApp(App[None]):
 
     def channels(self) -> tuple[Channel, ...]:
         """Return how the user wants to be told of a run's start and end."""
-        from launcher.monitor.notify import channels, wanted_by_settings
+        from launcher.monitor.notify import channels, channels_in_settings
 
-        return channels(self.settings.notify or wanted_by_settings(), os.environ, self._write)
+        return channels(self.settings.notify or channels_in_settings(), os.environ, self._write)
 
     def _write(self, text: str) -> str:
         """Write a sequence to the terminal beside what is painted (the driver queues it); never fails."""

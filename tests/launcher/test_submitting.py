@@ -11,7 +11,7 @@ import pytest
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.request import SubmitRequest
 from launcher.runs import Run, load
-from launcher.sites import Profile, SmokePlace, sites
+from launcher.sites import Profile, SmokeTarget, sites
 from launcher.submit.submit import PreflightFailedError, UnconfirmedError, estimate_start, send
 from tests.launcher.ordering import BOOSTER, FOUND, NO_ACCOUNTING, SITE, Desk
 
@@ -181,7 +181,7 @@ def test_a_smoke_run_takes_as_few_nodes_as_do(desk: Desk) -> None:
 
 def test_a_smoke_run_goes_where_the_site_wants_tests(desk: Desk) -> None:
     devel = replace(BOOSTER, name="devel", default=False, max_time_s=7200, max_nodes=2)
-    site = replace(SITE, smoke=SmokePlace(partition="devel"))
+    site = replace(SITE, smoke=SmokeTarget(partition="devel"))
     there = replace(desk, found=replace(FOUND, site=site, partitions=(BOOSTER, devel)))
 
     def place(where: Desk, **changes: object) -> tuple[str, str | None]:
@@ -191,7 +191,7 @@ def test_a_smoke_run_goes_where_the_site_wants_tests(desk: Desk) -> None:
     assert place(there) == ("devel", None)
     assert place(there, kind="training") == place(there, time="3:00:00") == ("booster", None)
     assert place(there, nodes=4) == place(there, partition="booster") == ("booster", None)
-    site = replace(SITE, smoke=SmokePlace(reservation="devel", max_nodes=4, max_time_s=7200))
+    site = replace(SITE, smoke=SmokeTarget(reservation="devel", max_nodes=4, max_time_s=7200))
     reserved = replace(desk, found=replace(FOUND, site=site))
     assert place(reserved) == ("booster", "devel")
     assert place(reserved, time="3:00:00") == ("booster", None)

@@ -121,10 +121,10 @@ def test_a_watch_survives_a_cluster_that_gives_no_answer(tmp_path: Path) -> None
         watch.poll()
         told.append((watch.state.state.value, watch.state.reason))
     assert [state for state, _ in told] == ["unknown", "queued", "queued", "queued", "queued", "starting"]
-    assert told[0][1] == "the cluster gives no answer: Socket timed out"
-    assert "as the cluster said last (waiting: jobs of higher" in told[2][1]
-    assert told[2][1].endswith("it gives no answer now: Unable to contact slurm controller")
-    assert told[3][1] == "as the cluster said last; it gives no answer now: Socket timed out"
+    assert told[0][1] == "the cluster does not answer: Socket timed out"
+    assert "last known status (waiting: jobs of higher" in told[2][1]
+    assert told[2][1].endswith("the cluster does not answer: Unable to contact slurm controller")
+    assert told[3][1] == "last known status; the cluster does not answer: Socket timed out"
     assert told[5][1] == ""
 
 

@@ -67,10 +67,10 @@ def _recipe_and_overrides(options: argparse.Namespace) -> tuple[Path | None, tup
 def _agree_to_ray_here(*, yes: bool) -> None:
     """Say so and ask where others use this machine too."""
     from launcher.errors import InputError
-    from launcher.sites import look_at, shared_login_node
+    from launcher.sites import inspect_machine, shared_login_node
     from launcher.transports.local import LocalTransport
 
-    why = None if yes else shared_login_node(look_at(LocalTransport(), os.environ))
+    why = None if yes else shared_login_node(inspect_machine(LocalTransport(), os.environ))
     if why is None:
         return
     say(f"{why}. The demo starts Ray here for about a minute: 2 cores, 1 GB of memory.")

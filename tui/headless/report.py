@@ -96,7 +96,7 @@ def _values_of(file: Path) -> list[str]:
 
 
 def _facts(run: Run | None) -> ReportFacts:
-    from launcher.monitor.report import ReportFacts, telling
+    from launcher.monitor.report import ReportFacts, relevant_variables
 
     if run is None:
         return ReportFacts()
@@ -105,7 +105,7 @@ def _facts(run: Run | None) -> ReportFacts:
 
     try:
         plan = json.loads(Path(run.directory, "plan.json").read_text())
-        environment = telling({str(name): str(value) for name, value in plan["env"].items()})
+        environment = relevant_variables({str(name): str(value) for name, value in plan["env"].items()})
     except (OSError, ValueError, KeyError, AttributeError):
         environment = {}
     changes, problem = _changes(run)

@@ -38,7 +38,7 @@ class EventStream:
                 say(watch.problem)
             self._problem = watch.problem
             if self.notifier is not None and not watch.behind:
-                for problem in self.notifier.look(watch.state):
+                for problem in self.notifier.update(watch.state):
                     say(problem)
             if until(watch.state) and not watch.behind and self._is_told(watch.state):
                 return

@@ -185,10 +185,10 @@ def _once(target: Target, *, as_json: bool) -> int:
 
 
 def _follow(target: Target, notify: Sequence[str], *, as_json: bool) -> int:
-    from launcher.monitor.notify import Notifier, channels, wanted_by_settings
+    from launcher.monitor.notify import Notifier, channels, channels_in_settings
     from tui.headless.stream import EventStream
 
-    notifier = Notifier(target.name, channels(notify or wanted_by_settings()))
+    notifier = Notifier(target.name, channels(notify or channels_in_settings()))
     stream = EventStream(as_json, notifier=notifier)
     stream.follow(target.watch, lambda state: state.state.ended)
     return stream.close(target.name, target.watch.state)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from launcher.logs.newlines import count_newlines
+from launcher.logs.lines import count_newlines
 from tui.logview.line import Line, line_of, shown
 from tui.logview.match import LineFilterTerm, matching
 from tui.logview.source import LogSource

@@ -353,7 +353,7 @@ def _hits(folded: bytes, literals: tuple[bytes, ...]) -> Iterator[int]:
     """Yield places of the literals, in order; of those in one line, the first at least."""
     if len(literals) > 1:
         finder: Finder = finder_for(literals) if literals[0] in _ERROR_LITERALS else PlainFinder(literals)
-        yield from (place for place, _ in finder.places(folded))
+        yield from (place for place, _ in finder.hits(folded))
         return
     place = folded.find(literals[0])
     while place >= 0:

@@ -106,12 +106,12 @@ class WizardPoller(Background):
 
     def rehearse_here(self) -> None:
         """Start a rehearsal on this machine."""
-        from launcher.sites import look_at, shared_login_node
+        from launcher.sites import inspect_machine, shared_login_node
         from launcher.submit.rehearsal import start
 
         def begin() -> None:
             known = self._known()
-            why = shared_login_node(look_at(known.store.transport, known.environment))
+            why = shared_login_node(inspect_machine(known.store.transport, known.environment))
             if why is not None:
                 raise InputError(
                     f"{why}: others work here", fix="`distill-tui demo` asks, and starts it there."
