@@ -9,12 +9,12 @@ from pathlib import Path
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.detect import Detection
 from launcher.clusters.slurm.job_options import SECRET_VARIABLES, JobOptions, Kind
-from launcher.clusters.slurm.parse import ParseError, parse_duration
 from launcher.clusters.slurm.partitions import Partition
 from launcher.clusters.slurm.submission import read_env_file
 from launcher.errors import InputError
 from launcher.runs import Launcher, SlurmRequest
 from launcher.submit.checkout import NemoCheckout
+from launcher.time_limit import TimeLimitError, parse_time_limit
 from launcher.transports.base import Transport
 from recipes.inheritance import resolve
 from recipes.planning import Setup
@@ -102,15 +102,13 @@ def limit_of(time: str | int) -> int:
     """Return a time limit in seconds.
 
     Raises:
-        InputError: it is none.
+        TimeLimitError: it is not a time limit.
     """
-    try:
-        limit = time if isinstance(time, int) else parse_duration(time)
-    except ParseError:
-        limit = None
-    if not limit or limit < 0:
-        raise InputError(f"--time '{time}' is no time", fix="Write it as MM, HH:MM:SS or D-HH:MM:SS.")
-    return limit
+    if not isinstance(time, int):
+        return parse_time_limit(time)
+    if time <= 0:
+        raise TimeLimitError(str(time))
+    return time
 
 
 def nodes_of(order: SubmitRequest) -> int:

@@ -49,8 +49,8 @@ def test_an_account_that_the_partition_lets_in(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"time": "soon"}, "is no time"),
-        ({"time": 0}, "is no time"),
+        ({"time": "soon"}, "invalid time limit 'soon'"),
+        ({"time": 0}, "invalid time limit '0'"),
         ({"nodes": 0}, "1 or more"),
         ({"profile": "no"}, "no profile 'no'"),
         ({"skip_checks": ("C99",)}, "no check 'C99'"),

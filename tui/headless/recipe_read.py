@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ from recipes.lint import teacher_drift, unknown_keys
 from recipes.origins import chain_of, followers_of, replaced_by
 from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
-from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, jsonable, open_document, resolve_document
+from tui.headless.output import SCHEMA, print_json, say, write_document
+from tui.headless.output import show as show_line
+from tui.headless.recipe_files import jsonable, open_document, resolve_document
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +37,7 @@ def get(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
     else:
-        print(yaml_text(writable(value)))
+        write_document(yaml_text(writable(value)) + "\n")
     return 0
 
 
@@ -65,11 +65,11 @@ def show(options: argparse.Namespace) -> int:
     """Print the recipe's text, or all that it means."""
     document = open_document(options.file)
     if not (options.effective or options.expand or options.override):
-        sys.stdout.write(document.text)
+        write_document(document.text)
         return 0
     resolver = Resolver()
     recipe = resolve_document(document, options.override, resolver)
-    sys.stdout.write(expand(recipe, resolver.reader, document.revision.tree, resolved=not options.expand))
+    write_document(expand(recipe, resolver.reader, document.revision.tree, resolved=not options.expand))
     return 0
 
 
@@ -97,7 +97,7 @@ def diff(options: argparse.Namespace) -> int:
         return 0
     for item in found:
         sides = ("" if side is ABSENT else _one_line(side) for side in (item.a, item.b))
-        print(f"{item.key}: {' -> '.join(side or '(absent)' for side in sides)}")
+        show_line(f"{item.key}: {' -> '.join(side or '(absent)' for side in sides)}")
     return 0
 
 
@@ -114,7 +114,7 @@ def resolve(options: argparse.Namespace) -> int:
         print_json(SCHEMA | {"recipe": jsonable(recipe.values)})
     else:
         values: Any = recipe.values
-        print(yaml_text(writable(values)))
+        write_document(yaml_text(writable(values)) + "\n")
     return 0
 
 
@@ -140,14 +140,14 @@ def origin(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    print(f"{options.key} = {_one_line(value)}")
+    show_line(f"{options.key} = {_one_line(value)}")
     for link in links:
         place = f"{link.origin.file}:{link.origin.line}"
-        print(f"  {link.origin.how}: {place}: {link.key} = {_one_line(link.written)}")
+        show_line(f"  {link.origin.how}: {place}: {link.key} = {_one_line(link.written)}")
     for link in replaced:
-        print(f"  replaces {link.origin.file}:{link.origin.line}: {_one_line(link.written)}")
+        show_line(f"  replaces {link.origin.file}:{link.origin.line}: {_one_line(link.written)}")
     for key in followers:
-        print(f"  followed by {key}")
+        show_line(f"  followed by {key}")
     return 0
 
 
@@ -189,10 +189,10 @@ def lint(options: argparse.Namespace) -> int:
         return 0
     for item in unknown:
         guess = f"; did you mean {item.did_you_mean}?" if item.did_you_mean else ""
-        print(f"{options.file}:{item.line}: NeMo-RL does not know {item.key}{guess}")
+        show_line(f"{options.file}:{item.line}: NeMo-RL does not know {item.key}{guess}")
     for moved in drift:
         student, teacher = _one_line(moved.policy), _one_line(moved.teacher)
-        print(
+        show_line(
             f"{moved.file}:{moved.line}: policy.{moved.key} is {student}, teacher.{moved.key} stays {teacher}"
         )
     if drift:

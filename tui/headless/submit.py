@@ -6,26 +6,24 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
-from tui.headless.output import print_json, say
+from tui.headless.output import ask, print_json, say, show
 
 if TYPE_CHECKING:
     from launcher.clusters.slurm.job_options import Cost
     from launcher.submit.submit import StartEstimate, SubmissionPlan, SubmitRequest
 
 
-def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
-    """Register the command."""
-    command = commands.add_parser("submit", help="submit a run to Slurm", description=_submit.__doc__)
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `submit`."""
     _add_job(command)
     _add_kind(command)
     _add_foresight(command)
     only = command.add_mutually_exclusive_group()
     only.add_argument(
-        "--test-only", action="store_true", help="ask Slurm when it would start; submits nothing"
+        "--test-only", action="store_true", help="ask Slurm when it would start, submit nothing"
     )
-    only.add_argument("--dry-run", action="store_true", help="print what would happen; does nothing")
-    command.add_argument("--json", action="store_true", help="as one JSON object")
-    command.set_defaults(handler=_submit)
+    only.add_argument("--dry-run", action="store_true", help="print what would be submitted, submit nothing")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _add_job(command: argparse.ArgumentParser) -> None:
@@ -94,26 +92,26 @@ def _add_foresight(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="submit although the memory may not suffice")
 
 
-def _submit(options: argparse.Namespace) -> int:
-    """Submit a run to Slurm, once: the recipe with NODES and GPUs as Slurm is asked for them."""
+def run(options: argparse.Namespace) -> int:
+    """Submit a run to Slurm, exactly once."""
     import os
 
     from launcher.submit.submit import estimate_start, plan_submission, send
-    from tui.headless.detect import look
-    from tui.headless.runs import store
+    from tui.headless.detect import detect_here
+    from tui.headless.stores import run_store
 
-    known = store()
-    proposal = plan_submission(_order(options), look(), known, os.environ)
-    _tell(proposal)
-    result = as_json(proposal, known.root)
+    store = run_store()
+    proposal = plan_submission(_order(options), detect_here(), store, os.environ)
+    _describe(proposal)
+    result = as_json(proposal, store.root)
     if options.dry_run:
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
     elif options.test_only:
-        forecast = estimate_start(proposal, known, os.environ)
+        forecast = estimate_start(proposal, store, os.environ)
         result |= forecast_json(forecast)
     else:
-        run = send(proposal, known, os.environ, confirmed=_confirmed(proposal))
-        result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in run.jobs]
+        submitted = send(proposal, store, os.environ, confirmed=_confirmed(proposal))
+        result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
     _show(options, result)
     return Exit.FAILED if proposal.blocking else Exit.OK
 
@@ -151,7 +149,8 @@ def as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
     """Return what `submit --json` prints, before anything is submitted."""
     from pathlib import Path
 
-    from tui.headless.foresight_run import checks_json, memory_json
+    from tui.headless.check import checks_json
+    from tui.headless.memory import memory_json
 
     submission, cost = proposal.submission, proposal.cost
     return {
@@ -184,8 +183,8 @@ def forecast_json(forecast: StartEstimate) -> dict[str, Any]:
     }
 
 
-def _tell(proposal: SubmissionPlan) -> None:
-    """Say what it costs, and what stands against it."""
+def _describe(proposal: SubmissionPlan) -> None:
+    """Print the cost, the notes, and the checks that fail or warn."""
     choices, cost = proposal.choices, proposal.cost
     say(cost_line(choices.nodes, choices.gpus_per_node, cost))
     for note in proposal.notes:
@@ -203,13 +202,13 @@ def _tell(proposal: SubmissionPlan) -> None:
             say(f"warn {result.id:4} {result.message}")
     unknown = dict.fromkeys(item.id for item in proposal.report.results if item.outcome == "unknown")
     if unknown:
-        say(f"cannot be told: {', '.join(unknown)}; `check` says what is missing")
+        say(f"unknown: {', '.join(unknown)}; `check` says what is missing")
     for question in proposal.asks:
         say(f"memory: {question}")
 
 
 def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:
-    """Return what a job takes and costs at most."""
+    """Return a job's size and its maximum cost."""
     return (
         f"{nodes} node{'s' * (nodes != 1)} x {gpus_per_node} GPUs, at most "
         f"{cost.node_hours:g} node-hours, {cost.gpu_hours:g} GPU-hours"
@@ -218,13 +217,12 @@ def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:
 
 
 def _confirmed(proposal: SubmissionPlan) -> bool:
-    """Ask where something wants a yes, and someone is there to give it."""
+    """Ask for confirmation where something needs it and standard input is a terminal."""
     import sys
 
     if proposal.order.yes or proposal.blocking or not proposal.asks or not sys.stdin.isatty():
         return proposal.order.yes
-    say("Submit all the same? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return ask("Submit anyway?")
 
 
 def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -234,20 +232,20 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
     import shlex
 
     if options.dry_run or options.test_only:
-        print(shlex.join(result["plan"]["argv"]))
+        show(shlex.join(result["plan"]["argv"]))
         for name, value in sorted(result["plan"]["env"].items()):
-            print(f"  {name}={value}")
+            show(f"  {name}={value}")
         if result["starts"]:
             _show_start(result)
         return
     for job in result["jobs"]:
-        print(f"job {job['id']}")
-    print(f"run {result['run']}; `distill-tui watch {result['run']}` follows it")
+        show(f"job {job['id']}")
+    show(f"run {result['run']}; follow it with `distill-tui watch {result['run']}`")
 
 
 def _show_start(result: dict[str, Any]) -> None:
     from launcher.clusters.slurm.parse import slurm_time
 
-    print(f"would start {'now' if result['starts_now'] else 'at ' + result['starts']}")
+    show(f"would start {'now' if result['starts_now'] else 'at ' + result['starts']}")
     for item in result["sooner"]:
-        print(f"{slurm_time(item['time_s'])} would start {'now' if item['now'] else 'at ' + item['starts']}")
+        show(f"{slurm_time(item['time_s'])} would start {'now' if item['now'] else 'at ' + item['starts']}")
