@@ -30,8 +30,8 @@ OPEN_APP = "tui.cli:open_app"
 
 def main(version: str, arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    options = parse(version, sys.argv[1:] if arguments is None else arguments)
     try:
+        options = parse(version, sys.argv[1:] if arguments is None else arguments)
         code: int = resolve_reference(options.handler)(options)
         sys.stdout.flush()
     except ExplainedError as error:
@@ -49,7 +49,11 @@ def main(version: str, arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
-    """Return the options of a command line; `handler` names the function that takes them."""
+    """Return the options of a command line; `handler` names the function that takes them.
+
+    Raises:
+        UsageError: the command line is wrong.
+    """
     first = next((index for index, word in enumerate(words) if not word.startswith("-")), len(words))
     top = top_parser(version)
     options = top.parse_any_order(words[:first], argparse.Namespace(handler=OPEN_APP))

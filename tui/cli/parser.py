@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from recipes.errors import Exit
+from recipes.errors import Exit, ExplainedError
 from tui.cli.spec import Argument, Command, Group
 from tui.cli.values import CONVERTERS
 
@@ -19,6 +19,12 @@ PROGRAM = "distill-tui"
 
 # Numbers as YAML writes them, and list items: no option begins like that.
 _NEGATIVE_VALUE = re.compile(r"-(?:\d|\.\d|\.?inf|\.?nan|\s)", re.IGNORECASE)
+
+
+class UsageError(ExplainedError):
+    """The command line is wrong."""
+
+    exit_code = Exit.USAGE
 
 
 class Parser(argparse.ArgumentParser):
@@ -81,12 +87,8 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, message)
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong and where help is, on two lines; exit with 2."""
-        from launcher.text import clean
-
-        message = clean(message.removeprefix("argument "))
-        name = self.prog.removeprefix(PROGRAM)
-        self.exit(Exit.USAGE, f"{PROGRAM}{name}: {message}\n  See `{self.prog} --help`.\n")
+        """Raise UsageError with what is wrong and where help is."""
+        raise UsageError(message.removeprefix("argument "), fix=f"See `{self.prog} --help`.")
 
     def format_help(self) -> str:
         """Return the help, with the commands and an example at its end."""
