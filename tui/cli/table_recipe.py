@@ -39,7 +39,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         "Compare two recipes by their effective values.",
         f"{_READ}:diff",
         (Argument("a", "A", "recipe"), Argument("b", "B", "another recipe"), JSON),
-        "recipe diff recipe.yaml recipe.yaml",
+        "recipe diff recipe.yaml other.yaml",
     ),
     Command(
         "recipe resolve",
@@ -119,7 +119,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
             DRY_RUN,
             JSON,
         ),
-        "recipe minimise recipe.yaml --dry-run",
+        "recipe minimise other.yaml --dry-run",
     ),
     Command(
         "recipe comment",
