@@ -37,15 +37,15 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
             else:
                 changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
     save_document(document, dry_run=options.dry_run)
-    _tell(changes)
+    _report_shared(changes)
     return 0
 
 
-def _tell(changes: Iterable[Change]) -> None:
-    """Say which other keys changed because they share the edited text."""
+def _report_shared(changes: Iterable[Change]) -> None:
+    """Report which other keys changed because they share the edited text."""
     for change in changes:
         if change.also:
-            say(f"With {change.key} also change (an anchor hands it on): {', '.join(change.also)}")
+            say(f"{change.key} is anchored; these keys change with it: {', '.join(change.also)}")
 
 
 def insert(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def insert(options: argparse.Namespace) -> int:
         (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
         change = document.insert(parent, key, typed.value, spelling=typed.spelling)
     save_document(document, dry_run=options.dry_run)
-    _tell([change])
+    _report_shared([change])
     return 0
 
 
@@ -70,7 +70,7 @@ def unset(options: argparse.Namespace) -> int:
     document = open_document(options.file)
     change = document.delete(options.key, with_comments=options.with_comments)
     save_document(document, dry_run=options.dry_run)
-    _tell([change])
+    _report_shared([change])
     return 0
 
 
@@ -99,12 +99,12 @@ def comment(options: argparse.Namespace) -> int:
         document.set_comment(options.key, options.text, above=options.above)
         save_document(document, dry_run=options.dry_run)
         return 0
-    found = document.comment(options.key)
+    current = document.comment(options.key)
     if options.json:
         key = format_key(parse_key(options.key))
-        print_json(SCHEMA | {"key": key, "above": found.above, "beside": found.beside})
+        print_json(SCHEMA | {"key": key, "above": current.above, "beside": current.beside})
         return 0
-    texts = [found.above] if options.above else [found.above, found.beside]
+    texts = [current.above] if options.above else [current.above, current.beside]
     for text in filter(None, texts):
         show(text)
     return 0

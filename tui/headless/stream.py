@@ -67,6 +67,6 @@ class EventStream:
     def close(self, name: str, state: RunState) -> Exit:
         """Print how the run ended; return the exit code that says so."""
         if not self.as_json:
-            for line in self._printer.verdict(name, state):
+            for line in self._printer.end_lines(name, state):
                 show(line, flush=True)
         return Exit.OK if state.state is JobState.COMPLETED else Exit.FAILED
