@@ -111,7 +111,7 @@ def test_the_reference_is_up_to_date() -> None:
 )
 def test_command_lines_in_the_documentation_parse(page: str) -> None:
     for line in re.findall(r"^    (?:uv run )?distill-tui +(.*)$", (ROOT / page).read_text(), re.MULTILINE):
-        text = re.sub(r" {2,}.*| # .*|\[.*?\]", "", line)
+        text = re.sub(r" {2,}.*| # .*| > .*|\[.*?\]", "", line)
         if text and "…" not in text:
             assert parse("0", shlex.split(text)).handler
 
