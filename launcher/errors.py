@@ -21,3 +21,15 @@ class TransportError(ExplainedError):
     """A file system, a command or a connection failed."""
 
     exit_code = Exit.OUTSIDE
+
+
+class UnreachableError(TransportError):
+    """Slurm gave no answer; what was asked of it may have been done."""
+
+
+class RefusedError(LaunchError):
+    """Slurm refused."""
+
+
+class NotConfiguredError(RefusedError):
+    """Slurm's commands are here, but this machine belongs to no cluster."""

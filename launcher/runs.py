@@ -32,6 +32,8 @@ from launcher.transports.base import ProcessId, Transport
 Launcher = Literal["ray_bare", "ray.sub"]
 """What starts Ray in a job: the script that comes with this program, or NeMo-RL's own, in a container."""
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
+RUN_FILES = (SPEC, "plan.json", "recipe.yaml", "effective.yaml")
+"""Files that every run's directory begins with."""
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
 
@@ -66,7 +68,14 @@ class SlurmRequest(BaseModel):
     qos: str | None = None
     reservation: str | None = None
     chain: int = 1
-    """How many jobs follow one another."""
+    """Number of jobs that follow one another."""
+    options: Mapping[str, str] = Field(default_factory=dict)
+    """Further options by the name of their row in `launcher.fields`."""
+
+    def option(self, name: str) -> str | None:
+        """Return an option by the name of its row; None where it is left to Slurm."""
+        value = getattr(self, name, None) if name in type(self).model_fields else self.options.get(name)
+        return str(value) if value is not None else None
 
 
 class SkippedCheck(BaseModel):

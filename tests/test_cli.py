@@ -159,7 +159,7 @@ class TestDemoRefusals:
     def test_a_recipe_of_another_algorithm(self, command: Command, tmp_path: Path) -> None:
         recipe = tmp_path / "grpo.yaml"
         recipe.write_text("grpo:\n  max_num_steps: 1\n")
-        assert "no recipe of an on-policy distillation" in self.refuse(command, str(recipe), code=2)
+        assert "not a recipe of an on-policy distillation" in self.refuse(command, str(recipe), code=2)
 
     def test_an_override_that_hits_nothing(self, command: Command) -> None:
         assert "distillation.max_steps" in self.refuse(command, "distillation.max_steps=3", code=2)

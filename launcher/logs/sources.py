@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from launcher.logs.events import Role
+from launcher.logs.events import FindingSeen, Role
 from launcher.transports.base import FileStat, Transport
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
@@ -37,6 +38,17 @@ class LogFile:
     """As shown: relative to the directory being watched."""
     path: str
     role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class LogLocations:
+    """Where the logs of a job are at this moment."""
+
+    directories: Mapping[str, str] = field(default_factory=dict)
+    """Directory -> what stands before the names of its logs."""
+    files: tuple[LogFile, ...] = ()
+    missing: tuple[FindingSeen, ...] = ()
+    """What to tell where they cannot be found or read."""
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,7 @@ from launcher.logs.events import (
 )
 from launcher.logs.follow import BUDGET, Follower
 from launcher.logs.lines import segments
-from launcher.logs.sources import CLOCK_NAME, LogFile, discover, role_of
+from launcher.logs.sources import CLOCK_NAME, LogFile, LogLocations, discover, role_of
 from launcher.logs.trackers import Trackers
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
@@ -37,17 +37,6 @@ RECENT_S = 120.0
 NOTICE_S = 5.0
 """How often it is looked at whether something is stuck."""
 TAIL_BYTES = 16 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LogLocations:
-    """Where the logs of a job are at this moment."""
-
-    directories: Mapping[str, str] = field(default_factory=dict)
-    """Directory -> what stands before the names of its logs."""
-    files: tuple[LogFile, ...] = ()
-    missing: tuple[FindingSeen, ...] = ()
-    """What to tell where they cannot be found or read."""
 
 
 @dataclass(slots=True)

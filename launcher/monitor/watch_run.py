@@ -5,31 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from launcher.clusters.base import Cluster
-from launcher.clusters.local import LocalCluster
+from launcher.clusters.registry import FRONT_S, cluster_of, external_job
 from launcher.logs.events import JobChanged
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
 from launcher.runs import Run, load, load_summary, save_summary
 from launcher.transports.base import Transport
-
-FRONT_S = 30.0
-"""Seconds between two questions to a controller, where no site says otherwise."""
-
-
-def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
-    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to it."""
-    match run.spec.cluster:
-        case "local":
-            return LocalCluster(transport)
-        case "slurm":
-            from launcher.clusters.slurm.cluster import SlurmCluster
-
-            return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
 
 
 def watch_run(transport: Transport, run: Run) -> Watch:
@@ -54,19 +38,14 @@ def watch_job(transport: Transport, identity: str) -> Watch:
         InputError: there is no such job.
         TransportError: Slurm gave no answer, or is not here.
     """
-    from launcher.clusters.slurm.client import SlurmClient
-    from launcher.clusters.slurm.external_jobs import ExternalJobLogs, JobProbe, describe
     from launcher.monitor.attempts import SlurmRunState
 
-    client = SlurmClient(transport, os.environ)
-    places = ExternalJobLogs(transport, describe(client, identity), os.environ)
-    asking, paces = JobProbe(client, identity), _Paces(transport)
+    job, paces = external_job(transport, os.environ, identity), _Paces(transport)
 
     def probe() -> JobChanged | None:
-        asking.every_s = paces.every_s(in_front=watch.in_front)
-        return asking()
+        return job.probe(paces.every_s(in_front=watch.in_front))
 
-    watch = Watch(transport, places=places, probe=probe, state=SlurmRunState())
+    watch = Watch(transport, places=job.locations, probe=probe, state=SlurmRunState())
     return watch
 
 

@@ -10,20 +10,20 @@ carries the same name and waits for others of that name, so that two of them nev
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.clusters.slurm.job_options import Cost, cost_of
-from launcher.clusters.slurm.parse import slurm_time
-from launcher.clusters.slurm.submission import SINGLETON, comment_of
+from launcher.clusters.registry import cluster_of, slurm_cluster
+from launcher.effective import directory_overrides, distillation
 from launcher.errors import InputError, LaunchError
-from launcher.monitor.watch_run import cluster_of, summary_of
-from launcher.plan import LaunchPlan, new_token
+from launcher.monitor.watch_run import summary_of
+from launcher.plan import LaunchPlan
+from launcher.request import Cost
 from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
-from launcher.submit.rehearsal import distillation, effective_yaml, own_directories
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
@@ -83,7 +83,7 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
         run=run,
         plan=_plan(transport, run, time_s),
         request=request,
-        cost=cost_of(run.spec.nodes, run.spec.gpus_per_node, request.time_s),
+        cost=Cost.of(run.spec.nodes, run.spec.gpus_per_node, request.time_s),
         state=state,
         reason=str(summary["reason"]),
         done=int(summary["metrics"]["step"] or 0),
@@ -174,17 +174,15 @@ def _ran_out_of_time(transport: Transport, run: Run) -> bool:
 
 
 def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
-    import yaml
-
     from recipes.compare import differences
 
     source = Path(run.spec.recipe.source)
-    directories = own_directories(run.spec.kind, run.directory)
+    overrides = (*run.spec.recipe.overrides, *directory_overrides(run.spec.kind, run.directory))
     try:
-        now = yaml.safe_load(effective_yaml(distillation(source, run.spec.recipe.overrides), directories))
+        recipe = distillation(source, overrides)
     except (ExplainedError, OSError):
         return None
-    return tuple(item.key for item in differences(dict(effective), now))
+    return tuple(item.key for item in differences(dict(effective), dict(recipe.values)))
 
 
 def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
@@ -193,7 +191,7 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
     try:
         stored = json.loads(transport.read(str(path)))
         plan = LaunchPlan(
-            new_token(),
+            "",
             tuple(map(str, stored["argv"])),
             str(stored["cwd"]),
             {str(name): str(value) for name, value in stored["env"].items()},
@@ -209,13 +207,4 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
             where=Path(script).parent,
             fix="Submit the recipe again: a training run goes on from its checkpoint directory.",
         )
-    changed = {"--comment=": f"--comment={comment_of(plan.job_id)}"}
-    if time_s is not None:
-        changed["--time="] = f"--time={slurm_time(time_s)}"
-    argv = [
-        next((text for prefix, text in changed.items() if item.startswith(prefix)), item)
-        for item in plan.argv[:-1]
-    ]
-    if SINGLETON not in argv:
-        argv.append(SINGLETON)
-    return replace(plan, argv=(*argv, script))
+    return slurm_cluster(transport, str(Path(run.directory).parent), os.environ).plan_again(plan, time_s)

@@ -151,7 +151,7 @@ def test_command_lines(words: str, expected: dict[str, Any]) -> None:
 
 def test_submit_takes_overrides_after_options() -> None:
     parsed = parse("0", ["submit", "F", "--rehearse", "--time", "8:00", "a.b=1", "--nodes", "2", "~c"])
-    assert (parsed.recipe, parsed.overrides, parsed.rehearse, parsed.nodes) == ("F", ["a.b=1", "~c"], True, 2)
+    assert (parsed.recipe, parsed.override, parsed.rehearse, parsed.nodes) == ("F", ["a.b=1", "~c"], True, 2)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,8 @@ def test_submit_takes_overrides_after_options() -> None:
         ("check F --jsn", "unknown option --jsn; did you mean --json?"),
         ("check F --gpus 4", "unknown option --gpus; did you mean --gpus-per-node?"),
         ("submit F --time 1 --acount a", "unknown option --acount; did you mean --account?"),
+        ("submit F --time 1 --gpus-per-node -1", "--gpus-per-node: must be a whole number >= 0, not '-1'"),
+        ("submit F --time soon", "--time: invalid time limit 'soon' (expected MM, HH:MM:SS"),
         ("submit F --time 1 --launcher ray.sup", "did you mean ray.sub?"),
         ("watch F --role drivr", "(expected slurm, head, driver, worker, companion); did you mean driver?"),
         ("completion bsh", "did you mean bash?"),

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.clusters.slurm.accounts import Account
-from launcher.clusters.slurm.detect import Detection
-from launcher.clusters.slurm.gres import Gpus
-from launcher.clusters.slurm.partitions import Cpus, Mix, Partition
+from launcher.clusters.inventory import Account, Cpus, Detection, Gpus, Mix, Partition
+from launcher.request import SubmitRequest
 from launcher.runs import RunStore
 from launcher.sites import Site
-from launcher.submit.submit import SubmissionPlan, SubmitRequest, plan_submission
+from launcher.submit.submit import SubmissionPlan, plan_submission
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
 from tests.checks.world import World

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.gres import Gpus
-from launcher.clusters.slurm.partitions import Mix
+from launcher.clusters.inventory import Gpus, Mix
 from launcher.errors import InputError
+from launcher.request import SubmitRequest
 from launcher.runs import load
 from launcher.sites import Profile
-from launcher.submit.submit import SubmissionPlan, SubmitRequest, send
+from launcher.submit.submit import SubmissionPlan, send
 from tests.launcher.ordering import BOOSTER, FOUND, SITE, Desk
 
 IMAGE = "nvcr.io#nvidia/nemo-rl:v0.6"

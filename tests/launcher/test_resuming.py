@@ -10,9 +10,10 @@ import pytest
 
 import distill_tui
 from launcher.errors import InputError, LaunchError
+from launcher.request import SubmitRequest
 from launcher.runs import SUMMARY, RecipeRef, Run, RunSpec, load, load_summary, save_summary
 from launcher.submit.resume import go_on, lay_out_resume
-from launcher.submit.submit import SubmitRequest, send
+from launcher.submit.submit import send
 from recipes.document import Document
 from tests.launcher.ordering import Desk
 from tui.cli import main

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.messages import RefusedError
-from launcher.errors import InputError, TransportError
+from launcher.errors import InputError, RefusedError, TransportError
+from launcher.request import SubmitRequest
 from launcher.runs import Run, load
 from launcher.sites import Profile, SmokePlace, sites
-from launcher.submit.submit import PreflightFailedError, SubmitRequest, UnconfirmedError, estimate_start, send
+from launcher.submit.submit import PreflightFailedError, UnconfirmedError, estimate_start, send
 from tests.launcher.ordering import BOOSTER, FOUND, NO_ACCOUNTING, SITE, Desk
 
 MEGATRON = ("policy.dtensor_cfg.enabled=false", "policy.megatron_cfg.enabled=true")
@@ -31,8 +31,8 @@ def test_what_an_order_leaves_open_is_chosen_and_nothing_is_written(desk: Desk) 
     before = sorted(desk.world.root.rglob("*"))
     proposal = desk.propose(order(desk))
     assert (proposal.blocking, proposal.asks, proposal.notes) == ((), (), ())
-    assert (proposal.choices.gpus_per_node, proposal.choices.request.partition) == (4, "booster")
-    assert proposal.choices.request.account == "first"
+    assert (proposal.options.gpus_per_node, proposal.options.slurm_request.partition) == (4, "booster")
+    assert proposal.options.slurm_request.account == "first"
     assert (proposal.cost.node_hours, proposal.cost.gpu_hours, proposal.cost.core_hours) == (2.0, 8.0, 96.0)
     assert {result.outcome for result in proposal.report.results} <= {"pass", "unknown", "warn"}
     assert proposal.memory is not None
@@ -41,9 +41,9 @@ def test_what_an_order_leaves_open_is_chosen_and_nothing_is_written(desk: Desk) 
 
 
 def test_an_account_that_the_partition_lets_in(desk: Desk) -> None:
-    assert desk.propose(order(desk, partition="other")).choices.request.account == "second"
+    assert desk.propose(order(desk, partition="other")).options.slurm_request.account == "second"
     silent = replace(desk, found=NO_ACCOUNTING)
-    assert silent.propose(order(desk)).choices.request.account is None
+    assert silent.propose(order(desk)).options.slurm_request.account is None
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_an_account_that_the_partition_lets_in(desk: Desk) -> None:
     [
         ({"time": "soon"}, "invalid time limit 'soon'"),
         ({"time": 0}, "invalid time limit '0'"),
-        ({"nodes": 0}, "1 or more"),
-        ({"profile": "no"}, "no profile 'no'"),
+        ({"nodes": 0}, "whole numbers >= 1"),
+        ({"profile": "no"}, "unknown profile 'no'"),
         ({"skip_checks": ("C99",)}, "no check 'C99'"),
         ({"checkout": "/nowhere"}, "no NeMo-RL checkout"),
     ],
@@ -167,16 +167,16 @@ def test_a_smoke_run_has_checkpoints_of_its_own(desk: Desk) -> None:
 
 def test_a_smoke_run_takes_as_few_nodes_as_do(desk: Desk) -> None:
     wide = ("cluster.num_nodes=8",)
-    assert desk.propose(order(desk, kind="smoke", nodes=None, overrides=wide)).choices.nodes == 1
-    assert desk.propose(order(desk, nodes=None, overrides=wide)).choices.nodes == 8
+    assert desk.propose(order(desk, kind="smoke", nodes=None, overrides=wide)).options.nodes == 1
+    assert desk.propose(order(desk, nodes=None, overrides=wide)).options.nodes == 8
     spread = (
         *wide,
         "policy.dtensor_cfg.tensor_parallel_size=8",
         "teacher.dtensor_cfg.tensor_parallel_size=8",
     )
     proposal = desk.propose(order(desk, kind="smoke", nodes=None, overrides=spread))
-    assert proposal.choices.nodes == 2
-    assert proposal.submission.spec.nodes == proposal.order.nodes == 2
+    assert proposal.options.nodes == 2
+    assert proposal.submission.spec.nodes == proposal.request.nodes == 2
 
 
 def test_a_smoke_run_goes_where_the_site_wants_tests(desk: Desk) -> None:
@@ -185,7 +185,7 @@ def test_a_smoke_run_goes_where_the_site_wants_tests(desk: Desk) -> None:
     there = replace(desk, found=replace(FOUND, site=site, partitions=(BOOSTER, devel)))
 
     def place(where: Desk, **changes: object) -> tuple[str, str | None]:
-        request = where.propose(order(where, **{"kind": "smoke", **changes})).choices.request
+        request = where.propose(order(where, **{"kind": "smoke", **changes})).options.slurm_request
         return request.partition, request.reservation
 
     assert place(there) == ("devel", None)
@@ -213,14 +213,14 @@ def at(seconds: float) -> str:
 def test_a_shorter_time_that_would_start_sooner(tmp_path: Path) -> None:
     desk = Desk.at(tmp_path, **{"08:00:00": at(90000), "04:00:00": at(7200), "02:00:00": at(1)})
     forecast = estimate_start(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
-    assert (forecast.start, forecast.asked.now) == (desk.transport.answers["08:00:00"], False)
+    assert (forecast.start, forecast.requested.now) == (desk.transport.answers["08:00:00"], False)
     assert [(item.time_s, item.now) for item in forecast.sooner] == [(14400, False), (7200, True)]
 
 
 def test_what_starts_at_once_is_asked_for_once(tmp_path: Path) -> None:
     desk = Desk.at(tmp_path, **{"08:00:00": at(1)})
     forecast = estimate_start(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
-    assert (forecast.asked.now, forecast.sooner) == (True, ())
+    assert (forecast.requested.now, forecast.sooner) == (True, ())
     assert len([argv for argv in desk.transport.asked if argv[0] == "sbatch"]) == 1
 
 

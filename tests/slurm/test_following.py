@@ -188,7 +188,7 @@ def test_when_the_driver_must_save(tmp_path: Path, left: str, expected: str) -> 
 
 
 def test_a_machine_without_slurm_says_so(tmp_path: Path) -> None:
-    from launcher.clusters.slurm.detect import detect
+    from launcher.clusters.registry import detect
 
     with pytest.raises(TransportError, match="no Slurm here"):
         detect(
@@ -197,7 +197,7 @@ def test_a_machine_without_slurm_says_so(tmp_path: Path) -> None:
 
 
 def test_commands_that_know_no_cluster_are_no_slurm_either(tmp_path: Path) -> None:
-    from launcher.clusters.slurm.detect import detect
+    from launcher.clusters.registry import detect
 
     sinfo = tmp_path / "sinfo"
     sinfo.write_text(

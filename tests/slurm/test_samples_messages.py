@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.messages import (
-    RefusedError,
-    UnreachableError,
-    failure,
-    fix_for,
-    read_job_id,
-    read_test_only,
-    told,
-)
+from launcher.clusters.slurm.messages import failure, fix_for, read_job_id, read_test_only, told
 from launcher.clusters.slurm.parse import ParseError
+from launcher.errors import RefusedError, UnreachableError
 from tests.slurm.samples import output
 
 VERDICTS = {

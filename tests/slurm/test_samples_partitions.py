@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.gres import Gpus, gpu_memory_gib, gpus_of, read_gres
+from launcher.clusters.inventory import Cpus, Gpus, gpu_memory_gib
+from launcher.clusters.slurm.gres import gpus_of, read_gres
 from launcher.clusters.slurm.parse import read_records, read_table
-from launcher.clusters.slurm.partitions import (
-    Cpus,
-    limited,
-    merge,
-    read_partition_records,
-    read_qos,
-    read_sinfo,
-)
+from launcher.clusters.slurm.partitions import limited, merge, read_partition_records, read_qos, read_sinfo
 from tests.slurm.samples import output
 
 DAY = 86400

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
 from launcher.transports.local import LocalTransport
-from recipes.fields import FIELDS, table
 from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
@@ -61,7 +61,7 @@ def value(name: str, draft: WizardState, seen: DraftStatus) -> str:
 def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, lookout: DraftResolver) -> None:
     draft = draft_of(node)
     seen = seen_of(lookout, draft)
-    standing = {item.name: value(item.name, draft, seen) for item in FIELDS}
+    standing = {item.name: value(item.name, draft, seen) for item in FIELDS if item.step}
     assert standing == {
         "partition": "booster", "account": "distill", "qos": "", "reservation": "", "profile": "",
         "kind": "training", "recipe": str(node.recipe), "checkout": str(node.checkout),
@@ -99,8 +99,8 @@ def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, lookout: D
         ("nodes", "0", "whole number"),
         ("nodes", "two", "whole number"),
         ("chain", "", "is needed"),
-        ("time", "soon", "no time"),
-        ("time", "UNLIMITED", "no time"),
+        ("time", "soon", "invalid time limit"),
+        ("time", "UNLIMITED", "invalid time limit"),
         ("policy_tp", "1.5", "whole number"),
         ("checkout", "/nowhere", "no NeMo-RL checkout"),
         ("checkout", "", "is needed"),
@@ -248,12 +248,12 @@ def test_without_slurm_everything_but_submitting_is_told(tmp_path: Path) -> None
 
 def test_the_documentation_lists_the_fields() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wizard.md").read_text(encoding="utf-8")
-    listed = text.partition("<!-- fields: python -m recipes.fields -->\n")[2].partition(
+    listed = text.partition("<!-- fields: python -m launcher.fields -->\n")[2].partition(
         "<!-- end of fields -->"
     )[0]
-    assert listed.strip() == table().strip(), "put the output of `python -m recipes.fields` there"
+    assert listed.strip() == table().strip(), "put the output of `python -m launcher.fields` there"
 
 
 def test_every_field_is_asked_for_once() -> None:
     asked = [name for step in STEPS for name in step.fields]
-    assert sorted(asked) == sorted(FIELD)
+    assert sorted(asked) == sorted(name for name, row in FIELD.items() if row.step)

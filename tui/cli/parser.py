@@ -138,12 +138,11 @@ def group_parser(group: Group, commands: Sequence[Command]) -> Parser:
 def add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add a command's arguments to a parser."""
     groups: dict[str, Any] = {"": parser}
-    for argument in command.arguments:
+    more = resolve_reference(command.more_arguments)() if command.more_arguments else ()
+    for argument in (*command.arguments, *more):
         if argument.group not in groups:
             groups[argument.group] = parser.add_mutually_exclusive_group()
         _add_argument(groups[argument.group], argument)
-    if command.more_arguments:
-        resolve_reference(command.more_arguments)(parser)
 
 
 def resolve_reference(reference: str) -> Any:  # noqa: ANN401 - whatever the module has under that name
@@ -166,6 +165,8 @@ def _add_argument(container: Any, argument: Argument) -> None:  # noqa: ANN401 -
     }
     if argument.choices:
         settings["choices"] = argument.choices
+    if argument.dest:
+        settings["dest"] = argument.dest
     if argument.is_option:
         settings["required"] = argument.required
         if argument.repeat:

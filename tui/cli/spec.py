@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["flag", "text", "count", "amount", "time"]
-"""What an argument takes: nothing, any text, a whole number >= 1, a number > 0, a time limit (in seconds)."""
+Kind = Literal["flag", "text", "count", "number", "amount", "time"]
+"""What an argument takes: nothing, any text, a whole number >= 1, one >= 0, a number > 0, a time limit."""
 
 
 class Argument(NamedTuple):
@@ -26,6 +26,8 @@ class Argument(NamedTuple):
     """Options of one group exclude each other."""
     required: bool = False
     """Whether an option must be given."""
+    dest: str = ""
+    """Attribute of the parsed options; empty: as argparse derives it from the name."""
 
     @property
     def is_option(self) -> bool:
@@ -47,7 +49,7 @@ class Command(NamedTuple):
     example: str
     """A command line that works, without the program's name."""
     more_arguments: str = ""
-    """`module:function` that adds further arguments to the command's parser."""
+    """`module:function` that returns further arguments, where importing them at every start would cost."""
 
     @property
     def group(self) -> str:

@@ -129,7 +129,7 @@ COMMANDS: tuple[Command, ...] = (
         "tui.headless.submit:run",
         (),
         "submit recipe.yaml --nodes 2 --time 2:00:00 --rehearse",
-        more_arguments="tui.headless.submit:add_arguments",
+        more_arguments="tui.cli.submit_arguments:arguments",
     ),
     Command(
         "resume",

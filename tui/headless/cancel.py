@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from launcher.clusters.registry import cluster_of
 from launcher.errors import InputError, LaunchError
 from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
-from launcher.monitor.watch_run import cluster_of, watch_run
+from launcher.monitor.watch_run import watch_run
 from launcher.runs import load, load_summary
 from recipes.errors import Exit
 from tui.headless.output import say

@@ -106,7 +106,7 @@ def _launcher_gone(state: RunState) -> bool:
 def _wait_until_gone(store: RunStore, run: Run) -> None:
     import time
 
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
 
     deadline = time.monotonic() + 30
     while run.job is not None and time.monotonic() < deadline:
@@ -117,7 +117,7 @@ def _wait_until_gone(store: RunStore, run: Run) -> None:
 
 
 def _stop(store: RunStore, run: Run) -> None:
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
 
     if run.job is not None:
         cluster_of(run, store.transport).cancel(run, run.job)

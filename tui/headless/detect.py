@@ -10,8 +10,7 @@ from tui.headless.output import duration, print_json, say, show
 if TYPE_CHECKING:
     import argparse
 
-    from launcher.clusters.slurm.detect import Detection
-    from launcher.clusters.slurm.partitions import Partition
+    from launcher.clusters.inventory import Detection, Partition
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 def detect_here(*, refresh: bool = False) -> Detection:
     """Return the Slurm cluster that this machine belongs to; answers are cached for four hours."""
-    from launcher.clusters.slurm.detect import detect
+    from launcher.clusters.registry import detect
     from launcher.paths import cache_root
     from launcher.transports.local import LocalTransport
 
@@ -62,7 +61,7 @@ def _as_json(detection: Detection) -> dict[str, Any]:
 
 
 def _partition(detection: Detection, partition: Partition) -> dict[str, Any]:
-    from launcher.clusters.slurm.gres import gpu_memory_gib
+    from launcher.clusters.inventory import gpu_memory_gib
 
     usable = detection.accounts_in(partition)
     return {

@@ -100,15 +100,12 @@ def _jobs(run: Run) -> tuple[dict[str, Any], ...]:
         return jobs
     import os
 
-    from launcher.clusters.slurm.accounting import accounted
-    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.registry import accounting
     from launcher.transports.local import LocalTransport
     from recipes.errors import ExplainedError
 
     try:
-        records = accounted(
-            SlurmClient(LocalTransport(), os.environ), [job.id for job in run.jobs if job.id.isdecimal()]
-        )
+        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs])
     except ExplainedError as error:  # the logs are there all the same
         say(f"report without Slurm's accounting: {error.what}")
         return jobs

@@ -44,7 +44,7 @@ def cancel(directory: str) -> None:
         LaunchError: it does not stop.
         TransportError: its machine cannot be asked.
     """
-    from launcher.monitor.watch_run import cluster_of
+    from launcher.clusters.registry import cluster_of
     from launcher.runs import load
 
     transport = local()

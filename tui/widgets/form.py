@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
+from launcher.fields import Field
 from launcher.text import clean
-from recipes.fields import Field
 from tui.widgets.styled_lines import StyledLines
 
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}

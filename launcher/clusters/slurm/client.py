@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.messages import UNREACHABLE, UnreachableError, failure
-from launcher.errors import TransportError
+from launcher.clusters.slurm.messages import UNREACHABLE, failure
+from launcher.errors import TransportError, UnreachableError
 from launcher.plan import passed_on
 from launcher.transports.base import Completed, Transport
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from launcher.clusters.base import RenderedJobs, RunLayout
+from launcher.clusters.inventory import Partition
 from launcher.clusters.slurm.client import (
     QUERY_TIMEOUT_S,
     SUBMIT_TIMEOUT_S,
@@ -20,23 +22,18 @@ from launcher.clusters.slurm.client import (
     conf,
     is_unreachable,
 )
+from launcher.clusters.slurm.containers import container_hints
 from launcher.clusters.slurm.job_status import job_status, refused
 from launcher.clusters.slurm.jobs import JobRecord
-from launcher.clusters.slurm.messages import (
-    RefusedError,
-    TestOnlyAnswer,
-    UnreachableError,
-    failure,
-    fix_for,
-    read_job_id,
-    read_test_only,
-)
+from launcher.clusters.slurm.messages import failure, fix_for, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.clusters.slurm.submission import JobOptions, sbatch_options
-from launcher.errors import LaunchError, TransportError
+from launcher.clusters.slurm.submission import again, render, sbatch_options, script_for_test_only
+from launcher.errors import LaunchError, RefusedError, TransportError, UnreachableError
+from launcher.fields import FIELDS, Field
 from launcher.logs.events import JobChanged
 from launcher.plan import LaunchPlan, passed_on
+from launcher.request import JobOptions
 from launcher.runs import SUMMARY, Job, Run, RunStore, record_job
 from launcher.signals import uninterrupted
 from launcher.transports.base import Completed, Transport
@@ -68,6 +65,52 @@ class SlurmCluster:
     def queue(self) -> Queue:
         """What Slurm last said."""
         return Queue(self.client, self.root, self.every_s)
+
+    # ------------------------------------------------------------ planning
+
+    def plan(self, layout: RunLayout) -> RenderedJobs:
+        """Render a run into jobs; writes and submits nothing.
+
+        Raises:
+            InputError: there is no such profile, or no such container.
+            TransportError: there is no Python environment with Ray.
+        """
+        return render(self.transport, self.environment, layout)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields: a scheduler has every one of them."""
+        return FIELDS
+
+    def hints(self, layout: RunLayout, partition: Partition | None) -> tuple[str, ...]:
+        """Return what a run may stumble over: NeMo-RL's own launcher has limits of its own."""
+        if layout.options.request.launcher != "ray.sub" or layout.options.kind == "rehearsal":
+            return ()
+        return container_hints(layout, partition)
+
+    def estimate_start(self, options: JobOptions) -> str:
+        """Ask Slurm when such a job would start: local time, `YYYY-MM-DDTHH:MM:SS`; nothing is submitted.
+
+        Raises:
+            RefusedError: Slurm would refuse.
+            UnreachableError: it gave no answer.
+        """
+        argv = sbatch_options(options, "distill-tui", "test")
+        done = self.transport.run(
+            ["sbatch", "--test-only", *argv, *options.request.sbatch_args, str(script_for_test_only())],
+            env={**passed_on(self.environment), **conf(self.environment)},
+            timeout_s=QUERY_TIMEOUT_S,
+        )
+        if done.code:
+            raise failure("sbatch --test-only", done.code, done.stderr)
+        return read_test_only(done.stderr).start
+
+    def plan_again(self, plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
+        """Return the plan of one more job of a run, from that of its first; `time_s`: another time limit.
+
+        It waits for other jobs of its name, so that two of them never write the same checkpoints.
+        """
+        return again(plan, time_s)
 
     # ------------------------------------------------------------ submitting
 
@@ -212,22 +255,3 @@ class SlurmCluster:
                     fix="Slurm goes on stopping it; `squeue --me` tells when it is gone.",
                 )
             self.sleep(2)
-
-
-def test_only(transport: Transport, environment: Mapping[str, str], choices: JobOptions) -> TestOnlyAnswer:
-    """Ask Slurm when such a job would start; nothing is submitted.
-
-    Raises:
-        RefusedError: Slurm would refuse.
-        UnreachableError: it gave no answer.
-    """
-    script = Path(__file__).parent.parent.parent / "scripts" / "ray_bare.sub"
-    options = sbatch_options(choices, "distill-tui", "test")
-    done = transport.run(
-        ["sbatch", "--test-only", *options, *choices.sbatch_args, str(script)],
-        env={**passed_on(environment), **conf(environment)},
-        timeout_s=QUERY_TIMEOUT_S,
-    )
-    if done.code:
-        raise failure("sbatch --test-only", done.code, done.stderr)
-    return read_test_only(done.stderr)

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from launcher.clusters.base import RunLayout
+from launcher.clusters.inventory import Partition
 from launcher.clusters.slurm.batch import Batch, common_environment, driver_command, job_script
-from launcher.clusters.slurm.job_options import JobOptions
-from launcher.clusters.slurm.partitions import Partition
 from launcher.errors import InputError
+from launcher.request import JobOptions
 from launcher.scripts import script_path
 from launcher.sites import Site
 from launcher.transports.base import Transport
@@ -31,7 +32,7 @@ def contained(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
-    choices: JobOptions,
+    options: JobOptions,
     directory: Path,
     *,
     saves: bool,
@@ -41,43 +42,43 @@ def contained(
     Raises:
         InputError: the checkout has no `ray.sub`, the container is not known, or a path cannot be mounted.
     """
-    if choices.checkout is None:
+    if options.checkout is None:
         raise InputError(
             "a rehearsal runs without a container", fix="Leave --launcher out, or use --smoke instead."
         )
-    script = str(Path(choices.checkout.path, SCRIPT))
+    script = str(Path(options.checkout.path, SCRIPT))
     if transport.stat(script) is None:
         raise InputError(
-            "this checkout has no ray.sub", where=choices.checkout.path, fix="Use --launcher ray_bare."
+            "this checkout has no ray.sub", where=options.checkout.path, fix="Use --launcher ray_bare."
         )
-    common = common_environment(environment, site, choices)
-    argv = ["uv", "run", "python", choices.checkout.driver]
+    common = common_environment(environment, site, options)
+    argv = ["uv", "run", "python", options.checkout.driver]
     return Batch(
         {
             SCRIPT: transport.read(script),
             "chain.sh": script_path("chain.sh").read_bytes(),
-            "job.sh": job_script(site, choices, SCRIPT, _END if saves else ()),
+            "job.sh": job_script(site, options, SCRIPT, _END if saves else ()),
         },
         {
             **{name: value for name, value in common.items() if not name.startswith(_OURS)},
             "BASE_LOG_DIR": str(directory / "logs"),
-            "COMMAND": driver_command(argv, choices, directory, saves=saves),
-            "CONTAINER": container_of(choices, site),
-            "GPUS_PER_NODE": str(choices.gpus_per_node),
-            "MOUNTS": ",".join(mounts_of(choices, site, choices.checkout.path, directory)),
+            "COMMAND": driver_command(argv, options, directory, saves=saves),
+            "CONTAINER": container_of(options, site),
+            "GPUS_PER_NODE": str(options.gpus_per_node),
+            "MOUNTS": ",".join(mounts_of(options, site, options.checkout.path, directory)),
             "RUN_DIR": str(directory),
         },
-        choices.checkout.path,
+        options.checkout.path,
     )
 
 
-def container_of(choices: JobOptions, site: Site) -> str:
+def container_of(options: JobOptions, site: Site) -> str:
     """Return the image: as chosen, else the profile's, else the site's.
 
     Raises:
         InputError: none is known, or its name cannot be handed on.
     """
-    image = choices.container or choices.profile_of(site).container or site.container
+    image = options.request.container or options.profile_of(site).container or site.container
     if not image:
         raise InputError(
             "which container ray.sub runs in is not known",
@@ -88,7 +89,7 @@ def container_of(choices: JobOptions, site: Site) -> str:
     return image
 
 
-def mounts_of(choices: JobOptions, site: Site, checkout: str, directory: Path) -> tuple[str, ...]:
+def mounts_of(options: JobOptions, site: Site, checkout: str, directory: Path) -> tuple[str, ...]:
     """Return what the container sees: the checkout, the run's directory, and what site, profile and user add.
 
     Raises:
@@ -97,7 +98,7 @@ def mounts_of(choices: JobOptions, site: Site, checkout: str, directory: Path) -
     for path in (checkout, str(directory)):
         if re.search(r"[\s:,]", path):
             raise InputError("ray.sub cannot mount a path with a blank, a colon or a comma in it", where=path)
-    given = (*site.mounts, *choices.profile_of(site).mounts, *choices.mounts)
+    given = (*site.mounts, *options.profile_of(site).mounts, *options.request.mounts)
     for mount in given:
         if not re.fullmatch(r"/[^\s:,]*:/[^\s:,]*(:[^\s:,]+)?", mount):
             raise InputError(
@@ -105,6 +106,28 @@ def mounts_of(choices: JobOptions, site: Site, checkout: str, directory: Path) -
             )
     own = (f"{checkout}:{checkout}", f"{directory}:{directory}")
     return tuple(dict.fromkeys((*own, *given)))
+
+
+_PATH_KEYS = (
+    "checkpointing.checkpoint_dir",
+    "logger.log_dir",
+    "policy.model_name",
+    "policy.tokenizer.name",
+    "teacher.model_name",
+    "teacher.tokenizer.name",
+)
+"""Keys by which recipes name files; relative ones count from the checkout, which a container sees."""
+
+
+def container_hints(layout: RunLayout, partition: Partition | None) -> tuple[str, ...]:
+    """Return what a run with `ray.sub` may stumble over: its GPUs, and files that no mount shows."""
+    options = layout.options
+    checkout = options.checkout.path if options.checkout is not None else ""
+    mounts = mounts_of(options, layout.site, checkout, layout.directory)
+    values = (layout.recipe.get(key) for key in _PATH_KEYS)
+    paths = unseen((value for value in values if isinstance(value, str)), mounts)
+    hidden = (f"{path} is in no mount: the container does not see it (--mounts)" for path in paths)
+    return (*doubts(partition, options.gpus_per_node), *hidden)
 
 
 def doubts(partition: Partition | None, gpus_per_node: int) -> tuple[str, ...]:

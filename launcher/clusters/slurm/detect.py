@@ -12,24 +12,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from launcher.clusters.inventory import Account, Budget, Detection, DetectionProblem, Partition
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
-from launcher.clusters.slurm.accounts import Account, read_accounts
+from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
-from launcher.clusters.slurm.budgets import Budget, read_budgets
+from launcher.clusters.slurm.budgets import read_budgets
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.messages import NotConfiguredError, RefusedError, UnreachableError, told
+from launcher.clusters.slurm.messages import told
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
-    Partition,
     limited,
     merge,
     read_partition_records,
     read_qos,
     read_sinfo,
 )
-from launcher.errors import TransportError
+from launcher.errors import NotConfiguredError, RefusedError, TransportError, UnreachableError
 from launcher.sites import Site, site_here
 from launcher.text import clean
 from launcher.transports.base import Transport
@@ -39,44 +39,6 @@ KEPT_S = 4 * 3600.0
 """How long answers are kept; partitions and accounts change by the week."""
 _SCHEMA = 2
 """Of the kept answers; another one where other questions are asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class DetectionProblem:
-    """Something that could not be found out, or is not as it should be."""
-
-    what: str
-    fix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """What was found."""
-
-    site: Site
-    version: str | None
-    cluster: str | None
-    partitions: tuple[Partition, ...] = ()
-    accounts: tuple[Account, ...] | None = None
-    """None where accounting gave no answer."""
-    budgets: tuple[Budget, ...] | None = None
-    """None where the site has no `jutil`."""
-    problems: tuple[DetectionProblem, ...] = ()
-
-    def partition(self, name: str) -> Partition | None:
-        """Return a partition by name."""
-        return next((item for item in self.partitions if item.name == name), None)
-
-    def accounts_in(self, partition: Partition) -> tuple[str, ...] | None:
-        """Return the user's accounts that may be charged in a partition; None where that is unknown."""
-        if self.accounts is None:
-            return partition.allowed
-        names = (
-            item.account
-            for item in self.accounts
-            if item.partition in (None, partition.name) and partition.admits(item.account)
-        )
-        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,10 @@ from pathlib import PurePosixPath
 
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, meaning, read_queue
-from launcher.clusters.slurm.messages import RefusedError
 from launcher.clusters.slurm.parse import read_records, read_table
-from launcher.errors import InputError, TransportError
+from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
-from launcher.logs.sources import LogFile, role_of
-from launcher.monitor.watch import LogLocations
+from launcher.logs.sources import LogFile, LogLocations, role_of
 from launcher.text import clean
 from launcher.transports.base import Transport
 

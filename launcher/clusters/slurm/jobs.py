@@ -103,7 +103,7 @@ def read_queue(text: str, columns: Sequence[str] | None = QUEUE_COLUMNS) -> tupl
     """Read squeue's or sacct's rows; lines that are none are in the table's `unread`.
 
     Raises:
-        CannotReadError: it is not what squeue or sacct print.
+        ParseError: it is not what squeue or sacct print.
     """
     table = read_table(text, columns, what="list of jobs")
     return [_record(row) for row in table.rows if row.get("JobID")], table

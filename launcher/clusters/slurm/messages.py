@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from launcher.clusters.slurm.parse import ParseError
-from launcher.errors import LaunchError, TransportError
+from launcher.errors import NotConfiguredError, RefusedError, UnreachableError
 
 UNREACHABLE = re.compile(
     r"Unable to contact slurm controller|Socket timed out|Connection refused|Protocol authentication error"
@@ -66,18 +66,6 @@ _VERDICT = re.compile(
 )
 
 
-class UnreachableError(TransportError):
-    """Slurm gave no answer; what was asked of it may have been done."""
-
-
-class RefusedError(LaunchError):
-    """Slurm refused."""
-
-
-class NotConfiguredError(RefusedError):
-    """Slurm's commands are here, but this machine belongs to no cluster."""
-
-
 @dataclass(frozen=True, slots=True)
 class TestOnlyAnswer:
     """What `sbatch --test-only` foretells."""
@@ -94,7 +82,7 @@ def read_test_only(text: str) -> TestOnlyAnswer:
     """Read the answer of `sbatch --test-only` (on stderr); both wordings, and lines that were broken in two.
 
     Raises:
-        CannotReadError: it is none.
+        ParseError: it is none.
     """
     match = _VERDICT.search(" ".join(text.split()))
     if match is None:
@@ -108,7 +96,7 @@ def read_job_id(text: str) -> str:
     """Read the answer of `sbatch` (with or without `--parsable`, also `ID;CLUSTER`).
 
     Raises:
-        CannotReadError: it is none.
+        ParseError: it is none.
     """
     for line in text.splitlines():
         match = re.fullmatch(r"(?:[Ss]ubmitted batch job )?(\d+)(?:;\S+)?(?: on cluster \S+)?", line.strip())

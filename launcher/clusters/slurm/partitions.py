@@ -6,31 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.gres import NO_GPUS, Gpus, gpus_of, read_gres
-from launcher.clusters.slurm.parse import Table, listed, parse_duration, read_records, read_table, whole
+from launcher.clusters.inventory import UNKNOWN_CPUS, Cpus, Gpus, Mix, Partition
+from launcher.clusters.slurm.gres import gpus_of, read_gres
+from launcher.clusters.slurm.parse import Table, listed, read_duration, read_records, read_table, whole
 
 SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y"
 SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES")
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU"
 QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU")
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """How many nodes of a partition have which GPUs."""
-
-    gpus: Gpus
-    nodes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cpus:
-    """The processors of a node; None where sinfo does not tell."""
-
-    cpus: int | None = None
-    """What Slurm hands out: hardware threads, or cores."""
-    cores: int | None = None
-    """Cores, which sites charge for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,37 +29,6 @@ class Qos:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition. None stands for unknown, never for unlimited."""
-
-    name: str
-    default: bool
-    state: str
-    """As Slurm says: up, down, drain or inactive."""
-    nodes: int
-    mix: tuple[Mix, ...] = ()
-    """Most nodes first."""
-    max_time_s: int | None = None
-    default_time_s: int | None = None
-    max_nodes: int | None = None
-    qos: str | None = None
-    allowed: tuple[str, ...] | None = None
-    """Accounts that may use it; None for all."""
-    denied: tuple[str, ...] = ()
-    cpus: Cpus = Cpus()
-    """Those that most of its nodes have."""
-
-    @property
-    def gpus(self) -> Gpus:
-        """The GPUs that most of its nodes have; a node with a broken one must not speak for all."""
-        return self.mix[0].gpus if self.mix else NO_GPUS
-
-    def admits(self, account: str) -> bool:
-        """Return whether the partition lets an account in (associations aside)."""
-        return (self.allowed is None or account in self.allowed) and account not in self.denied
-
-
-@dataclass(frozen=True, slots=True)
 class PartitionRow:
     """What sinfo says of those nodes of a partition that look alike."""
 
@@ -86,14 +38,14 @@ class PartitionRow:
     max_time_s: int | None
     nodes: int
     gpus: Gpus
-    cpus: Cpus = Cpus()
+    cpus: Cpus = UNKNOWN_CPUS
 
 
 def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tuple[list[PartitionRow], Table]:
     """Read sinfo's rows; lines that are none are in the table's `unread`.
 
     Raises:
-        CannotReadError: it is not what sinfo prints.
+        ParseError: it is not what sinfo prints.
     """
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
@@ -110,7 +62,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 name=name.rstrip("*"),
                 default=name.endswith("*"),
                 available=available,
-                max_time_s=parse_duration(row.get("TIMELIMIT", "")),
+                max_time_s=read_duration(row.get("TIMELIMIT", "")),
                 nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
                 cpus=_cpus(row),
@@ -129,7 +81,7 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
     """Read `sacctmgr show qos`.
 
     Raises:
-        CannotReadError: it is not what sacctmgr prints.
+        ParseError: it is not what sacctmgr prints.
     """
     found = {}
     for row in read_table(text, columns, what="list of QoS").rows:
@@ -137,7 +89,7 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
         name = row.get("name", "")
         found[name] = Qos(
             name=name,
-            max_time_s=parse_duration(row.get("maxwall", "")),
+            max_time_s=read_duration(row.get("maxwall", "")),
             max_nodes=tres(row.get("maxtres", "")).get("node"),
             max_nodes_user=tres(row.get("maxtrespu", "")).get("node"),
             max_jobs_user=whole(row.get("maxjobspu", "")),
@@ -181,8 +133,8 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
         state=(record.get("State") or row.available).lower(),
         nodes=nodes.total(),
         mix=tuple(Mix(gpus, count) for gpus, count in order if count),
-        max_time_s=parse_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
-        default_time_s=parse_duration(record.get("DefaultTime", "")),
+        max_time_s=read_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
+        default_time_s=read_duration(record.get("DefaultTime", "")),
         max_nodes=whole(record.get("MaxNodes", "")),
         qos=None if qos in ("", "N/A", "(null)") else qos,
         allowed=listed(record.get("AllowAccounts", "")),

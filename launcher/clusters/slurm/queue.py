@@ -20,8 +20,7 @@ from launcher.clusters.slurm.jobs import (
     JobRecord,
     read_queue,
 )
-from launcher.clusters.slurm.messages import RefusedError
-from launcher.errors import TransportError
+from launcher.errors import RefusedError, TransportError
 
 FILE = ".slurm-queue.json"
 BACK_OFF_MAX_S = 300.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.clusters.slurm.parse import slurm_time
-from recipes.fields import field as field_of
+from launcher.durations import format_time_limit
+from launcher.fields import field as field_of
 from recipes.library import DIRECTORY
 from recipes.models.facts import ModelFacts
 from recipes.models.table import TABLE
@@ -17,7 +17,7 @@ from tui.formatting import plural
 from tui.screens.wizard.model import DraftStatus, WizardState, kind_of, partition_of
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.partitions import Partition
+    from launcher.clusters.inventory import Partition
     from recipes.planning import Side
 
 
@@ -67,7 +67,7 @@ def _of_the_cluster(name: str, draft: WizardState, seen: DraftStatus) -> tuple[F
 def partition_about(item: Partition) -> str:
     """Return a partition's facts in a line."""
     gpus = f"{item.gpus.count} {item.gpus.type or 'GPU'}".strip() if item.gpus.count else "no GPU"
-    limit = f"{slurm_time(item.max_time_s)} at most" if item.max_time_s else "time limit unknown"
+    limit = f"{format_time_limit(item.max_time_s)} at most" if item.max_time_s else "time limit unknown"
     state = "" if item.state == "up" else f", {item.state}"
     return f"{plural(item.nodes, 'node')} × {gpus}, {limit}{state}"
 

@@ -25,10 +25,10 @@ from tui.screens.wizard.model import (
 )
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.detect import Detection
-    from launcher.clusters.slurm.job_options import Cost
+    from launcher.checkout import NemoCheckout
+    from launcher.clusters.inventory import Detection
+    from launcher.request import Cost
     from launcher.runs import RunStore
-    from launcher.submit.checkout import NemoCheckout
     from recipes.checks import ClusterRequest
     from recipes.inheritance import EffectiveRecipe, Resolver
 
@@ -56,7 +56,7 @@ class DraftResolver:
 
     def ask_slurm(self, *, refresh: bool = False) -> None:
         """Ask what there is; takes a minute where the controller hangs."""
-        from launcher.clusters.slurm.detect import detect
+        from launcher.clusters.registry import detect
         from launcher.paths import cache_root
 
         try:
@@ -92,12 +92,14 @@ class DraftResolver:
         if seen.found is None or errors(draft, seen):
             return replace(seen, settled=True, problem=seen.no_slurm)
         try:
-            proposal = plan_submission(order_of(draft, seen), seen.found, self.store, self.environment)
+            proposal = plan_submission(
+                order_of(draft, seen), seen.found, self.store, self.environment, self._resolver
+            )
         except ExplainedError as error:
             return replace(seen, settled=True, problem=error)
         self._job[self._decides(draft, seen)] = {
             **proposal.submission.plans[0].environment,
-            **proposal.choices.keys,
+            **proposal.options.keys,
         }
         return replace(
             seen,
@@ -138,7 +140,7 @@ class DraftResolver:
 
     def _remembered(self) -> str:
         if self._usual_checkout is None:
-            from launcher.submit.checkout import choose
+            from launcher.checkout import choose
 
             try:
                 self._usual_checkout = choose(self.store.transport, None, self.environment).path
@@ -148,7 +150,7 @@ class DraftResolver:
 
     def _checkout(self, text: str) -> NemoCheckout | str:
         """Return the checkout at a path, or why it is none."""
-        from launcher.submit.checkout import choose
+        from launcher.checkout import choose
 
         if not text:
             return "is needed"
@@ -221,16 +223,15 @@ class DraftResolver:
 
     def _request(self, draft: WizardState, seen: DraftStatus) -> tuple[ClusterRequest, Cost | None]:
         """Return what checks are to assume of the job, and what it costs."""
-        from launcher.clusters.slurm.job_options import Cost, JobOptions
-        from launcher.runs import SlurmRequest
-        from launcher.submit.preflight import request_of
+        from launcher.request import Cost
+        from launcher.submit.preflight import cluster_request
         from recipes.checks import ClusterRequest
 
         partition, nodes = partition_of(draft, seen), count_of("nodes", draft, seen) or 1
-        limit, chain = time_s(draft, seen), count_of("chain", draft, seen)
+        limit_s, chain = time_s(draft, seen), count_of("chain", draft, seen)
         if seen.found is None or partition is None:
-            return ClusterRequest(nodes=nodes, time_s=limit, submitting=True), None
-        asked = SlurmRequest(partition=partition.name, time_s=limit or 0, chain=chain or 1)
-        choices = JobOptions(kind_of(draft), nodes, partition.gpus.count, asked, "")
-        cost = Cost.of(choices, partition.cpus.cores) if limit and chain else None
-        return request_of(choices, seen.found.site, partition), cost
+            return ClusterRequest(nodes=nodes, time_s=limit_s, submitting=True), None
+        gpus = partition.gpus.count
+        cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None
+        request = ClusterRequest(nodes, gpus, time_s=limit_s or 0)
+        return cluster_request(request, kind_of(draft), seen.found.site, partition), cost

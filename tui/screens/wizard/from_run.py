@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from launcher.clusters.slurm.parse import slurm_time
-from launcher.clusters.slurm.submission import as_given
+from launcher.durations import format_time_limit
+from launcher.effective import user_overrides
 from launcher.logs.events import FindingSeen
 from launcher.runs import Run
 from recipes.planning.edits import hydra
@@ -30,8 +30,8 @@ def draft_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
             "account": spec.slurm.account,
             "qos": spec.slurm.qos,
             "reservation": spec.slurm.reservation,
-            "time": slurm_time(spec.slurm.time_s),
+            "time": format_time_limit(spec.slurm.time_s),
             "chain": str(spec.slurm.chain),
         }
         texts |= {name: text for name, text in asked.items() if text}
-    return WizardState(texts, (*as_given(spec), *overrides))
+    return WizardState(texts, (*user_overrides(spec), *overrides))

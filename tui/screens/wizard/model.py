@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from launcher.clusters.slurm.parse import ParseError, parse_duration, slurm_time
-from recipes.fields import FIELDS, Field
-from recipes.fields import field as field_of
+from launcher.durations import DurationError, format_time_limit, parse_time_limit
+from launcher.fields import FIELDS, Field
+from launcher.fields import field as field_of
 from recipes.planning.edits import hydra
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.detect import Detection
-    from launcher.clusters.slurm.job_options import Cost, Kind
-    from launcher.clusters.slurm.partitions import Partition
-    from launcher.submit.checkout import NemoCheckout
-    from launcher.submit.submit import SubmissionPlan, SubmitRequest
+    from launcher.checkout import NemoCheckout
+    from launcher.clusters.inventory import Detection, Partition
+    from launcher.request import Cost, Kind, SubmitRequest
+    from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Report, Result
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
@@ -41,18 +40,11 @@ class Step:
     fields: tuple[str, ...] = ()
 
 
-STEPS = (
-    Step("cluster", "Cluster", ("partition", "account", "qos", "reservation", "profile")),
-    Step("recipe", "Recipe", ("kind", "recipe", *_MODELS)),
-    Step("job", "Job", ("nodes", "time", "chain")),
-    Step(
-        "sizes",
-        "Sizes",
-        ("policy_tp", "policy_cp", "teacher_tp", "teacher_cp", "vllm_tp", "prompts", "global_batch",
-         "micro_batch", "length", "steps"),
-    ),
-    Step("review", "Review"),
-)  # fmt: skip
+_TITLES = {"cluster": "Cluster", "recipe": "Recipe", "job": "Job", "sizes": "Sizes", "review": "Review"}
+STEPS = tuple(
+    Step(identity, title, tuple(row.name for row in FIELDS if row.step == identity))
+    for identity, title in _TITLES.items()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +199,7 @@ def usual(name: str, draft: WizardState, seen: DraftStatus) -> str:
         return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
     if name == "time":
         most = partition.max_time_s if partition is not None else None
-        return slurm_time(min(_USUAL_S[kind_of(draft)], most or _USUAL_S["training"]))
+        return format_time_limit(min(_USUAL_S[kind_of(draft)], most or _USUAL_S["training"]))
     return "1" if name == "chain" else ""
 
 
@@ -229,8 +221,8 @@ def text_of(name: str, draft: WizardState, seen: DraftStatus) -> str:
 def time_s(draft: WizardState, seen: DraftStatus) -> int | None:
     """Return the time limit in seconds; None where none is given."""
     try:
-        return parse_duration(text_of("time", draft, seen)) or None
-    except ParseError:
+        return parse_time_limit(text_of("time", draft, seen))
+    except DurationError:
         return None
 
 
@@ -264,9 +256,9 @@ def error_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
         needed = not item.optional and (not item.key or item.name in draft.texts)
         return "is needed" if needed else ""
     if item.kind == "whole" and count_of(item.name, draft, seen) is None:
-        return "a whole number from 1 on"
+        return "must be a whole number >= 1"
     if item.kind == "time" and time_s(draft, seen) is None:
-        return "no time: HH:MM:SS"
+        return "invalid time limit (HH:MM:SS, 30m, 2h30)"
     if item.name == "recipe" and seen.recipe_error:
         return seen.recipe_error
     if item.name == "checkout" and seen.checkout_error:
@@ -288,7 +280,7 @@ def warning_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
             return f"may not use {partition.name}"
     limit = time_s(draft, seen)
     if item.name == "time" and limit and partition.max_time_s and limit > partition.max_time_s:
-        return f"{partition.name}: {slurm_time(partition.max_time_s)} at most"
+        return f"{partition.name}: {format_time_limit(partition.max_time_s)} at most"
     nodes = count_of("nodes", draft, seen)
     most = min(partition.nodes, partition.max_nodes or partition.nodes)
     if item.name == "nodes" and nodes and nodes > most:
@@ -332,27 +324,22 @@ def errors(draft: WizardState, seen: DraftStatus) -> dict[str, str]:
 
 def order_of(draft: WizardState, seen: DraftStatus) -> SubmitRequest:
     """Return the order that a draft without errors makes."""
-    from launcher.submit.submit import SubmitRequest
-
-    def chosen(name: str) -> str | None:
-        return text_of(name, draft, seen) or None
+    from launcher.request import SubmitRequest
 
     assert seen.path is not None
+    values = {row.name: text_of(row.name, draft, seen) or None for row in FIELDS if row.step and not row.key}
     kind = kind_of(draft)
-    return SubmitRequest(
-        recipe=seen.path,
-        nodes=count_of("nodes", draft, seen) or 1,
-        time=text_of("time", draft, seen),
-        overrides=(*draft.overrides, *changes(draft, seen)),
-        kind=kind,
-        partition=chosen("partition"),
-        account=chosen("account"),
-        qos=chosen("qos"),
-        reservation=chosen("reservation"),
-        profile=chosen("profile"),
-        checkout=None if kind == "rehearsal" else chosen("checkout"),
-        chain=count_of("chain", draft, seen) or 1,
-        skip_checks=draft.skipped,
+    return SubmitRequest.of(
+        {
+            **values,
+            "recipe": seen.path,
+            "kind": kind,
+            "nodes": count_of("nodes", draft, seen) or 1,
+            "chain": count_of("chain", draft, seen) or 1,
+            "checkout": None if kind == "rehearsal" else values["checkout"],
+            "overrides": (*draft.overrides, *changes(draft, seen)),
+            "skip_checks": draft.skipped,
+        }
     )
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
-from launcher.clusters.slurm.gres import gpu_memory_gib
-from launcher.clusters.slurm.parse import slurm_time
+from launcher.clusters.inventory import gpu_memory_gib
+from launcher.durations import format_time_limit
+from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
-from recipes.fields import field as field_of
 from recipes.models.facts import ModelFacts, UnknownModel
 from tui.formatting import bar, plural
 from tui.screens.wizard.alternatives import legal_sizes, model_about, setup_of
@@ -26,7 +26,7 @@ from tui.screens.wizard.model import (
 )
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.job_options import Cost
+    from launcher.request import Cost
     from recipes.checks import Result
     from recipes.memory import Estimate, Phase
     from recipes.planning import Side
@@ -103,7 +103,7 @@ def cluster_facts(draft: WizardState, seen: DraftStatus) -> Lines:
         memory = gpu_memory_gib(item.gpus.type or "gpu", found.site.gpu_memory_gib)
         gpus = f"{item.gpus.count} {item.gpus.type or 'GPU'}" if item.gpus.count else "no GPU"
         gpus += f" {memory:g} GiB" if memory and item.gpus.count else ""
-        limit = slurm_time(item.max_time_s) if item.max_time_s else "unknown"
+        limit = format_time_limit(item.max_time_s) if item.max_time_s else "unknown"
         usable = found.accounts_in(item)
         accounts = "unknown" if usable is None else ", ".join(usable) or "none of yours"
         state = "" if item.state == "up" else f"  {item.state}"
@@ -169,11 +169,13 @@ def job_facts(draft: WizardState, seen: DraftStatus) -> Lines:
         lines.append(fact("at most", cost_text(seen.cost)))
     if partition is not None:
         most = min(partition.nodes, partition.max_nodes or partition.nodes)
-        limit = slurm_time(partition.max_time_s) if partition.max_time_s else "a time that is unknown"
+        limit = format_time_limit(partition.max_time_s) if partition.max_time_s else "a time that is unknown"
         lines.append(fact(clean(partition.name), f"{plural(most, 'node')} and {limit} at most for a job"))
         limit_s = time_s(draft, seen)
         if seen.gpus_per_node and limit_s is not None:
-            lines.append(fact("each node", f"{plural(seen.gpus_per_node, 'GPU')}, for {slurm_time(limit_s)}"))
+            lines.append(
+                fact("each node", f"{plural(seen.gpus_per_node, 'GPU')}, for {format_time_limit(limit_s)}")
+            )
     return lines
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from launcher.clusters.slurm.parse import slurm_time
+from launcher.durations import format_time_limit
+from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
-from recipes.fields import field as field_of
 from tui.formatting import plural
 from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, line, memory_lines
@@ -60,15 +60,15 @@ def _job(seen: DraftStatus, forecast: StartEstimate | str | None) -> Lines:
     proposal = seen.proposal
     if proposal is None:
         return []
-    choices, request = proposal.choices, proposal.choices.request
+    choices, request = proposal.options, proposal.options.slurm_request
     size = f"{plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')}"
-    length = f"{slurm_time(request.time_s)}" + (
+    length = f"{format_time_limit(request.time_s)}" + (
         f", {request.chain} jobs at most" if request.chain > 1 else ""
     )
     charged = f"charged to {clean(request.account)}" if request.account else "charged to your default account"
     lines = [
         heading("Job"),
-        fact("what", f"{choices.kind} of {clean(str(proposal.order.recipe))}"),
+        fact("what", f"{choices.kind} of {clean(str(proposal.request.recipe))}"),
         fact("where", f"{size} of {clean(request.partition)} for {length}, {charged}"),
         fact("costs", f"at most {cost_text(proposal.cost)}"),
         fact("starts", *_starts(forecast)),
@@ -81,9 +81,9 @@ def _starts(forecast: StartEstimate | str | None) -> tuple[str, str]:
         return "t asks Slurm when, without submitting", "dim"
     if isinstance(forecast, str):
         return clean(forecast), "$text-error" if forecast.startswith("✗") else "dim"
-    told = "now" if forecast.asked.now else f"at {when(forecast.start)}"
+    told = "now" if forecast.requested.now else f"at {when(forecast.start)}"
     sooner = [
-        f"{slurm_time(item.time_s)} would start {'now' if item.now else 'at ' + when(item.start)}"
+        f"{format_time_limit(item.time_s)} would start {'now' if item.now else 'at ' + when(item.start)}"
         for item in forecast.sooner
     ]
     return "; ".join((told, *sooner)), ""
@@ -164,10 +164,10 @@ def _plan(seen: DraftStatus) -> Lines:
 
 def question(proposal: SubmissionPlan) -> str:
     """Return what is asked before a submission."""
-    request, choices = proposal.choices.request, proposal.choices
+    request, choices = proposal.options.slurm_request, proposal.options
     lines = [
         f"{choices.kind}: {plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')} of "
-        f"{request.partition} for {slurm_time(request.time_s)}"
+        f"{request.partition} for {format_time_limit(request.time_s)}"
         + (f", {request.chain} jobs at most" if request.chain > 1 else ""),
         f"at most {cost_text(proposal.cost)}"
         + (f", charged to {request.account}" if request.account else ""),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from textual.content import Content
 
-from launcher.clusters.slurm.messages import UnreachableError
+from launcher.errors import UnreachableError
+from launcher.fields import field as field_of
 from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
-from recipes.fields import field as field_of
 from tui.opening import OpenFailed
 from tui.screens.dialogs import Ask, DialogChoice, Wait, tell
 from tui.screens.host import Host

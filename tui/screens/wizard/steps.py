@@ -10,8 +10,8 @@ from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 
+from launcher.fields import field as field_of
 from launcher.text import clean
-from recipes.fields import field as field_of
 from tui.commands import Scope, bindings
 from tui.screens.dialogs import Ask, DialogChoice
 from tui.screens.host import Host

@@ -111,3 +111,18 @@ def _text(transport: Transport, path: str) -> str:
     if transport.stat(path) is None:
         return ""
     return transport.read(path).decode(errors="replace")
+
+
+def check_venv(transport: Transport, venv: Path) -> None:
+    """Check that Ray can be started from a Python environment.
+
+    Raises:
+        TransportError: it cannot.
+    """
+    for program in ("python", "ray"):
+        if transport.stat(str(venv / "bin" / program)) is None:
+            raise TransportError(
+                f"there is no bin/{program} in the Python environment",
+                where=venv,
+                fix="Install `ray[default]` into it, or name another one with RAY_BARE_VENV.",
+            )
