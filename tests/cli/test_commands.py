@@ -14,10 +14,10 @@ import recipes.library
 from launcher.logs.events import Role
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tui.cli import main, parse
+from tui.cli.docs import reference
 from tui.cli.parser import resolve_reference
-from tui.cli.reference import reference
-from tui.cli.spec import Command
-from tui.cli.table import COMMANDS, GROUPS, ROLES
+from tui.cli.spec import Subcommand
+from tui.cli.subcommands import COMMANDS, GROUPS, ROLES
 
 ROOT = Path(__file__).parent.parent.parent
 NEED_CLUSTER_OR_SCREEN = ("demo", "new", "detect", "submit", "resume", "cancel")
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @by_name
-def test_the_example_parses_to_its_command(command: Command) -> None:
+def test_the_example_parses_to_its_command(command: Subcommand) -> None:
     assert parse("0", shlex.split(command.example)).handler == command.handler
 
 
@@ -53,20 +53,20 @@ def test_the_example_parses_to_its_command(command: Command) -> None:
     [command for command in COMMANDS if command.name not in NEED_CLUSTER_OR_SCREEN],
     ids=lambda command: command.name.replace(" ", "-"),
 )
-def test_the_example_runs(command: Command, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_runs(command: Subcommand, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main("0", shlex.split(command.example)) == 0, capsys.readouterr()
     out, err = capsys.readouterr()
     assert out or err
 
 
 @by_name
-def test_the_handler_is_a_function_of_the_options(command: Command) -> None:
+def test_the_handler_is_a_function_of_the_options(command: Subcommand) -> None:
     handler = resolve_reference(command.handler)
     assert list(inspect.signature(handler).parameters) in (["options"], ["arguments"])
 
 
 @by_name
-def test_the_help_ends_with_the_example(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_ends_with_the_example(command: Subcommand, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main("0", [*command.name.split(), "--help"])
     assert end.value.code == 0
@@ -98,7 +98,7 @@ def test_roles_are_those_of_the_logs() -> None:
 
 def test_the_reference_is_up_to_date() -> None:
     assert (ROOT / "docs" / "commands.md").read_text() == reference(), (
-        "python -m tui.cli.reference > docs/commands.md"
+        "python -m tui.cli.docs > docs/commands.md"
     )
 
 

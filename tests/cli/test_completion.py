@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui.cli import main
-from tui.cli.table import SHELLS
+from tui.cli.subcommands import SHELLS
 
 
 @pytest.fixture

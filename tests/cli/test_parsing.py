@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tui.cli import main, parse
 from tui.cli.parser import Parser, UsageError, command_parser
-from tui.cli.spec import Command
-from tui.cli.table import COMMANDS
+from tui.cli.spec import Subcommand
+from tui.cli.subcommands import COMMANDS
 
 VALUES = (
     "recipe.yaml", "policy.lr", "a.b=1", "+a=1", "++a.b=2", "~a", "~a.b", "-5e-6", "-1", "-.inf", "-.5",
@@ -76,7 +76,7 @@ def option_words(draw: Draw, parser: Parser) -> list[Words]:
 
 
 @st.composite
-def command_lines(draw: st.DrawFn, command: Command) -> tuple[Words, list[Words], Words]:
+def command_lines(draw: st.DrawFn, command: Subcommand) -> tuple[Words, list[Words], Words]:
     """Draw positional arguments, options, and both in a mixed order."""
     parser = command_parser(command)
     values, options = positional_values(draw, parser, VALUES), option_words(draw, parser)
@@ -90,7 +90,7 @@ def command_lines(draw: st.DrawFn, command: Command) -> tuple[Words, list[Words]
     return values, options, mixed
 
 
-def namespace(command: Command, words: Words) -> dict[str, Any]:
+def namespace(command: Subcommand, words: Words) -> dict[str, Any]:
     return vars(parse("0", [*command.name.split(), *words]))
 
 
@@ -99,7 +99,7 @@ def flat(units: list[Words]) -> Words:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
-def test_options_and_values_in_any_order_mean_the_same(command: Command) -> None:
+def test_options_and_values_in_any_order_mean_the_same(command: Subcommand) -> None:
     @given(st.data())
     def check(data: st.DataObject) -> None:
         values, options, mixed = data.draw(command_lines(command))
@@ -112,7 +112,7 @@ def test_options_and_values_in_any_order_mean_the_same(command: Command) -> None
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
-def test_after_two_dashes_everything_is_a_value(command: Command) -> None:
+def test_after_two_dashes_everything_is_a_value(command: Subcommand) -> None:
     @given(st.data())
     def check(data: st.DataObject) -> None:
         parser = command_parser(command)
@@ -205,7 +205,7 @@ def test_control_characters_of_the_command_line_do_not_reach_the_terminal(
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), st.sampled_from(COMMANDS))
-def test_any_word_is_a_value_or_a_usage_error(word: str, command: Command) -> None:
+def test_any_word_is_a_value_or_a_usage_error(word: str, command: Subcommand) -> None:
     with contextlib.suppress(UsageError):
         values = [value for value in namespace(command, [word]).values() if isinstance(value, str | list)]
         assert any(word == value or word in value for value in values)

@@ -1,7 +1,7 @@
 """The command line: `distill-tui` opens the app; with a command, it does one thing without it.
 
 Nothing heavy is imported here: `--help` and `--version` must answer at once on a cold file system.
-A command's module is imported when it runs. `table` lists the commands, `parser` turns a row into a parser.
+A command's module is imported when it runs. `subcommands` lists the commands, `parser` turns a row into a parser.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from recipes.errors import Exit, ExplainedError
 from tui.cli.parser import PROGRAM, Parser, command_parser, group_parser, resolve_reference, suggestion
-from tui.cli.spec import Command, Group
-from tui.cli.table import COMMANDS, GROUPS
+from tui.cli.spec import Group, Subcommand
+from tui.cli.subcommands import COMMANDS, GROUPS
 
 DESCRIPTION = (
     "Configure, submit and watch NeMo-RL on-policy distillation runs. Without a command, open the app."
@@ -75,16 +75,16 @@ def top_parser(version: str) -> Parser:
     return top
 
 
-def top_level() -> list[Command | Group]:
+def top_level() -> list[Subcommand | Group]:
     """Return the commands and groups of commands, in the order of the table."""
     groups = {group.name: group for group in GROUPS}
-    rows: dict[str, Command | Group] = {}
+    rows: dict[str, Subcommand | Group] = {}
     for command in COMMANDS:
         rows.setdefault(command.group or command.name, groups.get(command.group, command))
     return list(rows.values())
 
 
-def _find_command(top: Parser, words: Sequence[str]) -> tuple[Command, Sequence[str]]:
+def _find_command(top: Parser, words: Sequence[str]) -> tuple[Subcommand, Sequence[str]]:
     """Return the command that the first one or two words name, and the words after them."""
     by_name = {command.name: command for command in COMMANDS}
     if words[0] in by_name:

@@ -9,8 +9,8 @@ from typing import Any
 import shtab
 
 from tui.cli.parser import PROGRAM, add_arguments
-from tui.cli.spec import Command
-from tui.cli.table import COMMANDS, GROUPS
+from tui.cli.spec import Subcommand
+from tui.cli.subcommands import COMMANDS, GROUPS
 from tui.headless.output import write_document
 
 _FILES = {"FILE", "RECIPE", "A", "B", "PARENT", "ROLE=FILE", "RUN|JOBID|DIR|FILE"}
@@ -50,7 +50,7 @@ def full_parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_command(commands: argparse._SubParsersAction[Any], command: Command) -> None:
+def _add_command(commands: argparse._SubParsersAction[Any], command: Subcommand) -> None:
     parser = commands.add_parser(command.name.rpartition(" ")[2], help=command.help)
     add_arguments(parser, command)
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from recipes.errors import Exit, ExplainedError
-from tui.cli.spec import Argument, Command, Group
-from tui.cli.values import CONVERTERS
+from tui.cli.converters import CONVERTERS
+from tui.cli.spec import Argument, Group, Subcommand
 
 PROGRAM = "distill-tui"
 
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser for options in any order, whose errors suggest what was meant."""
 
     example = ""
-    commands: Sequence[Command | Group] = ()
+    commands: Sequence[Subcommand | Group] = ()
     """What the help lists as commands."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as argparse takes them
@@ -117,7 +117,7 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def command_parser(command: Command) -> Parser:
+def command_parser(command: Subcommand) -> Parser:
     """Return the parser of one command."""
     parser = Parser(prog=f"{PROGRAM} {command.name}", description=command.description)
     parser.example = command.example
@@ -125,7 +125,7 @@ def command_parser(command: Command) -> Parser:
     return parser
 
 
-def group_parser(group: Group, commands: Sequence[Command]) -> Parser:
+def group_parser(group: Group, commands: Sequence[Subcommand]) -> Parser:
     """Return the parser that shows a group's help."""
     prog = f"{PROGRAM} {group.name}"
     description = " ".join(filter(None, (f"{group.help[:1].upper()}{group.help[1:]}.", group.description)))
@@ -135,7 +135,7 @@ def group_parser(group: Group, commands: Sequence[Command]) -> Parser:
     return parser
 
 
-def add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
+def add_arguments(parser: argparse.ArgumentParser, command: Subcommand) -> None:
     """Add a command's arguments to a parser."""
     groups: dict[str, Any] = {"": parser}
     more = resolve_reference(command.more_arguments)() if command.more_arguments else ()
@@ -158,7 +158,7 @@ def _add_argument(container: Any, argument: Argument) -> None:  # noqa: ANN401 -
         container.add_argument(argument.name, action="store_true", help=argument.help)
         return
     settings: dict[str, Any] = {
-        "metavar": argument.metavar,
+        "metavar": argument.metavar or None,
         "help": argument.help.replace("%", "%%"),
         "type": CONVERTERS[argument.kind],
         "default": argument.default,
@@ -178,7 +178,7 @@ def _add_argument(container: Any, argument: Argument) -> None:  # noqa: ANN401 -
     container.add_argument(argument.name, **settings)
 
 
-def _help_row(command: Command | Group) -> argparse.Action:
+def _help_row(command: Subcommand | Group) -> argparse.Action:
     """Return what makes argparse write a row of the help for a command."""
     name = command.name.rpartition(" ")[2]
     return argparse.Action((), dest=name, metavar=name, help=command.help)

@@ -35,7 +35,7 @@ class Argument(NamedTuple):
         return self.name.startswith("--")
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """One command. Its module is imported only when it runs."""
 
     name: str

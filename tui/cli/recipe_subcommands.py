@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Command, flag
+from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Subcommand, flag
 
 _READ, _EDIT = "tui.headless.recipe_read", "tui.headless.recipe_edit"
 _KEY_FORMAT = 'dotted, list items by number: policy.scheduler.0.kwargs; quote a key with a dot: a."b.c"'
@@ -11,8 +11,8 @@ _FILE = Argument("file", "FILE", "recipe")
 _EDITED = Argument("file", "FILE", "recipe, edited in place")
 _KEY = Argument("key", "KEY", _KEY_FORMAT)
 
-RECIPE_COMMANDS: tuple[Command, ...] = (
-    Command(
+RECIPE_COMMANDS: tuple[Subcommand, ...] = (
+    Subcommand(
         "recipe get",
         "print a value",
         "Print a value as YAML or JSON.",
@@ -20,7 +20,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         (_FILE, _KEY, flag("--effective", "after inheritance and interpolation"), JSON),
         "recipe get recipe.yaml policy.model_name --json",
     ),
-    Command(
+    Subcommand(
         "recipe show",
         "print the recipe",
         "Print the recipe's text, or everything that it inherits too.",
@@ -33,7 +33,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         ),
         "recipe show recipe.yaml --effective policy.train_micro_batch_size=1",
     ),
-    Command(
+    Subcommand(
         "recipe diff",
         "compare two recipes by their effective values",
         "Compare two recipes by their effective values.",
@@ -41,7 +41,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         (Argument("a", "A", "recipe"), Argument("b", "B", "another recipe"), JSON),
         "recipe diff recipe.yaml other.yaml",
     ),
-    Command(
+    Subcommand(
         "recipe resolve",
         "print the effective recipe",
         "Print the effective recipe, as NeMo-RL's loader would read it.",
@@ -49,7 +49,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         (_FILE, OVERRIDES, JSON),
         "recipe resolve recipe.yaml --json distillation.max_num_steps=10",
     ),
-    Command(
+    Subcommand(
         "recipe origin",
         "show where a value comes from and what follows it",
         "Show the file and line that a value comes from, and the keys that follow it.",
@@ -57,7 +57,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         (_FILE, _KEY, OVERRIDES, JSON),
         "recipe origin recipe.yaml policy.model_name --json",
     ),
-    Command(
+    Subcommand(
         "recipe lint",
         "list unknown keys, and settings that the teacher does not follow",
         "List unknown keys, and settings that were changed for the policy but not for the teacher.",
@@ -70,7 +70,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         ),
         "recipe lint recipe.yaml --json",
     ),
-    Command(
+    Subcommand(
         "recipe set",
         "set values, leaving the rest of the file as it is",
         "Set values. The rest of the file stays as it is, byte for byte.",
@@ -84,7 +84,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         ),
         "recipe set recipe.yaml distillation.max_num_steps 200 --dry-run",
     ),
-    Command(
+    Subcommand(
         "recipe insert",
         "add a key, or an item to a list",
         "Add a key, or an item to a list. Fails if the key exists.",
@@ -98,7 +98,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         ),
         "recipe insert recipe.yaml . notes '{owner: me}' --dry-run",
     ),
-    Command(
+    Subcommand(
         "recipe unset",
         "remove a key",
         "Remove a key. Comments above it stay.",
@@ -106,7 +106,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         (_EDITED, _KEY, flag("--with-comments", "also remove the comment lines above it"), DRY_RUN),
         "recipe unset recipe.yaml distillation.max_num_steps --dry-run",
     ),
-    Command(
+    Subcommand(
         "recipe minimise",
         "remove what the recipe would inherit anyway",
         "Remove the values that the recipe would inherit anyway.",
@@ -121,7 +121,7 @@ RECIPE_COMMANDS: tuple[Command, ...] = (
         ),
         "recipe minimise other.yaml --dry-run",
     ),
-    Command(
+    Subcommand(
         "recipe comment",
         "print, set or (with an empty TEXT) remove the comment of a key",
         "Print, set or (with an empty TEXT) remove the comment of a key.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Command, Group, flag
-from tui.cli.table_recipe import RECIPE_COMMANDS
+from tui.cli.recipe_subcommands import RECIPE_COMMANDS
+from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Group, Subcommand, flag
 
 TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
 ROLES = ("slurm", "head", "driver", "worker", "companion")
@@ -31,8 +31,8 @@ GROUPS = (
     Group("launcher", "export the batch script that starts Ray and the driver", ""),
 )
 
-COMMANDS: tuple[Command, ...] = (
-    Command(
+COMMANDS: tuple[Subcommand, ...] = (
+    Subcommand(
         "demo",
         "run a small distillation with stand-in models on this machine",
         "Read a recipe, start a real Ray cluster on this machine, distil a tiny model on it, and watch it. "
@@ -48,7 +48,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "demo --plain distillation.max_num_steps=2",
     ),
-    Command(
+    Subcommand(
         "new",
         "configure and submit a run, step by step",
         "Open the wizard: cluster, recipe, job, sizes, review. `submit` does the same without a screen.",
@@ -60,7 +60,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "new recipe.yaml policy.train_global_batch_size=64",
     ),
-    Command(
+    Subcommand(
         "detect",
         "list the partitions, GPUs, limits and accounts of this Slurm cluster",
         "List the partitions of this Slurm cluster with their GPUs and limits, and your accounts.",
@@ -68,7 +68,7 @@ COMMANDS: tuple[Command, ...] = (
         (JSON, flag("--refresh", "ask Slurm again; answers are cached for four hours")),
         "detect --json",
     ),
-    Command(
+    Subcommand(
         "check",
         "predict what would fail at start-up",
         "Predict what would fail at the start of a run. Exit code 1 if something would.",
@@ -82,7 +82,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "check recipe.yaml --nodes 1 --gpus-per-node 4 policy.train_micro_batch_size=1",
     ),
-    Command(
+    Subcommand(
         "memory",
         "estimate GPU and host memory",
         "Estimate the memory of every phase. Exit code 1 if one does not fit.",
@@ -90,7 +90,7 @@ COMMANDS: tuple[Command, ...] = (
         (*_JOB_SIZE, flag("--no-search", "do not search for settings that would fit")),
         "memory recipe.yaml --gpu-memory 40 --nodes 1 --gpus-per-node 4",
     ),
-    Command(
+    Subcommand(
         "models",
         "show a model's architecture",
         "Show a model's architecture from its directory, the Hugging Face cache or a built-in table.",
@@ -102,7 +102,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "models Qwen/Qwen3-8B",
     ),
-    Command(
+    Subcommand(
         "scale",
         "adapt a recipe to another number of nodes",
         "Adapt a recipe to another size: nodes, the split of generation, parallel sizes, and batch sizes "
@@ -122,7 +122,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "scale recipe.yaml --nodes 2 --dry-run",
     ),
-    Command(
+    Subcommand(
         "submit",
         "submit a run to Slurm",
         "Submit a run to Slurm, exactly once. Nodes and GPUs of the recipe are set to those of the job.",
@@ -131,7 +131,7 @@ COMMANDS: tuple[Command, ...] = (
         "submit recipe.yaml --nodes 2 --time 2:00:00 --rehearse",
         more_arguments="tui.cli.submit_arguments:arguments",
     ),
-    Command(
+    Subcommand(
         "resume",
         "continue an ended run from its last checkpoint",
         "Submit one more job of a run: the recipe as it was submitted, from the last checkpoint.",
@@ -144,7 +144,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "resume RUN --time 4:00:00",
     ),
-    Command(
+    Subcommand(
         "watch",
         "watch a run, a job or log files",
         "Watch a run of this program, any Slurm job, a directory of logs, or single log files.",
@@ -168,7 +168,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "watch --once --json logs/",
     ),
-    Command(
+    Subcommand(
         "report",
         "report what happened to a run, without secrets",
         "Report what happened to a run: state, cause, evidence, settings. Keys and names are removed.",
@@ -183,7 +183,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "report logs/ --json",
     ),
-    Command(
+    Subcommand(
         "runs",
         "list the runs and their states",
         "List all runs, newest first, with their states.",
@@ -191,7 +191,7 @@ COMMANDS: tuple[Command, ...] = (
         (JSON,),
         "runs --json",
     ),
-    Command(
+    Subcommand(
         "cancel",
         "stop a run",
         "Stop a run and wait until none of its processes is left on any node. Checkpoints are kept.",
@@ -206,15 +206,15 @@ COMMANDS: tuple[Command, ...] = (
         "cancel RUN --after-checkpoint",
     ),
     *RECIPE_COMMANDS,
-    Command(
+    Subcommand(
         "launcher export",
         "write the scripts to a directory",
         "Write the launcher and the rehearsal to a directory, for use without this program.",
-        "tui.headless.launcher:export",
+        "tui.headless.export:run",
         (Argument("directory", "DIR", "directory, created if missing"),),
         "launcher export scripts/",
     ),
-    Command(
+    Subcommand(
         "completion",
         "print a shell completion script",
         "Print a completion script for a shell. It is static: completing starts no Python.",

@@ -1,4 +1,4 @@
-"""The reference of all commands in Markdown: `python -m tui.cli.reference > docs/commands.md`."""
+"""The reference of all commands in Markdown: `python -m tui.cli.docs > docs/commands.md`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterator
 
 from tui.cli.parser import PROGRAM, Parser, command_parser
-from tui.cli.table import COMMANDS
+from tui.cli.subcommands import COMMANDS
 
 _INTRODUCTION = f"""\
 # Commands
 
-Made from the table of commands (`python -m tui.cli.reference`). Options and positional arguments may
+Made from the table of commands (`python -m tui.cli.docs`). Options and positional arguments may
 stand in any order; `--` ends the options. `{PROGRAM}` alone opens the app.
 
 Results go to standard output, messages to standard error.

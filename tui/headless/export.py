@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.scripts import export as export_scripts
+from launcher.scripts import export
 from tui.headless.output import show
 
 if TYPE_CHECKING:
     import argparse
 
 
-def export(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Write the launcher and the rehearsal to a directory."""
-    for path in export_scripts(Path(options.directory)):
+    for path in export(Path(options.directory)):
         show(str(path))
     return 0
