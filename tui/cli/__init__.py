@@ -1,7 +1,8 @@
 """The command line: `distill-tui` opens the app; with a command, it does one thing without it.
 
 Nothing heavy is imported here: `--help` and `--version` must answer at once on a cold file system.
-A command's module is imported when it runs. `subcommands` lists the commands, `parser` turns a row into a parser.
+A command's module is imported when it runs. `subcommands` lists the commands, `parser` turns a row into
+a parser.
 """
 
 from __future__ import annotations
