@@ -137,7 +137,7 @@ FIELDS: tuple[Field, ...] = (
         unit="GPUs", optional=True,
     ),
     Field(
-        "time", "Time limit", "Of each job: MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30. Shorter may start sooner.",
+        "time", "Time limit", "Time limit of each job: MM, HH:MM:SS, D-HH:MM:SS, 30m or 2h30.",
         "time", flag="--time", metavar="T", step="job", scheduler=True,
     ),
     Field(

@@ -141,7 +141,7 @@ def test_the_command_tells_what_it_would_do(
     printed = json.loads(out)
     assert printed["resumes"] == {"step": 30, "done": 37, "max_steps": 100, "left": 70}
     assert (printed["jobs"], printed["changed"]) == ([], [])
-    assert "goes on from the checkpoint of step 30 of 100; step 37 was done" in said
+    assert "continues from the checkpoint of step 30 of 100 (reached: step 37)" in said
     assert "8 GPU-hours" in said
     assert main(distill_tui.__version__, ["resume", "nothing-like-it"]) == 2
     assert main(distill_tui.__version__, ["resume", run.spec.id, "--time", "soon"]) == 2

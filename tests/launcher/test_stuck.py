@@ -235,7 +235,7 @@ def test_a_watch_tells_it_and_takes_it_back(tmp_path: Path) -> None:
     driver.write_text(text)
     os.utime(driver, (written + 2020, written + 2020))
     (line,) = look(written + 2021)
-    assert "no longer so: The driver is silent" in line
+    assert "resolved: The driver is silent" in line
     assert watch.state.findings == []
 
 

@@ -27,7 +27,7 @@ from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
 from tests.slurm.test_following import Scripted
-from tui.headless.plain import job_words, left_line
+from tui.headless.plain import job_text, left_line
 
 OLD, NEW = "logs/9-logs/", "logs/9-1-logs/"
 
@@ -162,5 +162,5 @@ def test_time_left_against_steps_left() -> None:
     assert left_line(metrics).startswith("0:01:0")
     assert left_line(metrics).endswith("time for about 6 steps, 10 to go (not enough)")
     assert state.job is not None
-    assert "running on n1, until " in job_words(state.job)
+    assert "running on n1, until " in job_text(state.job)
     assert left_line({"left_s": None}) == ""
