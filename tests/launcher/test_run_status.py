@@ -91,7 +91,7 @@ def test_processes_that_miss_each_other_are_no_failure_of_a_stopped_run(identity
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("ValueError: GPU out of memory here. More", "ValueError: GPU out of memory here"),
+        ("ValueError: GPU out of memory here. More", "GPU out of memory"),
         ("x" * 100, f"GPU out of memory: {'x' * 100}"),
         ("x" * 101, f"GPU out of memory: {'x' * 99}…"),
         ("INFO:root:torch: no memory", "GPU out of memory: torch: no memory"),
