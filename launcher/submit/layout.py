@@ -32,14 +32,14 @@ class Submission:
     spec: RunSpec
     files: Mapping[str, bytes]
     plans: tuple[LaunchPlan, ...]
-    """One a link."""
+    """One per link of the chain."""
     layout: RunLayout
     overrides: tuple[str, ...]
-    """Everything that goes over the recipe: the user's, the job's size, directories of the run's own."""
+    """All overrides: the user's, the job's size, the run's own directories."""
 
     @property
     def max_steps(self) -> int | None:
-        """The steps that the run is to do at most."""
+        """The run's maximum number of steps."""
         return self.spec.max_steps
 
     @property

@@ -80,10 +80,10 @@ def test_the_image_is_the_flags_else_the_profiles_else_the_sites(desk: Desk) -> 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"container": None}, "which container"),
+        ({"container": None}, "no container image"),
         ({"container": "a b"}, "has a blank"),
-        ({"mounts": ("data",)}, "is no mount"),
-        ({"mounts": ("/a,b:/c",)}, "is no mount"),
+        ({"mounts": ("data",)}, "invalid mount"),
+        ({"mounts": ("/a,b:/c",)}, "invalid mount"),
         ({"kind": "rehearsal"}, "without a container"),
     ],
 )

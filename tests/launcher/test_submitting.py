@@ -53,8 +53,8 @@ def test_an_account_that_the_partition_lets_in(desk: Desk) -> None:
         ({"time": 0}, "invalid time limit '0'"),
         ({"nodes": 0}, "whole numbers >= 1"),
         ({"profile": "no"}, "unknown profile 'no'"),
-        ({"skip_checks": ("C99",)}, "no check 'C99'"),
-        ({"checkout": "/nowhere"}, "no NeMo-RL checkout"),
+        ({"skip_checks": ("C99",)}, "unknown check 'C99'"),
+        ({"checkout": "/nowhere"}, "not a NeMo-RL checkout"),
     ],
 )
 def test_orders_that_are_none(desk: Desk, changes: dict[str, object], says: str) -> None:
@@ -150,7 +150,7 @@ def test_checkpoints_that_go_elsewhere_than_big_files_belong(desk: Desk) -> None
     assert "below your home directory" in home
     desk.environment["SCRATCH"] = "/scratch"
     (elsewhere,) = with_scratch.propose(order(desk)).notes
-    assert "big files belong below /scratch" in elsewhere
+    assert "large files belong in /scratch" in elsewhere
     there = ("checkpointing.checkpoint_dir=/scratch/me",)
     assert with_scratch.propose(order(desk, overrides=there)).notes == ()
     assert with_scratch.propose(order(desk, kind="smoke")).notes == ()

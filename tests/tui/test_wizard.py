@@ -250,7 +250,7 @@ async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
     async with wizard(node, time="9:00") as screen:
         await on_review(screen)
         await screen.press("t")
-        await screen.see("start", what)
+        await screen.see("starts", what)
         await screen.press("s", "y")
         await screen.see("That did not work", f"Slurm refused: {what}", do)
         (run,) = runs(node)
@@ -304,9 +304,9 @@ async def test_when_it_would_start(node: LoginNode) -> None:
 async def test_what_is_missing_is_named(node: LoginNode) -> None:
     async with wizard(node, checkout="/nowhere") as screen:
         await on_review(screen)
-        await screen.see("Cannot be submitted yet", "no NeMo-RL checkout")
+        await screen.see("Cannot be submitted yet", "not a NeMo-RL checkout")
         await screen.press("s")
-        await screen.see("NeMo-RL checkout: this is no NeMo-RL checkout")
+        await screen.see("NeMo-RL checkout: not a NeMo-RL checkout")
         await screen.press("o", "f3", BACK, BACK)
         await screen.see("NeMo-RL checkout", "2 Recipe ✗")
 

@@ -103,7 +103,7 @@ def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, resolver: 
         ("time", "soon", "invalid time limit"),
         ("time", "UNLIMITED", "invalid time limit"),
         ("policy_tp", "1.5", "whole number"),
-        ("checkout", "/nowhere", "no NeMo-RL checkout"),
+        ("checkout", "/nowhere", "not a NeMo-RL checkout"),
         ("checkout", "", "required"),
         ("recipe", "/nowhere.yaml", "nowhere.yaml"),
         ("student", "", "required"),

@@ -71,7 +71,7 @@ def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None
         fact("run", f"{choices.kind} of {clean(str(plan.request.recipe))}"),
         fact("resources", f"{size} of {clean(request.partition)} for {length}, {charged}"),
         fact("cost", f"at most {cost_text(plan.cost)}"),
-        fact("start", *_starts(start_estimate)),
+        fact("starts", *_starts(start_estimate)),
     ]
     return [*lines, *(fact("note", clean(note), "$text-warning") for note in plan.notes)]
 
