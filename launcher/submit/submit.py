@@ -146,16 +146,20 @@ def plan_submission(
     submission = lay_out(cluster, store, detection.site, options, resolver)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
-    slurm = options.slurm_request
-    cores = partition.cpus.cores if partition is not None else None
     return SubmissionPlan(
         request,
         replace(submission, spec=spec),
-        Cost.of(options.nodes, options.gpus_per_node, slurm.time_s * slurm.chain, cores),
+        _cost(options, partition),
         partition,
         result,
         (*result.notes, *hints(environment, submission), *cluster.hints(submission.layout, partition)),
     )
+
+
+def _cost(options: JobOptions, partition: Partition | None) -> Cost:
+    slurm = options.slurm_request
+    cores = partition.cpus.cores if partition is not None else None
+    return Cost.of(options.nodes, options.gpus_per_node, slurm.time_s * slurm.chain, cores)
 
 
 def _on_fewest_nodes(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from launcher.checkout import NemoCheckout
 from launcher.clusters.base import RunLayout
 from launcher.clusters.inventory import Partition
 from launcher.clusters.slurm.batch import Batch, common_environment, driver_command, job_script
@@ -42,20 +43,12 @@ def container_batch(
     Raises:
         InputError: the checkout has no `ray.sub`, no image is given, or a path cannot be mounted.
     """
-    if options.checkout is None:
-        raise InputError(
-            "a rehearsal runs without a container", fix="Omit --launcher, or use --smoke instead."
-        )
-    script = str(Path(options.checkout.path, SCRIPT))
-    if transport.stat(script) is None:
-        raise InputError(
-            "this checkout has no ray.sub", where=options.checkout.path, fix="Use --launcher ray_bare."
-        )
+    checkout = _checkout_with_script(transport, options)
     common = common_environment(environment, site, options)
-    argv = ["uv", "run", "python", options.checkout.driver]
+    argv = ["uv", "run", "python", checkout.driver]
     return Batch(
         {
-            SCRIPT: transport.read(script),
+            SCRIPT: transport.read(str(Path(checkout.path, SCRIPT))),
             "chain.sh": script_path("chain.sh").read_bytes(),
             "job.sh": job_script(site, options, SCRIPT, _JOB_END if saves else ()),
         },
@@ -65,11 +58,23 @@ def container_batch(
             "COMMAND": driver_command(argv, options, directory, saves=saves),
             "CONTAINER": container_of(options, site),
             "GPUS_PER_NODE": str(options.gpus_per_node),
-            "MOUNTS": ",".join(mounts_of(options, site, options.checkout.path, directory)),
+            "MOUNTS": ",".join(mounts_of(options, site, checkout.path, directory)),
             "RUN_DIR": str(directory),
         },
-        options.checkout.path,
+        checkout.path,
     )
+
+
+def _checkout_with_script(transport: Transport, options: JobOptions) -> NemoCheckout:
+    if options.checkout is None:
+        raise InputError(
+            "a rehearsal runs without a container", fix="Omit --launcher, or use --smoke instead."
+        )
+    if transport.stat(str(Path(options.checkout.path, SCRIPT))) is None:
+        raise InputError(
+            "this checkout has no ray.sub", where=options.checkout.path, fix="Use --launcher ray_bare."
+        )
+    return options.checkout
 
 
 def container_of(options: JobOptions, site: Site) -> str:
