@@ -21,12 +21,12 @@ class Gpus:
 NO_GPUS = Gpus(0, "")
 
 
-def gpu_memory_gib(kind: str, known: Mapping[str, float]) -> float | None:
+def gpu_memory_gib(kind: str, memory_gib_by_type: Mapping[str, float]) -> float | None:
     """Return a GPU's memory in GiB: from its type's name (MIG), else from the site's table."""
     stated = re.findall(r"(\d+)gb", kind.lower())
     if stated and "+" not in kind:
         return float(stated[-1])
-    return known.get(kind.lower())
+    return memory_gib_by_type.get(kind.lower())
 
 
 @dataclass(frozen=True, slots=True)

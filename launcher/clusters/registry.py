@@ -1,4 +1,4 @@
-"""The kinds of cluster, by name: the only place outside `clusters/` that knows which module is which kind."""
+"""The kinds of cluster, by name: the only module that imports a kind."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def plan_of(desk: Desk, **changes: object) -> SubmissionPlan:
-    request_for = SubmitRequest(desk.recipe, 1, "2:00:00", launcher="ray.sub", container=IMAGE)
-    return desk.plan_of(replace(request_for, **changes))  # type: ignore[arg-type]
+    request = SubmitRequest(desk.recipe, 1, "2:00:00", launcher="ray.sub", container=IMAGE)
+    return desk.plan_of(replace(request, **changes))  # type: ignore[arg-type]
 
 
 def test_the_plan(desk: Desk) -> None:

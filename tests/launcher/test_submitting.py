@@ -1,4 +1,4 @@
-"""Orders, and what they come to."""
+"""Submit requests, and the plans they produce."""
 
 from __future__ import annotations
 

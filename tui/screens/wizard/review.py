@@ -101,10 +101,10 @@ def _check_section(state: WizardState, status: DraftStatus) -> Lines:
     counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in ("fail", "warn")}
     outcome = f"{counts['fail']} would fail, {plural(counts['warn'], 'warning')}" if results else ""
     lines = [heading("Checks", outcome)]
-    order = [item for name in OUTCOMES for item in results if item.outcome == name]
-    for item in order:
+    listed_results = [item for name in OUTCOMES for item in results if item.outcome == name]
+    for item in listed_results:
         lines += _check(item, skipped=item.id in state.skipped)
-    if not order:
+    if not listed_results:
         lines.append(line(("✓ no failure predicted", "$text-success")))
     return lines
 
