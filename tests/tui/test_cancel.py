@@ -19,7 +19,7 @@ from launcher.runs import Run, load
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import shown
 from tests.tui.replay import Replay, make_run
-from tui.app import DemoStart
+from tui.demo_run import DemoStart
 
 CALM = "trap 'sleep 0.5; exit 143' TERM; while :; do sleep 0.05; done"
 """A job that takes its time to stop, as the launcher does."""

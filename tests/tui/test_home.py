@@ -122,12 +122,12 @@ def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
 
     lister = RunLister(Counting(), str(tmp_path))
     lister.relist()
-    while lister.look():
+    while lister.poll_next():
         pass
     calls = Counting.calls
     for _ in range(3):
         lister.relist()
-        assert not lister.look()
+        assert not lister.poll_next()
     assert Counting.calls == calls
 
 

@@ -33,7 +33,7 @@ from tui.screens.wizard.model import (
 )
 from tui.screens.wizard.pages import facts_of, hang, line, summary
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
-from tui.widgets.form import Form, Go
+from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
 
@@ -44,7 +44,7 @@ class StepScreen(Screen[None]):
     """Asks for what a run needs, step by step, and tells what comes of it."""
 
     BINDINGS = bindings(Scope.WIZARD)
-    PLACES = (Scope.WIZARD, Scope.APP)
+    SCOPES = (Scope.WIZARD, Scope.APP)
     ABOUT = (
         "From nothing to a submitted run. Tab, ↑ and ↓ go through the fields, enter goes on. Nothing is "
         "submitted before the review, and nothing typed is lost by going back."
@@ -55,11 +55,11 @@ class StepScreen(Screen[None]):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
-        self._feed = WizardPoller(host.lookout, self)
+        self._feed = WizardPoller(host.draft_resolver, self)
         self.draft = draft or WizardState()
         self.seen = DraftStatus(self.draft)
         self.step: Step = STEPS[0]
-        self.bar_first: tuple[str, ...] = ()
+        self.footer_first: tuple[str, ...] = ()
         self._laying_out = asyncio.Lock()
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
@@ -78,7 +78,7 @@ class StepScreen(Screen[None]):
             with Vertical(id="wizard-right"):
                 yield self.facts_box
         yield self.summary
-        yield KeyBar(*self.PLACES)
+        yield KeyBar(*self.SCOPES)
 
     async def on_mount(self) -> None:
         """Show the first step, and begin to look."""
@@ -134,7 +134,7 @@ class StepScreen(Screen[None]):
         async with self._laying_out:
             fields = fields_of(self.step, self.draft, self.seen)
             if self.form.names != tuple(item.name for item in fields):
-                await self.form.ask(fields)
+                await self.form.set_fields(fields)
             for row in self.form.rows:
                 name = row.item.name
                 note = note_on(row.item, self.draft, self.seen)
@@ -168,12 +168,12 @@ class StepScreen(Screen[None]):
     def _arrange(self) -> None:
         if not self.is_attached:
             return
-        self.bar_first = (
+        self.footer_first = (
             ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.back")
             if self.step.id == "review"
             else ("wizard.back", "wizard.next", "wizard.choose")
         )
-        self.title_line.say([self._title()])
+        self.title_line.set_lines([self._title()])
         row = self.form.focused_row
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
@@ -181,11 +181,13 @@ class StepScreen(Screen[None]):
         else:
             told = facts_of(self.step.id, self.draft, self.seen, focused)
         width = self.facts_box.scrollable_content_region.width
-        self.facts.say(hang(told, width) if width else told)
-        self.help_line.say(self._help(focused))
-        self.summary.say([summary(self.draft, self.seen).truncate(max(self.size.width, 1), ellipsis=True)])
+        self.facts.set_lines(hang(told, width) if width else told)
+        self.help_line.set_lines(self._help(focused))
+        self.summary.set_lines(
+            [summary(self.draft, self.seen).truncate(max(self.size.width, 1), ellipsis=True)]
+        )
         self._name_next()
-        self.query_one(KeyBar).look_again()
+        self.query_one(KeyBar).update_keys()
 
     @property
     def _is_current(self) -> bool:
@@ -194,7 +196,9 @@ class StepScreen(Screen[None]):
     def _name_next(self) -> None:
         steps = steps_of(self.draft, self.seen)
         place = self._place(steps)
-        self.form.go.say(f"Next: {steps[place + 1].title} →" if place + 1 < len(steps) else "Submit")
+        self.form.next_button.set_label(
+            f"Next: {steps[place + 1].title} →" if place + 1 < len(steps) else "Submit"
+        )
 
     def _title(self) -> Content:
         parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
@@ -258,7 +262,7 @@ class StepScreen(Screen[None]):
         else:
             await self._show_step(steps[place - 1])
 
-    async def on_go_pressed(self, event: Go.Pressed) -> None:
+    async def on_next_button_pressed(self, event: NextButton.Pressed) -> None:
         """Go on."""
         event.stop()
         await self.action_next()
