@@ -136,7 +136,7 @@ def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
             told = [line.plain for line in state_lines(view, 0.0, width)]
             assert all(cell_len(line) <= width for line in told)
             assert told[3:5] == [
-                f" ✗ why: {root.title}: seen", "   ray-worker-3.log:248 (rank 7 on jwb0005)  seen"
+                f" ✗ reason: {root.title}: seen", "   ray-worker-3.log:248 (rank 7 on jwb0005)  seen"
             ]  # fmt: skip
             arrow, *rest = told[5:-1]
             assert arrow.startswith("   → ")

@@ -77,7 +77,7 @@ async def test_names_logs_and_reasons(tmp_path: Path) -> None:
         await screen.see("✗ failed")
         painted(screen)
         await screen.press("enter")
-        await screen.see("ended: it failed")
+        await screen.see("run failed")
         painted(screen)
 
 

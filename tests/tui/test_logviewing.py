@@ -69,12 +69,12 @@ async def test_lines_and_places(tmp_path: Path) -> None:
             await screen.type(typed)
             await screen.press("enter")
             text = screen.monitor.logs.text
-            await screen.until(lambda t=text, n=line: t.current == n - 1, f"line {line}")  # type: ignore[misc]
+            await screen.until(lambda t=text, n=line: t.navigator.current == n - 1, f"line {line}")  # type: ignore[misc]
         await screen.see("50 %", "paused")
         await screen.press("colon")
         await screen.type("9 lines")
         await screen.press("enter")
-        await screen.see("“9 lines” is no line (1234)")
+        await screen.see("invalid position “9 lines”")
 
 
 @pytest.mark.slow

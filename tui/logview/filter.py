@@ -53,7 +53,7 @@ class FilteredText:
         """
         entry = self._source.stat()
         if entry is None:
-            return Extent(generation=self._generation, problem="the file is not there (yet)")
+            return Extent(generation=self._generation, problem="the file does not exist (yet)")
         if entry.inode != self._inode or entry.size < self._size:
             self._begin(entry.inode, entry.size)
         if entry.size > self._size:

@@ -169,7 +169,7 @@ class LogText:
         """
         entry = self._source.stat()
         if entry is None:
-            return Extent(generation=self._generation, problem="the file is not there (yet)")
+            return Extent(generation=self._generation, problem="the file does not exist (yet)")
         index = self._index
         if index is None or entry.inode != self._inode or entry.size < index.size:
             self._begin(entry.inode, entry.size)

@@ -207,7 +207,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self.untimed = event.untimed
         same_file = event.extent.generation == previous.generation
         if not same_file:
-            self.navigator.note = "the log was truncated or replaced"
+            self.navigator.note = "the log was reset"
             self.follow = True
             self._clear()
         self._first, self._lines = event.first, event.lines

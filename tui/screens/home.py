@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
 ABOUT = (
-    "Your runs, newest first. The state of each comes from its logs. No run is changed unless you confirm."
+    "Your runs, newest first. The state of each comes from its logs. Runs are changed only if you confirm."
 )
 FILTER_HINT = "text in name, id, state or reason; enter applies, esc clears"
 EMPTY = """\
