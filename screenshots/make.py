@@ -74,10 +74,8 @@ def write_run(
     logs = directory / "logs" / "local-94b165-logs"
     driver, launcher = logs / "ray-driver.log", logs / "launcher.log"
     driver.write_bytes(b"".join(driver.read_bytes().splitlines(keepends=True)[:lines]) + end.encode())
-    launcher_lines = (
-        launcher.read_text().replace("(exit_code=0)", f"(exit_code={code})").splitlines(keepends=True)
-    )
-    launcher.write_text("".join(launcher_lines if code is not None else lines_written[:-2]))
+    text = launcher.read_text().replace("(exit_code=0)", f"(exit_code={code})")
+    launcher.write_text(text if code is not None else "".join(text.splitlines(keepends=True)[:-2]))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.crash_report import crash_report
 from tui.demo_run import DemoRun, DemoStart
-from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary, find_run
+from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.theme import THEME, initial_theme
@@ -117,7 +117,7 @@ class DistillApp(App[None]):
         in_background(
             lambda: _import_screens(freeze=self.settings.guarded),
             "imports",
-            lambda error: post(self, OpenFailed(error)),
+            lambda error: post(self, ActionFailed(error)),
         )
 
     def now(self) -> float:
@@ -151,7 +151,7 @@ class DistillApp(App[None]):
         if draft is None or not draft.touched:
             self._open_wizard(None)
             return
-        from tui.screens.dialogs import Ask, DialogChoice
+        from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
         def open_draft(answer: str | None) -> None:
             if answer is not None:
@@ -161,7 +161,7 @@ class DistillApp(App[None]):
             DialogChoice("g", "continue the draft", "continue"),
             DialogChoice("n", "start over", "new"),
         ]
-        self.push_screen(Ask("New run", "There is a draft that was not submitted.", choices), open_draft)
+        self.push_screen(ChoiceDialog("New run", "There is a draft of a run.", choices), open_draft)
 
     def run_again(self, draft: WizardState) -> None:
         """Open the wizard with the settings of an earlier run."""
@@ -217,23 +217,23 @@ class DistillApp(App[None]):
         """Show why a run cannot be opened, then return to the list."""
         if screen is self._demo_screen and self._demo is not None:
             self._demo.ended = True
-        from tui.screens.dialogs import tell
+        from tui.screens.dialogs import error_dialog
 
-        self.push_screen(tell(error), lambda _: self.close_monitor(screen))
+        self.push_screen(error_dialog(error), lambda _: self.close_monitor(screen))
 
     def viewed(self, screen: Screen[None], view: RunView) -> None:
         """Note whether the demo's run has ended; then leaving needs no question."""
         if screen is self._demo_screen and self._demo is not None:
             self._demo.ended = view.state.ended
 
-    def on_open_failed(self, event: OpenFailed) -> None:
+    def on_action_failed(self, event: ActionFailed) -> None:
         """Show why the demo's run could not be stopped, and stay."""
-        from tui.screens.dialogs import tell
+        from tui.screens.dialogs import error_dialog
 
         if self._leaving:
             self._leaving = False
             self.pop_screen()
-        self.push_screen(tell(event.error))
+        self.push_screen(error_dialog(event.error))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer the commands that are valid on the screen."""
@@ -257,7 +257,7 @@ class DistillApp(App[None]):
 
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""
-        from tui.screens.dialogs import Ask, DialogChoice
+        from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
         if self._demo is None or self._demo.ended:
             if not self._has_unsaved_draft():
@@ -266,7 +266,7 @@ class DistillApp(App[None]):
             self._quit_dialog_open = True
             choices = [DialogChoice("y", "quit", "leave"), DialogChoice("n", "stay", "stay")]
             text = "The new run was not submitted; your entries would be lost."
-            self.push_screen(Ask("Quit?", text, choices, chosen=1), self._leave_by_answer)
+            self.push_screen(ChoiceDialog("Quit?", text, choices, chosen=1), self._leave_by_answer)
             return
         choices = [
             DialogChoice("l", "leave it running (`distill-tui` lists it)", "leave"),
@@ -274,7 +274,7 @@ class DistillApp(App[None]):
             DialogChoice("n", "stay", "stay"),
         ]
         text = "The demo's run is still running, with a Ray cluster on this machine."
-        self.push_screen(Ask("Quit the demo?", text, choices, chosen=1), self._leave_by_answer)
+        self.push_screen(ChoiceDialog("Quit the demo?", text, choices, chosen=1), self._leave_by_answer)
 
     def _leave_by_answer(self, answer: str | None) -> None:
         self._quit_dialog_open = False
@@ -296,16 +296,16 @@ class DistillApp(App[None]):
         self._leaving = True
         if self._demo_screen is not None and self._demo_screen.is_attached:
             self._demo_screen.show_stopping()
-        from tui.screens.dialogs import Wait
+        from tui.screens.dialogs import BusyDialog
 
-        self.push_screen(Wait("stopping …\n\nStopping the demo's run; this takes a few seconds."))
+        self.push_screen(BusyDialog("stopping …\n\nStopping the demo's run; this takes a few seconds."))
         demo = self._demo
 
         def stop() -> None:
             demo.stop()
             post(self, AppStopped())
 
-        in_background(stop, "stop", lambda error: post(self, OpenFailed(error)))
+        in_background(stop, "stop", lambda error: post(self, ActionFailed(error)))
 
     def on_app_stopped(self) -> None:
         """Leave, now that the demo's run was stopped."""

@@ -88,8 +88,8 @@ def summary_of(run: Run) -> RunSummary:
     return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", detail, run.directory, started.timestamp())
 
 
-class OpenFailed(Message):
-    """A run could not be opened, or a later request on it failed."""
+class ActionFailed(Message):
+    """The user's request on a run failed: opening, cancelling, a notification, the pager."""
 
     def __init__(self, error: ExplainedError) -> None:
         super().__init__()

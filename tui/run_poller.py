@@ -13,7 +13,7 @@ from launcher.errors import TransportError
 from launcher.logs.events import Event
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
-from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary
+from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
 from tui.run_view import RunView, ViewBuilder
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class MonitorPoller(Background):
         try:
             self._opened = self._opener()
         except ExplainedError as error:
-            post(self._target, OpenFailed(error))
+            post(self._target, ActionFailed(error))
             return False
         self._views = ViewBuilder(self._opened.summary)
         post(self._target, RunOpened(self._opened))
@@ -120,7 +120,7 @@ class MonitorPoller(Background):
             try:
                 channels = self._channels()
             except ExplainedError as error:
-                post(self._target, OpenFailed(error))
+                post(self._target, ActionFailed(error))
                 channels = ()
             run = self._opened.run
             self._notifier = Notifier(
@@ -129,7 +129,7 @@ class MonitorPoller(Background):
         note = self._notifier.news(state)
         if note is not None:
             in_background(
-                lambda: self._send(note), "notify", lambda error: post(self._target, OpenFailed(error))
+                lambda: self._send(note), "notify", lambda error: post(self._target, ActionFailed(error))
             )
 
     def _send(self, note: RunNotification) -> None:

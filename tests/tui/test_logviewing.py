@@ -56,7 +56,7 @@ async def test_search_goes_along_with_typing_and_escape_comes_back(tmp_path: Pat
         assert here is not None
         assert here.text.endswith("number 195")
         await screen.press("slash", "slash", *"(a", "slash", "enter")
-        await screen.see("no pattern: missing )")
+        await screen.see("invalid pattern: missing )")
 
 
 async def test_lines_and_places(tmp_path: Path) -> None:

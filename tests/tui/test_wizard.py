@@ -117,7 +117,7 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         await screen.press(BACK, BACK, BACK)
         await screen.see("No runs yet")
         await screen.press("n")
-        await screen.see("There is a draft that was not submitted.")
+        await screen.see("There is a draft of a run.")
         await screen.press("g")
         await screen.see("booster")
         await screen.press(NEXT, NEXT)

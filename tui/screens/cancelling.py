@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from textual.screen import Screen
 
+from recipes.errors import ExplainedError
 from tui.background import in_background, post
-from tui.opening import OpenFailed, local
-from tui.screens.dialogs import Ask, DialogChoice
+from tui.opening import ActionFailed, local
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
@@ -23,17 +24,22 @@ def ask_to_cancel(
 ) -> None:
     """Ask, then cancel the run in the background; `on_start` is called when that begins.
 
-    The screen gets an `OpenFailed` message if the run does not stop.
+    The screen gets an `ActionFailed` message if the run does not stop.
     """
+
+    def on_error(error: ExplainedError) -> None:
+        post(screen, ActionFailed(error))
 
     def answered(answer: str | None) -> None:
         if answer == "cancel":
             on_start()
-            in_background(lambda: cancel(directory), "cancel", lambda error: post(screen, OpenFailed(error)))
+            in_background(
+                lambda: cancel(directory), "cancel", lambda error: post(screen, ActionFailed(error))
+            )
 
     text = f"{name}\n\n{lost}\nFiles written so far are kept."
     choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "keep it running", "keep")]
-    screen.app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
+    screen.app.push_screen(ChoiceDialog("Cancel this run?", text, choices, chosen=1), answered)
 
 
 def cancel(directory: str) -> None:

@@ -28,7 +28,7 @@ class DialogChoice:
     value: str
 
 
-class Ask(ModalScreen[str | None]):
+class ChoiceDialog(ModalScreen[str | None]):
     """A question with answers to choose by their keys or with the arrows; None where it is dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "Leave", show=False)]
@@ -75,14 +75,14 @@ def _answer(choice: DialogChoice) -> Content:
     return Content.assemble((key, "bold"), f" {clean(choice.text)} ")
 
 
-def tell(error: ExplainedError) -> Ask:
+def error_dialog(error: ExplainedError) -> ChoiceDialog:
     """Return a dialog with an error: what happened, where, and what to do."""
     message, *rest = str(error).split("\n")
     text = "\n".join([f"✗ {message}", *(line.strip() for line in rest)])
-    return Ask("Error", text, [DialogChoice("o", "OK", "ok")])
+    return ChoiceDialog("Error", text, [DialogChoice("o", "OK", "ok")])
 
 
-class Wait(ModalScreen[None]):
+class BusyDialog(ModalScreen[None]):
     """A message while the app is busy; accepts no keys."""
 
     def __init__(self, text: str) -> None:

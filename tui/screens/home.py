@@ -12,7 +12,7 @@ from textual.screen import Screen
 
 from tui.commands import Scope, bindings
 from tui.formatting import duration, plural
-from tui.opening import OpenFailed
+from tui.opening import ActionFailed
 from tui.run_list import HomePoller, RunListChanged, RunRow
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
@@ -167,12 +167,12 @@ class HomeScreen(Screen[None]):
         width = self.size.width
         self.detail.set_lines([line.truncate(width, ellipsis=True) for line in (first, second)])
 
-    def on_open_failed(self, event: OpenFailed) -> None:
+    def on_action_failed(self, event: ActionFailed) -> None:
         """Show why a run was not stopped."""
-        from tui.screens.dialogs import tell
+        from tui.screens.dialogs import error_dialog
 
         event.stop()
-        self.app.push_screen(tell(event.error))
+        self.app.push_screen(error_dialog(event.error))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
@@ -191,10 +191,10 @@ class HomeScreen(Screen[None]):
         if row is None:
             return
         if row.damaged:
-            from tui.screens.dialogs import Ask, DialogChoice
+            from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
             self.app.push_screen(
-                Ask(
+                ChoiceDialog(
                     "This run cannot be read",
                     f"{row.damaged}\nin {row.directory}",
                     [DialogChoice("o", "OK", "ok")],

@@ -22,9 +22,9 @@ from tui.formatting import plural
 from tui.logview.pane import LogPane
 from tui.logview.prompt import PromptKind
 from tui.logview.tabs import ROLE_TITLES
-from tui.opening import OpenFailed
+from tui.opening import ActionFailed
 from tui.paging import page, pager_command
-from tui.screens.dialogs import Ask, DialogChoice, tell
+from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 
 
 class LogCommands:
@@ -111,7 +111,7 @@ class LogCommands:
                 self._show_pane()
 
         shown = self._pane.shown
-        dialog = Ask("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0)
+        dialog = ChoiceDialog("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0)
         self._screen.app.push_screen(dialog, choose)
 
     def _open_prompt(self, kind: PromptKind) -> None:
@@ -216,16 +216,16 @@ class LogCommands:
             with app.suspend():
                 code = page(command, os.environ)
         except SuspendNotSupported:
-            app.push_screen(tell(InputError("a pager can be opened only from a terminal")))
+            app.push_screen(error_dialog(InputError("a pager can be opened only from a terminal")))
             return
         except ExplainedError as error:
-            app.push_screen(tell(error))
+            app.push_screen(error_dialog(error))
             return
         if code:
             self._screen.notify(f"'{command[0]}' exited with code {code}", markup=False)
 
     def _post_failure(self, error: ExplainedError) -> None:
-        post(self._screen, OpenFailed(error))
+        post(self._screen, ActionFailed(error))
 
 
 def _key(finding: FindingSeen) -> tuple[str, str, int]:

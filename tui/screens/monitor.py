@@ -11,11 +11,11 @@ from textual.screen import Screen
 from tui.commands import Scope, bindings
 from tui.logview.pane import LogPane
 from tui.logview.tabs import LogTabs
-from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary
+from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import Ask, DialogChoice, tell
+from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.log_commands import LogCommands
 from tui.widgets.curve import CurveView
@@ -116,7 +116,7 @@ class MonitorScreen(Screen[None]):
         self.logs.read_through(event.opened.transport)
         self._arrange()
 
-    def on_open_failed(self, event: OpenFailed) -> None:
+    def on_action_failed(self, event: ActionFailed) -> None:
         """Show the error; return to the runs where the run could not be opened."""
         event.stop()
         if self._opened is None:
@@ -124,7 +124,7 @@ class MonitorScreen(Screen[None]):
             return
         self._stopping = False
         self._arrange()
-        self.app.push_screen(tell(event.error))
+        self.app.push_screen(error_dialog(event.error))
 
     def on_run_view_changed(self, event: RunViewChanged) -> None:
         """Show the changed state."""
@@ -230,7 +230,7 @@ class MonitorScreen(Screen[None]):
             DialogChoice("p", "without changes", "plain"),
         ]
         text = f"Changes advised for its failure:\n\n{changes}"
-        self.app.push_screen(Ask("Run again", text, choices), answered)
+        self.app.push_screen(ChoiceDialog("Run again", text, choices), answered)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

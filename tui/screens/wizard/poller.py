@@ -12,7 +12,7 @@ from launcher.errors import InputError
 from launcher.submit.submit import StartEstimate, SubmissionPlan
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
-from tui.opening import OpenFailed
+from tui.opening import ActionFailed
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import DraftStatus, WizardState
 
@@ -76,7 +76,7 @@ class WizardPoller(Background):
             self._known().ask_slurm(refresh=refresh)
             self.again()
 
-        in_background(ask, "detect", lambda error: post(self._target, OpenFailed(error)))
+        in_background(ask, "detect", lambda error: post(self._target, ActionFailed(error)))
 
     def estimate_start(self, proposal: SubmissionPlan) -> None:
         """Ask Slurm when it would start."""
@@ -102,7 +102,7 @@ class WizardPoller(Background):
             run = send(proposal, known.store, known.environment, confirmed=True)
             post(self._target, Submitted(run.directory))
 
-        in_background(submit, "submit", lambda error: post(self._target, OpenFailed(error)))
+        in_background(submit, "submit", lambda error: post(self._target, ActionFailed(error)))
 
     def rehearse_here(self) -> None:
         """Start a rehearsal on this machine."""
@@ -121,7 +121,7 @@ class WizardPoller(Background):
                 Submitted(start(known.store.transport, known.store, known.environment).directory),
             )
 
-        in_background(begin, "rehearse", lambda error: post(self._target, OpenFailed(error)))
+        in_background(begin, "rehearse", lambda error: post(self._target, ActionFailed(error)))
 
     def _known(self) -> DraftResolver:
         if self._lookout is None:

@@ -10,8 +10,8 @@ from launcher.clusters.slurm.messages import UnreachableError
 from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
 from recipes.fields import field as field_of
-from tui.opening import OpenFailed
-from tui.screens.dialogs import Ask, DialogChoice, Wait, tell
+from tui.opening import ActionFailed
+from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import line
@@ -100,7 +100,7 @@ class WizardScreen(StepScreen):
             if value is not None:
                 await self._take(self.draft.with_fix(found[int(value) - 1], self.seen))
 
-        self.app.push_screen(Ask("Apply which fix?", "", options), take)
+        self.app.push_screen(ChoiceDialog("Apply which fix?", "", options), take)
 
     def action_skip(self) -> None:
         """Let a check be chosen that is not to block, or is to block again."""
@@ -118,7 +118,7 @@ class WizardScreen(StepScreen):
             if value is not None:
                 await self._take(self.draft.with_skipped(value))
 
-        self.app.push_screen(Ask("Skip which check?", text, options), take)
+        self.app.push_screen(ChoiceDialog("Skip which check?", text, options), take)
 
     def action_estimate_start(self) -> None:
         """Ask Slurm when it would start."""
@@ -149,7 +149,7 @@ class WizardScreen(StepScreen):
             missing = errors(self.draft, self.seen).items()
             told = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
             self.app.push_screen(
-                Ask(
+                ChoiceDialog(
                     "It cannot be submitted yet",
                     told or str(self.seen.problem or ""),
                     [DialogChoice("o", "OK", "ok")],
@@ -163,14 +163,14 @@ class WizardScreen(StepScreen):
         def answered(answer: str | None) -> None:
             if answer == "submit":
                 self.app.push_screen(
-                    Wait("submitting …\n\nSlurm is asked once; that takes a second or a few.")
+                    BusyDialog("submitting …\n\nSlurm is asked once; that takes a second or a few.")
                 )
                 self._submitting = True
                 self._feed.send(proposal)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "not yet", "no")]
         self.app.push_screen(
-            Ask("Submit?", question(proposal), choices, chosen=1 if proposal.asks else 0), answered
+            ChoiceDialog("Submit?", question(proposal), choices, chosen=1 if proposal.asks else 0), answered
         )
 
     def _tell_blocking(self, said: list[str]) -> None:
@@ -183,7 +183,7 @@ class WizardScreen(StepScreen):
         choices = [DialogChoice("x", "skip a check", "skip"), DialogChoice("b", "back to the review", "back")]
         if self._fixes():
             choices.insert(0, DialogChoice("f", "apply a fix", "fix"))
-        self.app.push_screen(Ask("It would fail", "\n".join(said), choices), answered)
+        self.app.push_screen(ChoiceDialog("It would fail", "\n".join(said), choices), answered)
 
     # ------------------------------------------------------------ what becomes of it
 
@@ -193,7 +193,7 @@ class WizardScreen(StepScreen):
         self._stop_waiting()
         self._host.submitted(self, event.directory)
 
-    def on_open_failed(self, event: OpenFailed) -> None:
+    def on_action_failed(self, event: ActionFailed) -> None:
         """Say what Slurm said; what was typed stays."""
         event.stop()
         self._stop_waiting()
@@ -210,9 +210,9 @@ class WizardScreen(StepScreen):
                 DialogChoice("w", "watch the run: it finds out", "watch"),
                 DialogChoice("b", "back", "back"),
             ]
-            self.app.push_screen(Ask("Perhaps submitted", str(error), choices), answered)
+            self.app.push_screen(ChoiceDialog("Perhaps submitted", str(error), choices), answered)
             return
-        self.app.push_screen(tell(error))
+        self.app.push_screen(error_dialog(error))
 
     def _stop_waiting(self) -> None:
         while self._submitting and self.app.screen is not self:
@@ -222,7 +222,7 @@ class WizardScreen(StepScreen):
     def _tell_no_slurm(self, error: ExplainedError) -> None:
         def answered(answer: str | None) -> None:
             if answer == "rehearse":
-                self.app.push_screen(Wait("starting a rehearsal on this machine …"))
+                self.app.push_screen(BusyDialog("starting a rehearsal on this machine …"))
                 self._submitting = True
                 self._feed.rehearse_here()
             elif answer == "back":
@@ -237,4 +237,4 @@ class WizardScreen(StepScreen):
             DialogChoice("l", "look around: everything but submitting works", "look"),
             DialogChoice("b", "back to the runs", "back"),
         ]
-        self.app.push_screen(Ask("There is no Slurm here", text, choices), answered)
+        self.app.push_screen(ChoiceDialog("There is no Slurm here", text, choices), answered)

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from launcher.text import clean
 from recipes.fields import field as field_of
 from tui.commands import Scope, bindings
-from tui.screens.dialogs import Ask, DialogChoice
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.model import (
@@ -299,7 +299,7 @@ class StepScreen(Screen[None]):
             if value is not None:
                 await self._take(self.draft.with_text(name, value, usual(name, self.draft, self.seen)))
 
-        self.app.push_screen(Ask(field_of(name).title, "", options, chosen=chosen), take)
+        self.app.push_screen(ChoiceDialog(field_of(name).title, "", options, chosen=chosen), take)
 
     async def action_reset(self) -> None:
         """Take back what was typed in the field."""
