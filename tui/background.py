@@ -70,7 +70,7 @@ class Background:
         return time.monotonic() - since if since is not None else 0.0
 
     def alive(self) -> None:
-        """Report progress from within a long step: `busy_for` begins anew."""
+        """Report progress from within a long step: `busy_for` restarts."""
         self._busy_since = time.monotonic()
 
     def _work(self) -> None:

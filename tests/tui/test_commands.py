@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.actions import parse
 from textual.binding import Binding
 
 from tests.tui.pilot import NARROW, WIDE, shown
@@ -125,6 +126,15 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
         await screen.press("enter")
         field = screen.monitor.logs.prompt.field
         await screen.until(lambda: field.has_focus, "the search field has the keys")
+
+
+async def test_every_command_on_the_logs_exists(tmp_path: Path) -> None:
+    running(tmp_path, host="elsewhere")
+    async with shown(tmp_path, open_run="demo") as screen:
+        await screen.see("✓ Ray head up")
+        actions = [parse(command.action) for command in commands(Scope.MONITOR)]
+        used = {arguments[0] for _, action, arguments in actions if action == "log"}
+        assert used == set(screen.monitor.log_commands.commands)
 
 
 async def test_another_theme_can_be_chosen(tmp_path: Path) -> None:

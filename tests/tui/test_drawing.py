@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from launcher.logs.events import FindingSeen, JobState, Role, Source
 from launcher.logs.signatures import catalogue
-from tui.formatting import bar, duration, file_size, number, sparkline
+from tui.formatting import bar, duration, file_size, number, plural, sparkline
 from tui.opening import RunSummary
 from tui.run_view import Curve, RunView
 from tui.widgets.curve import curve_lines
@@ -26,6 +26,11 @@ def test_durations() -> None:
     told = [duration(value) for value in (0, 3.25, 9.96, 59.4, 59.6, 723, 3600, 11220, 90000, -5)]
     assert told == ["0.0s", "3.2s", "10s", "59s", "1m00s", "12m03s", "1h00m", "3h07m", "1d01h", "0.0s"]
     assert duration(3.9, tenths=False) == "3s"
+
+
+def test_counts_with_their_nouns() -> None:
+    texts = [plural(1, "run"), plural(0, "run"), plural(1204, "line"), plural(2, "copy"), plural(2, "key")]
+    assert texts == ["1 run", "0 runs", "1,204 lines", "2 copies", "2 keys"]
 
 
 def test_numbers_and_sizes() -> None:

@@ -38,7 +38,7 @@ class LineIndex:
         self.size = start
         """Bytes of the file that are indexed."""
         self.newlines = 0
-        self.before = array("Q", [0])
+        self.newlines_before = array("Q", [0])
         """Newlines before each block."""
         self._line_end = start
 
@@ -63,7 +63,7 @@ class LineIndex:
             self.size += stop - position
             position = stop
             if (self.size - self.start) % BLOCK == 0:
-                self.before.append(self.newlines)
+                self.newlines_before.append(self.newlines)
 
     @property
     def strides(self) -> int:
@@ -81,11 +81,11 @@ class LineIndex:
             return self.start
         if line > self.newlines:
             return self.size
-        block = bisect_left(self.before, line) - 1
+        block = bisect_left(self.newlines_before, line) - 1
         offset = self.start + block * BLOCK
         data = read(offset, min(BLOCK, self.size - offset))
         newline = -1
-        for _ in range(line - self.before[block]):
+        for _ in range(line - self.newlines_before[block]):
             newline = data.find(b"\n", newline + 1)
         return offset + newline + 1
 
@@ -93,7 +93,7 @@ class LineIndex:
         """Return the line that holds a byte, counted from 0."""
         block = (min(max(offset, self.start), self.size) - self.start) // BLOCK
         begin = self.start + block * BLOCK
-        return self.before[block] + read(begin, min(offset, self.size) - begin).count(b"\n")
+        return self.newlines_before[block] + read(begin, min(offset, self.size) - begin).count(b"\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class LogText:
         data, begin = stride_lines(self._read, start, index.size, first=stride == 0)
         if data is None:
             return []
-        number = index.before[stride * STRIDE_BLOCKS] + (1 if begin > start else 0)
+        number = index.newlines_before[stride * STRIDE_BLOCKS] + (1 if begin > start else 0)
         return [number + relative for relative in matching(data, (term,))]
 
     def line_at(self, offset: int) -> int | None:

@@ -113,7 +113,7 @@ class LogNavigator:
     def next_match(self, direction: int) -> None:
         """Go to the next match below (1) or above (-1)."""
         if self.query is None:
-            self.say("no search yet: press / to search")
+            self.show_note("no search yet: press / to search")
             return
         line = self.current if self.current is not None else self._view.top_line
         self._search_from(max(line + direction, 0), backwards=direction < 0)
@@ -124,9 +124,9 @@ class LogNavigator:
         self._searching = True
         if self._reader is not None:
             self._reader.search(Search(self.query, line, backwards, self._request))
-        self.say("searching …")
+        self.show_note("searching …")
 
-    def say(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show a note in the status line."""
         self.note = note
         self._view.post_status()
@@ -138,13 +138,13 @@ class LogNavigator:
             self._request += 1
             if self._reader is not None:
                 self._reader.search(None)
-            self.say("search stopped")
+            self.show_note("search stopped")
         return was_searching
 
     def show_progress(self, event: SearchProgress) -> None:
         """Show the progress of the search."""
         if event.search.number == self._request:
-            self.say(f"searching {event.progress:.0%} (esc stops)")
+            self.show_note(f"searching {event.progress:.0%} (esc stops)")
 
     def finish_search(self, event: SearchFinished) -> None:
         """Go to the match."""

@@ -148,7 +148,7 @@ class LogPane(Vertical):
         try:
             query = parse_query(typed) if typed.strip() else None
         except TermError as error:
-            self.text.navigator.say(str(error))
+            self.text.navigator.show_note(str(error))
             return
         if query is None:
             self.text.navigator.restore(self._start)
@@ -165,7 +165,7 @@ class LogPane(Vertical):
         try:
             self._apply(kind, event.value)
         except TermError as error:
-            self.text.navigator.say(str(error))
+            self.text.navigator.show_note(str(error))
 
     def _apply(self, kind: PromptKind, typed: str) -> None:
         navigator = self.text.navigator

@@ -21,7 +21,7 @@ from tui.widgets.styled_lines import StyledLines
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
 
 
-class Pick(Widget, can_focus=True):
+class ChoiceInput(Widget, can_focus=True):
     """Choice of one of several values: ← and → cycle through them, enter lists them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -33,16 +33,16 @@ class Pick(Widget, can_focus=True):
     class ValueChanged(Message):
         """Another value was chosen."""
 
-        def __init__(self, pick: Pick) -> None:
+        def __init__(self, field: ChoiceInput) -> None:
             super().__init__()
-            self.pick = pick
+            self.field = field
 
     class AllValuesRequested(Message):
         """The user wants a list of all values."""
 
-        def __init__(self, pick: Pick) -> None:
+        def __init__(self, field: ChoiceInput) -> None:
             super().__init__()
-            self.pick = pick
+            self.field = field
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,8 +126,8 @@ class FieldRow(Horizontal):
         )
         self.item = item
         self._title = StyledLines(classes="row-title")
-        self.entry: Input | Pick = (
-            Pick() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
+        self.entry: Input | ChoiceInput = (
+            ChoiceInput() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
         )
         self._note = StyledLines(classes="row-note")
         self._shown = ("", "")
@@ -159,13 +159,13 @@ class FieldRow(Horizontal):
         elif self._confirmed == typed:
             self._confirmed = value
             self._set(value)
-        if isinstance(self.entry, Pick):
+        if isinstance(self.entry, ChoiceInput):
             self.entry.set_values(values)
         self._shown = (note, level)
         self._paint_note()
 
     def _set(self, value: str) -> None:
-        if isinstance(self.entry, Pick):
+        if isinstance(self.entry, ChoiceInput):
             self.entry.value = value
             self.entry.refresh()
             return
@@ -250,16 +250,16 @@ class Form(VerticalScroll, can_focus=False):
         event.stop()
         self.screen.focus_next()
 
-    def on_pick_value_changed(self, event: Pick.ValueChanged) -> None:
+    def on_choice_input_value_changed(self, event: ChoiceInput.ValueChanged) -> None:
         """Report a chosen value."""
         event.stop()
-        row = self._row_of(event.pick)
+        row = self._row_of(event.field)
         if row is not None:
-            self.post_message(self.Edited(row.item.name, event.pick.value))
+            self.post_message(self.Edited(row.item.name, event.field.value))
 
-    def on_pick_all_values_requested(self, event: Pick.AllValuesRequested) -> None:
+    def on_choice_input_all_values_requested(self, event: ChoiceInput.AllValuesRequested) -> None:
         """Request the list of a field's values."""
         event.stop()
-        row = self._row_of(event.pick)
+        row = self._row_of(event.field)
         if row is not None:
             self.post_message(self.ChoicesRequested(row.item.name))
