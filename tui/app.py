@@ -21,8 +21,6 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
-from tui.crash_report import crash_report
-from tui.demo_run import DemoRun, DemoStart
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
@@ -31,6 +29,7 @@ from tui.theme import THEME, initial_theme
 if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
+    from tui.demo_run import DemoRun, DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
     from tui.screens.wizard.draft_resolver import DraftResolver
@@ -79,7 +78,7 @@ class DistillApp(App[None]):
         # Without the watcher, which would parse all styles again.
         self.set_reactive(App.theme, initial_theme(os.environ))
         self.stylesheet.set_variables(self.get_css_variables())
-        self._demo = DemoRun(settings.demo) if settings.demo is not None else None
+        self._demo = _demo_run(settings.demo) if settings.demo is not None else None
         self._demo_screen: MonitorScreen | None = None
         self._leaving = False
         self._draft: WizardState | None = None
@@ -313,12 +312,20 @@ class DistillApp(App[None]):
 
     def _fatal_error(self) -> None:
         """Leave with a message of three lines; the traceback goes to a file."""
+        from tui.crash_report import crash_report
+
         report = crash_report(self._exception, self.settings.runs_root)
         self._exit_renderables.append(Text(report))
         self._close_messages_no_wait()
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
+
+
+def _demo_run(start: DemoStart) -> DemoRun:
+    from tui.demo_run import DemoRun
+
+    return DemoRun(start)
 
 
 def _import_screens(*, freeze: bool) -> None:
