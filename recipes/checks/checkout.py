@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-_ALGORITHMS = "nemo_rl/algorithms"
 _DATASETS = "nemo_rl/data/datasets/response_datasets/__init__.py"
 _ENVIRONMENTS = "nemo_rl/environments/utils.py"
 _DRIVER = "nemo_rl/algorithms/distillation.py"
@@ -88,12 +87,6 @@ class Checkout:
             _names(_read(path / _DATASETS)) or BUILT_IN_DATASETS,
             _names(_read(path / _ENVIRONMENTS)) or BUILT_IN_ENVIRONMENTS,
         )
-
-
-def holding_checkout(path: Path) -> Path | None:
-    """Return the checkout in which a file lies; None if it lies in none."""
-    parents = path.absolute().parents
-    return next((parent for parent in parents if (parent / _ALGORITHMS).is_dir()), None)
 
 
 def _read(path: Path) -> str:

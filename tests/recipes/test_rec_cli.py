@@ -182,7 +182,7 @@ def test_set_warns_and_lint_takes_the_checkout_that_holds_the_file(
         "set", str(file), "policy.dtensor_cfg.plann", "x", "policy.dtensor_cfg.tensor_parallel_size", "two"
     )
     assert done.code == 0
-    assert "does not know policy.dtensor_cfg.plann; did you mean policy.dtensor_cfg.plan?" in done.err
+    assert "unknown key policy.dtensor_cfg.plann; did you mean policy.dtensor_cfg.plan?" in done.err
     assert "policy.dtensor_cfg.tensor_parallel_size is two, it must be a whole number" in done.err
     assert "nemo_rl/models/policy.py:" in done.err
     assert done.out == ""

@@ -13,8 +13,8 @@ from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
 from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed
-from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, checkout_of, open_document, store
+from tui.headless.output import SCHEMA, print_json, say, show
+from tui.headless.recipe_files import checkout_of, open_document, save_document
 
 if TYPE_CHECKING:
     import argparse
@@ -37,8 +37,8 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
                 set_in_both(document, key, typed.value, spelling=typed.spelling)
             else:
                 changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
-    store(document, dry_run=options.dry_run)
-    _tell(changes)
+    save_document(document, dry_run=options.dry_run)
+    _report_shared(changes)
     _advise(document, pairs[::2], both=options.both)
     return 0
 
@@ -51,11 +51,11 @@ def _advise(document: Document, keys: Sequence[str], *, both: bool) -> None:
         say(f"warning: {line}")
 
 
-def _tell(changes: Iterable[Change]) -> None:
-    """Say which other keys changed because they share the edited text."""
+def _report_shared(changes: Iterable[Change]) -> None:
+    """Report which other keys changed because they share the edited text."""
     for change in changes:
         if change.also:
-            say(f"With {change.key} also change (an anchor hands it on): {', '.join(change.also)}")
+            say(f"{change.key} is anchored; these keys change with it: {', '.join(change.also)}")
 
 
 def insert(options: argparse.Namespace) -> int:
@@ -70,8 +70,8 @@ def insert(options: argparse.Namespace) -> int:
     else:
         (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
         change = document.insert(parent, key, typed.value, spelling=typed.spelling)
-    store(document, dry_run=options.dry_run)
-    _tell([change])
+    save_document(document, dry_run=options.dry_run)
+    _report_shared([change])
     return 0
 
 
@@ -79,8 +79,8 @@ def unset(options: argparse.Namespace) -> int:
     """Remove a key."""
     document = open_document(options.file)
     change = document.delete(options.key, with_comments=options.with_comments)
-    store(document, dry_run=options.dry_run)
-    _tell([change])
+    save_document(document, dry_run=options.dry_run)
+    _report_shared([change])
     return 0
 
 
@@ -93,7 +93,7 @@ def minimise(options: argparse.Namespace) -> int:
             rebase(document, resolver, Path(options.base))
         removed = minimise_document(document, resolver, with_comments=options.with_comments)
     if not options.check:
-        store(document, dry_run=options.dry_run)
+        save_document(document, dry_run=options.dry_run)
     if options.json:
         print_json(SCHEMA | {"removed": removed})
     elif options.check or not options.dry_run:
@@ -107,14 +107,14 @@ def comment(options: argparse.Namespace) -> int:
     document = open_document(options.file)
     if options.text is not None:
         document.set_comment(options.key, options.text, above=options.above)
-        store(document, dry_run=options.dry_run)
+        save_document(document, dry_run=options.dry_run)
         return 0
-    found = document.comment(options.key)
+    current = document.comment(options.key)
     if options.json:
         key = format_key(parse_key(options.key))
-        print_json(SCHEMA | {"key": key, "above": found.above, "beside": found.beside})
+        print_json(SCHEMA | {"key": key, "above": current.above, "beside": current.beside})
         return 0
-    texts = [found.above] if options.above else [found.above, found.beside]
+    texts = [current.above] if options.above else [current.above, current.beside]
     for text in filter(None, texts):
-        print(text)
+        show(text)
     return 0

@@ -1,4 +1,4 @@
-"""What the recipe commands share: files, standard input and output, values as JSON."""
+"""Files, standard input and output, and JSON values of the recipe commands."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.chain import decode
-from recipes.checks.checkout import holding_checkout
 from recipes.document import Document
-from tui.headless.output import say
+from recipes.schema.drivers import holding_checkout
+from tui.headless.output import say, write_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recipes.inheritance import EffectiveRecipe, Resolver
 
-SCHEMA = {"schema": 1}
 STANDARD_INPUT = "-"
 STANDARD_NAME = "<stdin>"
 
@@ -49,21 +48,20 @@ def checkout_of(given: str | None, document: Document) -> Path | None:
     return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
-def store(document: Document, *, dry_run: bool) -> None:
+def save_document(document: Document, *, dry_run: bool) -> None:
     """Save an edited document, write it to standard output, or print what would change."""
     if dry_run:
-        sys.stdout.write(document.diff())
+        write_document(document.diff())
     elif document.path is None:
-        sys.stdout.buffer.write(document.to_bytes())
-        sys.stdout.buffer.flush()
+        write_document(document.to_bytes())
     elif document.changed:
         saved = document.save()
         if saved.other_names:
-            say(f"distill-tui: {saved.path} had other names (hard links): they keep the old text.")
+            say(f"{saved.path} had other names (hard links); they keep the old text.")
 
 
 def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
-    """Return a value as JSON can say it: keys as strings, infinities and nan as YAML spells them."""
+    """Return a value as JSON can hold it: keys as strings, infinities and nan spelled as in YAML."""
     if isinstance(value, dict):
         from recipes.keys import step_text
 
