@@ -13,7 +13,7 @@ from recipes.merge import merge_recipes
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
-from recipes.yaml.reader import read, scanners_differ
+from recipes.yaml.reader import read
 
 if TYPE_CHECKING:
     from recipes.keys import Step
@@ -90,7 +90,7 @@ def read_bytes(path: Path) -> bytes:
 def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Source:
     """Judge a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
     composed = composed or compose(tree)
-    if composed.problems or scanners_differ(tree.text):
+    if composed.problems:
         _refuse_unless_readable(tree, composed)
     value = composed.value
     if value is None or (isinstance(value, Leaf) and value.value is None):
@@ -106,9 +106,6 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Sourc
 
 
 def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
-    if not composed.problems:
-        read(tree.text, tree.name)
-        return
     problem = composed.problems[0]
     what = problem.what[:1].upper() + problem.what[1:]
     refused = RecipeError(what, where=tree.place(problem.start), fix=problem.fix)

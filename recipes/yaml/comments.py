@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recipes.yaml.check import EditRefusedError, Splice, checked, shape
+from recipes.yaml.check import EditRefusedError, checked, shape
 from recipes.yaml.find import Spot, find_spot
 from recipes.yaml.layout import comments_above
 from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tree
+from recipes.yaml.splice import Splice
 
 if TYPE_CHECKING:
     from recipes.keys import KeyPath

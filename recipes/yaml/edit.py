@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recipes.keys import KeyPath, Step, format_key, format_step
-from recipes.yaml.check import EditRefusedError, Splice, checked, expected, shape, shape_of, with_children
+from recipes.yaml.check import EditRefusedError, checked, expected, shape, shape_of, with_children
 from recipes.yaml.find import Spot, child_index, find_spot
 from recipes.yaml.layout import comments_above, ends_in_block_scalar, layout_of, tail
+from recipes.yaml.lines import LINE_BREAK
 from recipes.yaml.nodes import AliasNode, Entry, MappingNode, ScalarNode, SequenceNode, Tree, last_leaf
 from recipes.yaml.scalars import same
+from recipes.yaml.splice import Splice
 from recipes.yaml.write import FLOW, FLOW_KEY, KEY, BlockWriter, Manner, flow_text, scalar_text
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
 def _writer(tree: Tree, offset: int, stop: int) -> BlockWriter:
     """Return a writer for what will stand between a line of the text and `stop`."""
     return BlockWriter(
-        layout_of(tree), tree.lines.newline(offset), _BREAK.search(tree.text, stop) is not None
+        layout_of(tree), tree.lines.newline(offset), LINE_BREAK.search(tree.text, stop) is not None
     )
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_BREAK = re.compile(r"\r\n|\n|\r")
-_GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|(?<![^ \t\r\n\ufeff,\[\]{}\"'])#[^\r\n]*)*")
+BREAKS = "\n\r\x85\u2028\u2029"
+"""Characters that end a line in YAML 1.1, so for PyYAML."""
+LINE_BREAK = re.compile(rf"\r\n|[{BREAKS}]")
+_WRITTEN_BREAK = re.compile(r"\r\n|\n|\r")
+_SPACE = rf" \t{BREAKS}\ufeff"
+_GAP = re.compile(rf"(?:[{_SPACE}]+|(?<![^{_SPACE},\[\]{{}}\"':?])#[^{BREAKS}]*)*")
 BOM = "\ufeff"
 
 
@@ -15,7 +19,7 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+        self._starts = [0, *(match.end() for match in LINE_BREAK.finditer(text))]
 
     def number(self, offset: int) -> int:
         """Return the line an offset stands in, counted from 1."""
@@ -27,7 +31,7 @@ class Lines:
 
     def end(self, offset: int) -> int:
         """Where the line of an offset ends, before its line break."""
-        match = _BREAK.search(self.text, self.start(offset))
+        match = LINE_BREAK.search(self.text, self.start(offset))
         # Between \r and \n of one line break the break already begins before the offset.
         return match.start() if match else len(self.text)
 
@@ -50,8 +54,11 @@ class Lines:
         return not self.text[self.start(offset) : offset].lstrip(BOM).strip(" \t")
 
     def newline(self, offset: int) -> str:
-        """Return the line break used at an offset or, without one below it, in the text."""
-        match = _BREAK.search(self.text, offset) or _BREAK.search(self.text)
+        """Return the line break used at an offset or, without one below it, in the text.
+
+        U+0085, U+2028 and U+2029 are never written: most editors do not take them for line breaks.
+        """
+        match = _WRITTEN_BREAK.search(self.text, offset) or _WRITTEN_BREAK.search(self.text)
         return match.group() if match else "\n"
 
     def gap(self, offset: int) -> int:

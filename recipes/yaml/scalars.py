@@ -100,6 +100,8 @@ def read_ruamel(text: str) -> Scalar | Unreadable:
 
 def read_tagged(tag: str, text: str) -> Scalar | Unreadable:
     """Return the value of a scalar with an explicit tag such as !!str."""
+    if tag == "!":  # PyYAML resolves it as if it were a plain scalar, in quotes too
+        return read_omegaconf(text)
     try:
         match tag.removeprefix("tag:yaml.org,2002:"):
             case "str":

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import AliasEvent, ScalarEvent
+from yaml import YAMLError
+from yaml.events import AliasEvent, ScalarEvent
 
 from recipes.errors import RecipeError
+from recipes.yaml.events import parser_events
 from recipes.yaml.scalars import Scalar, read_omegaconf, read_pyyaml, read_ruamel, same
 
 if TYPE_CHECKING:
@@ -154,17 +154,17 @@ def _reads_back(text: str, value: Scalar, manner: Manner) -> bool:
 def _probe(probe: str, value: Scalar, size: int, index: int) -> bool:
     """Tell whether a probe is one collection of `size` scalars, the one at `index` being the value."""
     try:
-        events = list(YAML(typ="safe", pure=True).parse(probe))
-    except (YAMLError, ValueError, AttributeError):
+        events = list(parser_events(probe))
+    except (YAMLError, ValueError):
         return False
     scalars = [event for event in events if isinstance(event, ScalarEvent | AliasEvent)]
     # Stream, document and collection have a start and an end each.
     if len(events) != len(scalars) + 6 or len(scalars) != size:
         return False
     event = scalars[index]
-    if not isinstance(event, ScalarEvent) or event.anchor or (event.ctag is not None and event.style is None):
+    if not isinstance(event, ScalarEvent) or event.anchor or event.tag is not None:
         return False
-    if event.style is not None:
+    if event.style:
         return isinstance(value, str) and event.value == value
     return all(same(read(event.value), value) for read in (read_omegaconf, read_pyyaml, read_ruamel))
 

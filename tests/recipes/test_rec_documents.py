@@ -18,7 +18,6 @@ from recipes.keys import KeyPath, Step
 from recipes.values import Map, Seq, Value
 from recipes.yaml.parse import parse
 from recipes.yaml.reader import read
-from recipes.yaml.reparse import reparse
 from recipes.yaml.scalars import same
 from recipes.yaml.typed import read_typed, writable, yaml_text
 
@@ -225,11 +224,6 @@ def test_ten_thousand_arbitrary_bytes(data: bytes) -> None:
 @settings(max_examples=80)
 def test_a_typed_value_reads_back(value: Any) -> None:
     assert same(read_typed(yaml_text(value)).value, value)
-
-
-def test_reparse_of_an_unchanged_text_is_a_full_parse() -> None:
-    tree = parse("a: 1\nb:\n  c: 2\n")
-    assert reparse(tree, [], tree.text) == tree
 
 
 def test_diff_says_where_the_last_line_has_no_break() -> None:
