@@ -17,18 +17,19 @@ from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import same_place
-from recipes.values import Map, Plain, Seq, Value, find, leaves, plain
+from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment, comment_of, set_comment
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.edit import assign, insert_item, insert_key, set_value, written_depth
 from recipes.yaml.find import find_spot, merges
-from recipes.yaml.nodes import AliasNode
+from recipes.yaml.lines import LINE_BREAK
+from recipes.yaml.nodes import AliasNode, ScalarNode
 from recipes.yaml.parse import parse
 from recipes.yaml.reader import read_fast
 from recipes.yaml.remove import delete
 from recipes.yaml.scalars import same
-from recipes.yaml.typed import writable
+from recipes.yaml.typed import writable, yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +130,24 @@ class Document:
         """Tell whether a key is written at its own place, neither merged nor behind an alias."""
         path = _path(key)
         return written_depth(self.revision.tree, path)[0] == len(path)
+
+    def yaml(self, key: str | KeyPath) -> str:
+        """Return a value as YAML, spelled as it is written, so that setting it again gives the same text.
+
+        A string comes without the quotes that it does not need: an edit keeps those of the old value.
+        """
+        value = self.get(key)
+        text, spelling = yaml_text(writable(value)), self.spelling(key)
+        return text if text == value and value in (spelling, spelling[1:-1]) else spelling or text
+
+    def spelling(self, key: str | KeyPath) -> str:
+        """Return how a scalar is written; "" for what is no scalar, on several lines or not written here."""
+        path = _path(key)
+        depth, node = written_depth(self.revision.tree, path)
+        if depth != len(path) or not isinstance(node, ScalarNode) or node.tag or node.empty or node.block:
+            return ""
+        text = self.text[node.body : node.end]
+        return "" if LINE_BREAK.search(text) else text
 
     def line(self, key: str | KeyPath) -> int:
         """Return the line, counted from 1, where a key's value is written."""
@@ -236,6 +255,7 @@ class Document:
         self._history.append(after)
         self._now += 1
         # The items behind an inserted or removed one only move; the sections around an edit hold it.
+        path = _typed(path, after.values or before.values)
         holder = find(before.values, path[:-1]) if before.values is not None and path else None
         scope = path[:-1] if isinstance(holder, Seq) else path
         changed = _differences(before.values, after.values)
@@ -320,6 +340,16 @@ class Document:
 
 def _path(key: str | KeyPath) -> KeyPath:
     return parse_key(key) if isinstance(key, str) else key
+
+
+def _typed(path: KeyPath, values: Value | None) -> KeyPath:
+    """Return a path with its steps as they are typed in the values: list items as numbers, keys as read."""
+    steps: list[Step] = []
+    for step in path:
+        match = child(values, step) if values is not None else None
+        name, values = match if match is not None else (step, None)
+        steps.append(name)
+    return tuple(steps)
 
 
 def _differences(before: Value | None, after: Value | None) -> list[KeyPath]:

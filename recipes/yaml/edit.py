@@ -31,7 +31,10 @@ def is_collection(value: Writable) -> bool:
 
 
 def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") -> Tree:
-    """Replace what is written at a path; `spelling` is taken for a scalar if it reads back as the value."""
+    """Replace what is written at a path.
+
+    `spelling`, what the user typed, is kept if OmegaConf reads it as the value.
+    """
     spot = find_spot(tree, path)
     if not spot.trail:
         raise EditRefusedError("The whole recipe cannot be replaced by a value", where=tree.name)
@@ -39,10 +42,12 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
     plain_scalar = not isinstance(value, Mapping | Sequence) or isinstance(value, str)
     anchor = node.anchor if isinstance(node, ScalarNode) and plain_scalar else None
     new_shape = ("anchor", anchor, shape_of(value)) if anchor else shape_of(value)
-    if same(shape(node), new_shape):
+    old = tree.text[node.body : node.end]
+    respelled = isinstance(node, ScalarNode) and node.style is None and spelling not in ("", old)
+    if same(shape(node), new_shape) and not respelled:
         return tree
     if isinstance(node, ScalarNode):
-        manner = Manner(quotes=node.style, old=tree.text[node.body : node.end], spelling=spelling)
+        manner = Manner(quotes=node.style, old=old, spelling=spelling)
     else:
         manner = Manner(spelling=spelling)
     if spot.parent.flow:

@@ -71,7 +71,10 @@ def _explained(error: MarkedYAMLError, name: str, lines: Lines) -> RecipeError:
         problem = f"invalid name of an {match[1]} (expected letters, digits, '-' and '_')"
         fix = f"Rename the anchor and every alias of it; NeMo-RL's YAML parser says: {error.problem}."
     elif lines.text[offset : offset + 1] == "\t" or "'\\t'" in problem:
-        problem, fix = "a tab stands where YAML wants spaces", "Replace the tab by spaces (OmegaConf's parser takes none here)."
+        problem, fix = (
+            "a tab stands where YAML wants spaces",
+            "Replace the tab by spaces (OmegaConf's parser takes none here).",
+        )
     elif error.context_mark is not None and error.context_mark.line != getattr(mark, "line", None):
         problem += f" ({error.context} that begins at line {lines.number(error.context_mark.index)})"
     return RecipeError(f"Not YAML: {problem}", where=_place(name, lines, offset), fix=fix)

@@ -37,7 +37,7 @@ def get(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
     else:
-        print(yaml_text(writable(value)))
+        print(yaml_text(writable(value)) if options.effective else document.yaml(options.key))
     return 0
 
 
