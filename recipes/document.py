@@ -138,7 +138,9 @@ class Document:
         """
         value = self.get(key)
         text, spelling = yaml_text(writable(value)), self.spelling(key)
-        return text if text == value and value in (spelling, spelling[1:-1]) else spelling or text
+        if not spelling.isprintable() or (text == value and value in (spelling, spelling[1:-1])):
+            return text
+        return spelling or text
 
     def spelling(self, key: str | KeyPath) -> str:
         """Return how a scalar is written; "" for what is no scalar, on several lines or not written here."""

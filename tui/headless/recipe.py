@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+NEGATIVE_NUMBER = re.compile(r"-\.?[0-9]|-\.(?:inf|Inf|INF)$")
 READ, EDIT = "tui.headless.recipe_read", "tui.headless.recipe_edit"
 KEY_HELP = 'dotted, list items by number: policy.scheduler.0.kwargs; a key with a dot in quotes: a."b.c"'
 
@@ -81,7 +83,12 @@ def _add_editing(recipe: argparse._SubParsersAction[Any]) -> None:
         return command
 
     change = add("set", "set values; nothing else of the file changes")
-    change.add_argument("pairs", metavar="KEY VALUE", nargs="+", help=f"KEY: {KEY_HELP}; VALUE: as YAML")
+    change.add_argument(
+        "pairs",
+        metavar="KEY VALUE",
+        nargs="+",
+        help=f"or KEY=VALUE; KEY: {KEY_HELP}; VALUE: as YAML, negative numbers too",
+    )
     change.add_argument("--both", action="store_true", help="KEY goes below policy and below teacher")
     change.add_argument(
         "--copy", action="store_true", help="write out sections that come from a merge or an alias first"
@@ -105,6 +112,8 @@ def _add_editing(recipe: argparse._SubParsersAction[Any]) -> None:
     comment.add_argument(
         "--above", action="store_true", help="the lines above the key, not the one beside it"
     )
+    for command in (change, insert):
+        command._negative_number_matcher = NEGATIVE_NUMBER
     for command in (change, insert, unset, minimise, comment):
         command.add_argument("--dry-run", action="store_true", help="print the diff and change nothing")
     for command in (minimise, comment):

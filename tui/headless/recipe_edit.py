@@ -2,43 +2,100 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from launcher.text import clean
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
-from recipes.errors import Exit, RecipeError
+from recipes.document import Change, Document
+from recipes.errors import Exit, Place, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
-from recipes.lint import set_in_both
-from recipes.yaml.typed import read_typed
+from recipes.lint import STUDENT, TEACHER, set_in_both
+from recipes.yaml.typed import read_typed, writable
+from recipes.yaml.write import flow_text
 from tui.headless.output import print_json, say
 from tui.headless.recipe_files import SCHEMA, open_document, store
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from recipes.document import Change
+
+_EQUALS = re.compile(r'(?:[^="]|"(?:[^"\\]|\\.)*")*=')
+"""A key, quoted steps included, up to its '='."""
 
 
 def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
     """Set values; nothing else of the file changes."""
-    pairs: list[str] = options.pairs
-    if len(pairs) % 2:
-        raise RecipeError(f"'{pairs[-1]}' has no value", fix="Give KEY VALUE [KEY VALUE ...].")
     document = open_document(options.file)
-    changes: list[Change] = []
+    edits: list[Edit] = []
     with document.group():
-        for key, text in zip(pairs[::2], pairs[1::2], strict=True):
+        for key, text in key_values(options.pairs):
             typed = read_typed(text)
+            keys = [f"{section}.{key}" for section in (STUDENT, TEACHER)] if options.both else [key]
+            before = [_line_of(document, name) for name in keys]
             if options.both:
                 set_in_both(document, key, typed.value, spelling=typed.spelling)
+                changes = [Change(name, ()) for name in keys]
             else:
-                changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
+                changes = [document.set(key, typed.value, spelling=typed.spelling, copy=options.copy)]
+            edits += map(Edit, changes, before)
     store(document, dry_run=options.dry_run)
-    _tell(changes)
+    for edit in edits:
+        say(_described(document, edit))
+    _tell(edit.change for edit in edits)
     return 0
+
+
+class Edit(NamedTuple):
+    """An edit that was made, and the key's text before it ("" where it was not there)."""
+
+    change: Change
+    before: str
+
+
+def key_values(arguments: Sequence[str]) -> list[tuple[str, str]]:
+    """Split `KEY VALUE ...` or `KEY=VALUE ...` into pairs; raises `RecipeError` for a mixture of both.
+
+    The first argument decides. A key that holds '=' is written in quotes.
+    """
+    mixed = "Give either KEY VALUE [KEY VALUE ...] or KEY=VALUE [KEY=VALUE ...]; quote a key that holds '='."
+    joined = [_EQUALS.match(argument) for argument in arguments]
+    if joined[0]:
+        for argument, match in zip(arguments, joined, strict=True):
+            if match is None:
+                raise RecipeError(f"'{argument}' is not KEY=VALUE, as '{arguments[0]}' is", fix=mixed)
+        return [
+            (match[0][:-1], argument[match.end() :])
+            for argument, match in zip(arguments, joined, strict=True)
+            if match
+        ]
+    for argument, match in zip(arguments[::2], joined[::2], strict=True):
+        if match:
+            raise RecipeError(f"'{argument}' stands where a KEY is expected", fix=mixed)
+    if len(arguments) % 2:
+        raise RecipeError(f"'{arguments[-1]}' has no value", fix=mixed)
+    return list(zip(arguments[::2], arguments[1::2], strict=True))
+
+
+def _line_of(document: Document, key: str) -> str:
+    """Return a value on one line, "" if there is none."""
+    if not document.has(key):
+        return ""
+    value = document.get(key)
+    return flow_text(writable(value)) if isinstance(value, dict | list) else document.yaml(key)
+
+
+def _described(document: Document, edit: Edit) -> str:
+    """Return one line about an edit: key, old and new value, file and line."""
+    key, new = edit.change.key, _line_of(document, edit.change.key)
+    place = clean(str(Place(document.name, document.line(key))))
+    if edit.before == new:
+        return f"{key}: {new} (unchanged, {place})"
+    return f"{key}: {edit.before or '(not set)'} -> {new} ({place})"
 
 
 def _tell(changes: Iterable[Change]) -> None:
