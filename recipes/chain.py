@@ -13,7 +13,7 @@ from recipes.merge import merge_recipes
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
-from recipes.yaml.reader import read
+from recipes.yaml.reader import read_config
 
 if TYPE_CHECKING:
     from recipes.keys import Step
@@ -90,8 +90,7 @@ def read_bytes(path: Path) -> bytes:
 def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Source:
     """Judge a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
     composed = composed or compose(tree)
-    if composed.problems:
-        _refuse_unless_readable(tree, composed)
+    refuse_unreadable(tree, composed)
     value = composed.value
     if value is None or (isinstance(value, Leaf) and value.value is None):
         value = EMPTY
@@ -105,14 +104,17 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Sourc
     return Source(path, tree, Map(items, value.mark), parents, exact)
 
 
-def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
+def refuse_unreadable(tree: Tree, composed: Composed) -> None:
+    """Raise `RecipeError` for a text that OmegaConf refuses."""
+    if not composed.problems:
+        return
     problem = composed.problems[0]
     what = problem.what[:1].upper() + problem.what[1:]
     refused = RecipeError(what, where=tree.place(problem.start), fix=problem.fix)
     if composed.oversized:
         raise refused
     try:
-        read(tree.text, tree.name)
+        read_config(tree.text, tree.name)
     except RecipeError as error:
         raise refused from error
 

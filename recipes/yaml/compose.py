@@ -117,20 +117,23 @@ class _Composer:
     def mapping(self, node: MappingNode, at: int) -> Map:
         merged: dict[Step, Value] = {}
         own: list[tuple[Step, Value]] = []
-        seen: set[str] = set()
+        lines: dict[str, int] = {}
         for entry in node.children:
             if is_merge_key(entry.key):
                 self.merge(entry, merged)
                 continue
-            key = self.key(entry.key, seen)
+            key = self.key(entry.key, lines)
             made = self.value(entry.value, entry.start)
             if key is not None:
                 own.append((key, made))
         merged.update(own)
         return Map(merged, self.mark(node, at))
 
-    def key(self, node: Node, seen: set[str]) -> Step:
-        """Return the typed key; a key that is none of OmegaConf's is reported and left out."""
+    def key(self, node: Node, lines: dict[str, int]) -> Step:
+        """Return the typed key; a key that is none of OmegaConf's is reported and left out.
+
+        `lines` are those of the mapping's keys so far.
+        """
         if not isinstance(node, ScalarNode):
             self.problem("OmegaConf takes only scalars as keys", node.start)
             return None
@@ -141,9 +144,11 @@ class _Composer:
             self.problem(f"OmegaConf cannot take {node.value or 'nothing'!r} as a key", node.start)
             return None
         if isinstance(read, str):
-            if read in seen:
-                self.problem(f"the key '{read}' is there twice", node.start, "Remove one of the two.")
-            seen.add(read)
+            line = self.tree.lines.number(node.start)
+            if read in lines:
+                fix = f"Remove one of the two (lines {lines[read]} and {line})."
+                self.problem(f"the key '{read}' is there twice", node.start, fix)
+            lines[read] = line
         return read
 
     def merge(self, entry: Entry, merged: dict[Step, Value]) -> None:

@@ -31,6 +31,20 @@ def read(text: str, name: str) -> Any:  # noqa: ANN401 - any YAML
         raise RecipeError(f"OmegaConf cannot read it: {error}", where=Place(name)) from error
 
 
+def read_config(text: str, name: str) -> None:
+    """Make OmegaConf's config of a text as `OmegaConf.load` does; raises `RecipeError` if that fails."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    data = read(text, name)
+    try:
+        OmegaConf.create(data)
+    except (OmegaConfBaseException, *_LOADER_FAULTS) as error:
+        raise RecipeError(
+            f"OmegaConf cannot read it: {str(error).splitlines()[0]}", where=Place(name)
+        ) from error
+
+
 def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
     """Return the same as `read`, faster where libyaml reads the text."""
     import yaml

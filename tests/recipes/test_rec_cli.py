@@ -260,7 +260,8 @@ def test_set_says_what_changed(recipe: Runner) -> None:
         f"new: (not set) -> x ({recipe.base}:12)",
         f"policy.name: x (unchanged, {recipe.base}:4)",
         "With policy.size also change (an anchor hands it on): teacher.size",
-        "With policy.deep.a also change (an anchor hands it on): teacher.deep.a.0, teacher.deep.a.1, teacher.deep.a",
+        "With policy.deep.a also change (an anchor hands it on): "
+        "teacher.deep.a.0, teacher.deep.a.1, teacher.deep.a",
     ]
 
 

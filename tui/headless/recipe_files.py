@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.chain import decode
+from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
 from tui.headless.output import say
 
@@ -27,6 +27,13 @@ def open_document(file: str) -> Document:
         return Document.open(Path(file))
     data = sys.stdin.buffer.read()
     return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
+
+
+def open_readable(file: str) -> Document:
+    """Open a recipe to read its values; raises `RecipeError` where NeMo-RL's loader refuses it."""
+    document = open_document(file)
+    refuse_unreadable(document.revision.tree, document.revision.composed)
+    return document
 
 
 def resolve_document(document: Document, overrides: Sequence[str], resolver: Resolver) -> EffectiveRecipe:

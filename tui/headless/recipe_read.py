@@ -16,7 +16,7 @@ from recipes.origins import chain_of, followers_of, replaced_by
 from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
 from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, jsonable, open_document, resolve_document
+from tui.headless.recipe_files import SCHEMA, jsonable, open_document, open_readable, resolve_document
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def get(options: argparse.Namespace) -> int:
     """Print a value as YAML or JSON."""
-    document = open_document(options.file)
+    document = open_readable(options.file)
     if options.effective:
         value = _value(resolve_document(document, [], Resolver()), options.key)
     else:
