@@ -62,6 +62,7 @@ class _Composer:
     tree: Tree
     anchors: dict[str, Value] = field(default_factory=dict)
     merging: set[str] = field(default_factory=set)
+    unfinished: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     uncertain: bool = False
     oversized: bool = False
@@ -88,9 +89,12 @@ class _Composer:
             if node.tag is not None and node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
                 self.problem(f"OmegaConf does not know the tag {node.tag}", node.start)
             at = node.start if at is None else at
+            if node.anchor:
+                self.unfinished.add(node.anchor)
             made = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
         if node.anchor:
             self.anchors[node.anchor] = made
+            self.unfinished.discard(node.anchor)
             if isinstance(node, MappingNode) and any(is_merge_key(entry.key) for entry in node.children):
                 self.merging.add(node.anchor)
             else:
@@ -99,6 +103,9 @@ class _Composer:
 
     def alias(self, node: AliasNode) -> Value:
         target = self.anchors.get(node.name)
+        if node.name in self.unfinished:
+            self.problem(f"the alias *{node.name} stands inside what &{node.name} names", node.start)
+            return Leaf(None, self.mark(node, node.start))
         if target is None:
             fix = f"Define it with &{node.name} above this line."
             self.problem(f"the alias *{node.name} names no anchor above it", node.start, fix)

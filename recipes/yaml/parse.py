@@ -93,7 +93,6 @@ class _Builder:
         self.name = name
         self.events = parser_events(text)
         self.anchors: dict[str, int] = {}
-        self.open_anchors: set[str] = set()
 
     def documents(self) -> Iterator[Node]:
         """Build the root of each document."""
@@ -111,24 +110,16 @@ class _Builder:
             )
         if isinstance(event, AliasEvent):
             end = _offset(event.end_mark)
-            if event.anchor in self.open_anchors:
-                what = f"The alias *{event.anchor} stands inside what &{event.anchor} names"
-                raise RecipeError(what, where=_place(self.name, self.lines, start), fix="Remove the alias.")
             return AliasNode(start, start, end, end, str(event.anchor))
         self.declare(event.anchor, start)
         if isinstance(event, ScalarEvent):
             return self.scalar(event, start, _offset(event.end_mark), hint)
         tag = str(event.tag) if event.tag is not None else None
         body = self.after_properties(start) if event.anchor or tag else start
-        if event.anchor:
-            self.open_anchors.add(event.anchor)
         if isinstance(event, MappingStartEvent):
-            built: Node = self.mapping(event, start, body, tag, depth + 1)
-        else:
-            assert isinstance(event, SequenceStartEvent)
-            built = self.sequence(event, start, body, tag, depth + 1)
-        self.open_anchors.discard(event.anchor)
-        return built
+            return self.mapping(event, start, body, tag, depth + 1)
+        assert isinstance(event, SequenceStartEvent)
+        return self.sequence(event, start, body, tag, depth + 1)
 
     def declare(self, anchor: str | None, start: int) -> None:
         """Remember where an anchor stands; raises `RecipeError` if the document has it already.

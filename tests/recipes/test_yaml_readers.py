@@ -86,6 +86,7 @@ READ: dict[str, tuple[str, Any]] = {
     "block indentation": ("a: |2\n   x\nb: >1\n  y\n", {"a": " x\n", "b": " y\n"}),
     "explicit key": ("? a\n: 1\n", {"a": 1}),
     "merges": ("a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3\n", {"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
+    "merge of itself": ("a: &x\n  <<: *x\n  b: 1\n", {"a": {"b": 1}}),
     "equals sign as key": ("=: 1\n", {"=": 1}),
     "anchor with dash and underscore": ("a: &x-1_Y 1\nb: *x-1_Y\n", {"a": 1, "b": 1}),
 }
