@@ -41,6 +41,33 @@ class Saved:
     other_names: int
 
 
+def is_file(path: Path) -> bool:
+    """Tell whether a path is a file; False also where that cannot be looked up, as for a name too long.
+
+    `Path.is_file` raises there, and a recipe may hold any text where a path belongs.
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_directory(path: Path) -> bool:
+    """Tell whether a path is a directory; see `is_file`."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def with_home(name: str) -> Path:
+    """Return a path with `~` replaced, as it stands where there is no such user."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def save(path: Path, data: bytes, opened: bytes | None) -> Saved:
     """Replace a file's content atomically; `opened` is what it held when it was opened (None: no file).
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recipes.values import Leaf, Map, Plain, Seq, Value
 
@@ -149,9 +150,20 @@ def _environment(name: object, default: object = UnsupportedError) -> str | None
     return None if default is None else str(default)
 
 
+_LONGEST = 1_000_000
+"""Characters or items that `mul` may make of a text or list: more is never meant, and would fill the memory."""
+
+
+def _multiply(a: Any, b: Any) -> object:  # noqa: ANN401 - OmegaConf hands over whatever a recipe holds
+    for sized, times in ((a, b), (b, a)):
+        if isinstance(sized, Sized) and isinstance(times, int) and len(sized) * times > _LONGEST:
+            raise ValueError(f"mul would repeat a text or list {times} times")
+    return a * b
+
+
 RESOLVERS: dict[str, Callable[..., object]] = {
     "add": lambda a, b: a + b,
-    "mul": lambda a, b: a * b,
+    "mul": _multiply,
     "div": lambda a, b: a / b,
     "max": lambda a, b: max(a, b),
 }
