@@ -151,7 +151,7 @@ def _environment(name: object, default: object = UnsupportedError) -> str | None
 
 
 _LONGEST = 1_000_000
-"""Characters or items that `mul` may make of a text or list: more is never meant, and would fill the memory."""
+"""Characters or items that `mul` may make of a text or list: more would only fill the memory."""
 
 
 def _multiply(a: Any, b: Any) -> object:  # noqa: ANN401 - OmegaConf hands over whatever a recipe holds

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from recipes.chain import decode
 from recipes.document import Document
@@ -224,6 +225,15 @@ def test_ten_thousand_arbitrary_bytes(data: bytes) -> None:
 @settings(max_examples=80)
 def test_a_typed_value_reads_back(value: Any) -> None:
     assert same(read_typed(yaml_text(value)).value, value)
+
+
+@given(SCALARS)
+@settings(max_examples=150)
+def test_what_is_written_reads_alike_in_yaml_1_2(value: Any) -> None:
+    """Editors and other tools read YAML 1.2; what the user typed is not ours to choose."""
+    text = yaml_text(writable({"block": value, "flow": [[value], [{"k": value}]]}))
+    theirs = YAML(typ="safe", pure=True).load(text)
+    assert same(theirs, {"block": value, "flow": [[value], [{"k": value}]]})
 
 
 def test_diff_says_where_the_last_line_has_no_break() -> None:
