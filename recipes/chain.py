@@ -1,4 +1,4 @@
-"""A recipe and its parents: the files that `defaults:` names, read once as long as they do not change."""
+"""Reading of a recipe and its parents, each file once for as long as it does not change."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 DEFAULTS = "defaults"
 MAX_BYTES = 8 * 1024 * 1024
-"""A larger file is no recipe (the largest stock recipe has 60 kB); parsing it would take minutes."""
+"""Limit of a recipe's size; the largest stock recipe has 60 kB."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One parsed file: its values without `defaults`, and what `defaults` names."""
+    """Parsed file: its values without `defaults`, and what `defaults` names."""
 
     path: Path
     tree: Tree
     values: Map
     parents: tuple[str, ...]
     exact: bool
-    """False where only OmegaConf's own loader can be trusted with the text."""
+    """Whether our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
 
     @property
     def text(self) -> str:
-        """The text as it was parsed."""
+        """Text as it was parsed."""
         return self.tree.text
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A recipe with its parents, each with theirs."""
+    """Recipe with its parents, each with theirs."""
 
     source: Source
     parents: tuple[Chain, ...]
@@ -88,7 +88,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Source:
-    """Judge a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
+    """Return a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
     composed = composed or compose(tree)
     refuse_unreadable(tree, composed)
     value = composed.value
@@ -138,7 +138,7 @@ def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
 
 @dataclass
 class RecipeReader:
-    """Reads recipes and keeps what it parsed and merged for as long as the bytes stay the same.
+    """Reader of recipes that keeps what it parsed and merged for as long as the bytes stay the same.
 
     One reader serves one editor or one command; it is not for several threads at a time.
     """
@@ -158,9 +158,9 @@ class RecipeReader:
     def source(self, path: Path) -> Source:
         """Read one file."""
         data = read_bytes(path)
-        known = self._sources.get(path)
-        if known is not None and known[0] == data:
-            return known[1]
+        cached = self._sources.get(path)
+        if cached is not None and cached[0] == data:
+            return cached[1]
         source = source_of(path, parse(decode(data, str(path)), str(path)))
         self._sources[path] = (data, source)
         return source
@@ -187,9 +187,9 @@ class RecipeReader:
         if not source.parents:
             return source.values
         base = self.base(chain, strict=strict)
-        known = self._whole.get(source.path)
-        if known is not None and known[0] is source and known[1] is base and known[2] == strict:
-            return known[3]
+        cached = self._whole.get(source.path)
+        if cached is not None and cached[0] is source and cached[1] is base and cached[2] == strict:
+            return cached[3]
         whole = merge_recipes(base, source.values, strict=strict)
         self._whole[source.path] = (source, base, strict, whole)
         return whole
@@ -198,9 +198,9 @@ class RecipeReader:
         """Merge a recipe's parents, without the recipe; raises `UnsupportedError` if `strict`."""
         source = chain.source
         parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
-        known = self._bases.get(source.path)
-        if known is not None and known[1] == strict and list(map(id, known[0])) == list(map(id, parents)):
-            return known[2]
+        cached = self._bases.get(source.path)
+        if cached is not None and cached[1] == strict and list(map(id, cached[0])) == list(map(id, parents)):
+            return cached[2]
         base = EMPTY
         for parent in parents:
             base = merge_recipes(base, parent, strict=strict)
@@ -227,7 +227,7 @@ def _real(path: Path) -> Path:
 
 
 def _in_chain(error: RecipeError, path: Path, child: Source, links: str) -> RecipeError:
-    """Say of a parent that cannot be read who asked for it."""
+    """Return the error for a parent that cannot be read, with the recipe that names it."""
     if path.exists():
         return error
     node = child.values.mark

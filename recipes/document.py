@@ -1,7 +1,7 @@
-"""A recipe's text as a document: every edit changes what was meant and not one byte more.
+"""Recipe text as a document: every edit changes what was meant and not one byte more.
 
-An edit is a splice of the text. Before it is taken, the new text is read back twice, by ruamel.yaml
-and by OmegaConf's own loader; an edit that does not read back as meant is refused.
+An edit is a splice of the text. Before it is taken, the new text is parsed, and read by OmegaConf's own
+loader; an edit that does not read back as meant is refused.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Revision:
-    """One state of a document."""
+    """State of a document."""
 
     tree: Tree
 
     @cached_property
     def composed(self) -> Composed:
-        """The values, and why OmegaConf may refuse them."""
+        """Values, and why OmegaConf may refuse them."""
         return compose(self.tree)
 
     @property
     def values(self) -> Value | None:
-        """The values with their places; None for an empty text."""
+        """Values with where they are written; None for an empty text."""
         return self.composed.value
 
     @cached_property
     def data(self) -> Plain:
-        """The values as plain data."""
+        """Values as plain data."""
         return None if self.values is None else plain(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an edit did: the key, and the other keys that changed with it through anchors."""
+    """Effect of an edit: the key, and the other keys that changed with it through anchors."""
 
     key: str
     also: tuple[str, ...]
 
 
 class Document:
-    """One recipe's text with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
+    """Text of one recipe with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
 
     def __init__(
         self, text: str, name: str = "<text>", *, path: Path | None = None, opened: bytes | None = None
@@ -89,17 +89,17 @@ class Document:
 
     @property
     def revision(self) -> Revision:
-        """The present state."""
+        """Present state."""
         return self._history[self._now]
 
     @property
     def text(self) -> str:
-        """The text as it would be saved."""
+        """Text as it would be saved."""
         return self.revision.tree.text
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why OmegaConf refuses the text, each with its place."""
+        """Reasons why OmegaConf refuses the text, each with file, line and column."""
         revision = self.revision
         return tuple(f"{revision.tree.place(item.start)}: {item.what}" for item in revision.composed.problems)
 
@@ -127,7 +127,7 @@ class Document:
         return values is not None and find(values, _path(key)) is not None
 
     def is_written(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is written at its own place, neither merged nor behind an alias."""
+        """Tell whether a key is written itself, neither merged nor behind an alias."""
         path = _path(key)
         return written_depth(self.revision.tree, path)[0] == len(path)
 

@@ -1,4 +1,4 @@
-"""Writing a recipe so that at any moment the old or the new file is there whole."""
+"""Atomic saving of a recipe, and look-ups of paths that a recipe may hold."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TEMPORARY_SUFFIX = ".distill-tui.tmp"
 
 
 class SaveError(RecipeError):
-    """The file system did not take the file; what was there before is still there."""
+    """Error of the file system; what was there before is still there."""
 
     exit_code = Exit.OUTSIDE
 
 
 class ChangedOnDiskError(RecipeError):
-    """Someone else changed the file since it was opened; `diff` shows what they changed."""
+    """Error for a file that changed since it was opened; `diff` shows how."""
 
     exit_code = Exit.FAILED
 
@@ -35,7 +35,7 @@ class ChangedOnDiskError(RecipeError):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was written, and `other_names`: hard links that still hold the old text."""
+    """Result of saving; `other_names` counts hard links that still hold the old text."""
 
     path: Path
     other_names: int

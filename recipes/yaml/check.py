@@ -1,4 +1,4 @@
-"""The check that an edited text reads back as meant.
+"""Check that an edited text reads back as meant.
 
 Every edit says what the typed tree must be afterwards, anchors, aliases and tags included. The new
 text is parsed and compared; a text that does not read back so is never taken.
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class EditRefusedError(RecipeError):
-    """An edit cannot be made; nothing was changed."""
+    """Refusal of an edit; nothing was changed."""
 
     exit_code = Exit.FAILED
 
 
 Shape = object
-"""A typed tree as nested tuples."""
+"""Typed tree as nested tuples."""
 
 Trail = tuple[tuple["Collection", int], ...]
-"""The way from the root to a node: each collection and the index of the child taken."""
+"""Path from the root to a node: each collection and the index of the child taken."""
 
 _MERGE = ("<<",)
 
@@ -95,7 +95,7 @@ def _changed(old: Shape, trail: Trail, change: Callable[[Shape], Shape]) -> Shap
 
 
 def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Shape], Shape]:
-    """Make a change of a collection's shape from a change of its children."""
+    """Return a change of a collection's shape from a change of its children."""
 
     def changed(old: Shape) -> Shape:
         assert isinstance(old, tuple)
@@ -130,10 +130,10 @@ def undefined_aliases(tree: Tree) -> set[str]:
     if "*" not in tree.text:
         return missing
     for root in tree.roots:
-        seen: set[str] = set()
+        defined: set[str] = set()
         for node in walk(root):
             if isinstance(node, AliasNode):
-                missing |= set() if node.name in seen else {node.name}
+                missing |= set() if node.name in defined else {node.name}
             elif node.anchor:
-                seen.add(node.anchor)
+                defined.add(node.anchor)
     return missing

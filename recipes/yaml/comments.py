@@ -1,4 +1,4 @@
-"""The comments that belong to a key: the lines directly above it, and the one beside its value.
+"""Comments that belong to a key: the lines directly above it, and the one beside its value.
 
 Lines above belong to a key if they stand at its column without a blank line between; a block that
 begins on the first line of the file belongs to the file.
@@ -27,7 +27,7 @@ _PADDING = re.compile(r"(?<=\S)([ \t]+)#")
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A key's comment without '#': lines above (joined by line breaks) and text beside; "" for none."""
+    """Comment of a key without '#': lines above (joined by line breaks) and text beside; "" for none."""
 
     above: str
     beside: str
@@ -111,8 +111,8 @@ def _set_beside(tree: Tree, spot: Spot, text: str) -> list[Splice]:
 
 
 def _usual_padding(tree: Tree) -> str:
-    found = Counter(match.group(1) for match in _PADDING.finditer(tree.text) if len(match.group(1)) <= 2)
-    return max(found, key=lambda padding: found[padding]) if found else "  "
+    paddings = Counter(match.group(1) for match in _PADDING.finditer(tree.text) if len(match.group(1)) <= 2)
+    return max(paddings, key=lambda padding: paddings[padding]) if paddings else "  "
 
 
 def _set_above(tree: Tree, spot: Spot, text: str) -> list[Splice]:

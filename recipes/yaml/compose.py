@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from recipes.keys import Step
 
 MAX_VALUES = 50_000
-"""More values than this, aliases counted where they are used, are refused (a recipe has below 2,000)."""
+"""Limit of the values, aliases counted where they are used (a recipe has below 2,000)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why OmegaConf refuses the text, or may read it differently; `start` is where it stands."""
+    """Reason why OmegaConf refuses the text; `start` is its offset."""
 
     what: str
     start: int
@@ -36,14 +36,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The values of a text and what is wrong with it. `value` is None for an empty text."""
+    """Values of a text, and its problems. `value` is None for an empty text."""
 
     value: Value | None
     problems: tuple[Problem, ...]
     uncertain: bool
-    """A merge that PyYAML's versions read differently: of a list, or of a mapping that itself merges."""
+    """There is a merge that PyYAML's versions read differently: of a list, or of what itself merges."""
     oversized: bool = False
-    """The aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
+    """Aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
 
 
 def compose(tree: Tree) -> Composed:

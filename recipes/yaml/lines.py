@@ -15,7 +15,7 @@ BOM = "\ufeff"
 
 
 class Lines:
-    """The lines of one text; offsets count code points from 0."""
+    """Lines of one text; offsets count code points from 0."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -26,26 +26,26 @@ class Lines:
         return bisect_right(self._starts, offset)
 
     def start(self, offset: int) -> int:
-        """Where the line of an offset begins."""
+        """Return where the line of an offset begins."""
         return self._starts[bisect_right(self._starts, offset) - 1]
 
     def end(self, offset: int) -> int:
-        """Where the line of an offset ends, before its line break."""
+        """Return where the line of an offset ends, before its line break."""
         match = LINE_BREAK.search(self.text, self.start(offset))
         # Between \r and \n of one line break the break already begins before the offset.
         return match.start() if match else len(self.text)
 
     def next(self, offset: int) -> int:
-        """Where the next line begins; the end of the text if there is none."""
+        """Return where the next line begins; the end of the text if there is none."""
         index = bisect_right(self._starts, offset)
         return self._starts[index] if index < len(self._starts) else len(self.text)
 
     def break_before(self, offset: int) -> int:
-        """Where the line break in front of a line's start begins."""
+        """Return where the line break in front of a line's start begins."""
         return self.end(offset - 1) if offset > 0 else 0
 
     def column(self, offset: int) -> int:
-        """Characters between the line's start and an offset; a byte order mark is none."""
+        """Return the characters between the line's start and an offset; a byte order mark is none."""
         start = self.start(offset)
         return offset - start - (1 if start == 0 and self.text.startswith(BOM) and offset > 0 else 0)
 
@@ -74,5 +74,5 @@ class Lines:
         return len(line) - len(mark) if mark.startswith("#") else None
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both counted from 1."""
+        """Return line and column of an offset, both counted from 1."""
         return self.number(offset), self.column(offset) + 1

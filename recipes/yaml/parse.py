@@ -1,4 +1,4 @@
-"""Text to nodes, from the events of PyYAML's parser (`recipes.yaml.events`).
+"""Parsing of text to nodes, from the events of PyYAML's parser (`recipes.yaml.events`).
 
 The events carry exact code point offsets, with four exceptions that are mended here: an implied
 null has no position, a node with an anchor or a tag begins at that, a block collection ends at the
@@ -36,7 +36,7 @@ _BLOCK_HEADER = re.compile(r"[|>][^\s#]*")
 _BLANK_END = re.compile(r"(?:\r\n|[\n\r\x85\u2028\u2029])[ \t\n\r\x85\u2028\u2029]*\Z")
 _NAME = re.compile(r"while scanning an (anchor|alias)")
 MAX_DEPTH = 200
-"""Deeper nesting is refused: no recipe needs it, and Python's stack ends at about five times this."""
+"""Limit of nesting: no recipe needs it, and Python's stack ends at about five times this."""
 
 # Raised by PyYAML for escapes and %YAML versions that are no code point or number.
 _PARSER_FAULTS = (ValueError, OverflowError)
@@ -148,7 +148,7 @@ class _Builder:
         return ScalarNode(start, body, close, end, anchor, tag, value, style, empty=False)
 
     def block_end(self, body: int, end: int) -> int:
-        """Where the content of a block scalar ends, without the line break of its last line."""
+        """Return where the content of a block scalar ends, without the line break of its last line."""
         header = _BLOCK_HEADER.match(self.text, body, end)
         if header is not None and "+" in header.group():
             # All blank lines below are content: only the last line break is not.
@@ -157,7 +157,7 @@ class _Builder:
         return body + blank.start() if blank else end
 
     def after_properties(self, start: int, limit: int | None = None) -> int:
-        """Where the content begins behind an anchor and a tag."""
+        """Return where the content begins behind an anchor and a tag."""
         limit = len(self.text) if limit is None else limit
         position = start
         for _ in range(2):

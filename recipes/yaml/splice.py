@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """The text from `start` to `end` (code points) and what replaces it."""
+    """Replacement of the text from `start` to `end` (code points) by `new`."""
 
     start: int
     end: int

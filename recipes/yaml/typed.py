@@ -1,4 +1,4 @@
-"""A value as someone typed it, and a value as YAML text."""
+"""Reading of a value as someone typed it, and writing of a value as YAML text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Typed(NamedTuple):
-    """A value and, for a scalar on one line, how it was spelled."""
+    """Value and, for a scalar on one line, how it was spelled."""
 
     value: Writable
     spelling: str

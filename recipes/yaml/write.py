@@ -1,4 +1,4 @@
-"""Values to text that every reader of a recipe reads back as the same typed value."""
+"""Writing of values as text that every reader of a recipe reads back as the same typed value."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a scalar should look: inside brackets, as a key, like the old one (its quotes and its text)."""
+    """Style of a scalar: inside brackets, as a key, like the old one (its quotes and its text)."""
 
     flow: bool = False
     key: bool = False
     quotes: str | None = None
     old: str = ""
     spelling: str = ""
-    """What the user typed: taken if OmegaConf reads it as the value."""
+    """Text that the user typed: taken if OmegaConf reads it as the value."""
 
 
 PLAIN = Manner()
@@ -143,7 +143,7 @@ def _escaped(character: str) -> str:
 
 
 Typing = Callable[[str], Scalar | Unreadable]
-"""A reader's way to give a plain scalar its value."""
+"""Typing of a plain scalar by one reader."""
 
 _ALL_READERS = (read_omegaconf, read_pyyaml, read_ruamel)
 
@@ -191,12 +191,12 @@ def flow_text(value: Writable, manner: Manner = FLOW) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockWriter:
-    """Writes what follows `key:` or `-` in block style, in a file's layout and with its line breaks."""
+    """Writer of what follows `key:` or `-` in block style, in a file's layout and with its line breaks."""
 
     layout: Layout
     newline: str
     literal: bool = True
-    """May several lines become a literal block? Not where the text ends without a line break behind them."""
+    """Whether several lines may become a literal block: not where the text ends without a line break."""
 
     def after_key(self, value: Writable, column: int, manner: Manner = PLAIN) -> str:
         """Write what follows the ':' of a key that stands at a column."""

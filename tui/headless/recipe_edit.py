@@ -1,4 +1,4 @@
-"""`recipe set, insert, unset, minimise, comment`."""
+"""Handlers of `recipe set, insert, unset, minimise, comment`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _EQUALS = re.compile(r'(?:[^="]|"(?:[^"\\]|\\.)*")*=')
-"""A key, quoted steps included, up to its '='."""
+"""Pattern of a key, quoted steps included, up to its '='."""
 
 
 def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
@@ -51,7 +51,7 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
 
 
 class Edit(NamedTuple):
-    """An edit that was made, and the key's text before it ("" where it was not there)."""
+    """Edit that was made, and the key's text before it ("" where it was not there)."""
 
     change: Change
     before: str
@@ -99,7 +99,7 @@ def _described(document: Document, edit: Edit) -> str:
 
 
 def _tell(changes: Iterable[Change]) -> None:
-    """Say which other keys changed because they share the edited text."""
+    """Print which other keys changed because they share the edited text."""
     for change in changes:
         if change.also:
             say(f"With {change.key} also change (an anchor hands it on): {', '.join(change.also)}")
@@ -156,12 +156,12 @@ def comment(options: argparse.Namespace) -> int:
         document.set_comment(options.key, options.text, above=options.above)
         store(document, dry_run=options.dry_run)
         return 0
-    found = document.comment(options.key)
+    comment = document.comment(options.key)
     if options.json:
         key = format_key(parse_key(options.key))
-        print_json(SCHEMA | {"key": key, "above": found.above, "beside": found.beside})
+        print_json(SCHEMA | {"key": key, "above": comment.above, "beside": comment.beside})
         return 0
-    texts = [found.above] if options.above else [found.above, found.beside]
+    texts = [comment.above] if options.above else [comment.above, comment.beside]
     for text in filter(None, texts):
         print(text)
     return 0
