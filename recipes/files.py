@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import errno
 import os
+import re
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from recipes.errors import Exit, ExplainedError, RecipeError
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+"""Lines as `patch` counts them: U+0085 and its like end none."""
 TEMPORARY_SUFFIX = ".distill-tui.tmp"
 
 
@@ -194,8 +197,6 @@ def unified_diff(before: bytes | str, after: bytes | str, name_before: str, name
     old, new = (
         text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in (before, after)
     )
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), name_before, name_after
-    )
+    lines = difflib.unified_diff(_LINE.findall(old), _LINE.findall(new), name_before, name_after)
     marked = (line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
     return "".join(marked)

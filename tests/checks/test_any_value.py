@@ -101,7 +101,7 @@ KEYS = [(file, path) for file in RECIPES for path in paths(Resolver().resolve(fi
 
 
 @given(st.sampled_from(KEYS), st.sampled_from(VALUES))
-@settings(max_examples=150, deadline=4000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_written_into_a_recipe(inputs: Inputs, key: tuple[Path, KeyPath], value: Any) -> None:
     """From the text on: what the value makes of interpolations too."""
     file, path = key
