@@ -183,6 +183,30 @@ def test_public_cases(name: str, capsys: pytest.CaptureFixture[str]) -> None:
             assert json.loads(captured.out)["recipe"] == json.loads((folder / expect["recipe"]).read_text())
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: !!binary aGk=\n", "aGk="),
+        ("a: !!python/object/apply:pathlib.Path [x, y]\n", "x/y"),
+        ('a: "\\ud800"\n', "\ud800"),
+        ("a: .nan\n", ".nan"),
+    ],
+)
+def test_values_that_json_does_not_have_are_printed_as_text(
+    text: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path, text))
+    assert main("0", ["recipe", "resolve", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["recipe"] == {"a": value}
+    for command in (
+        ["recipe", "resolve"],
+        ["recipe", "show", "--effective"],
+        ["recipe", "get", "--effective"],
+    ):
+        assert main("0", [*command, path, *(["a"] if "get" in command else [])]) in (0, 2)
+    assert main("0", ["recipe", "origin", path, "a", "--json"]) == 0
+
+
 # Random documents: ours against OmegaConf's own loader
 
 

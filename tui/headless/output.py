@@ -11,7 +11,10 @@ def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=None if line else 1, allow_nan=False)
-    print(text, flush=line)
+    try:
+        print(text, flush=line)
+    except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that is not UTF-8
+        print(json.dumps(value, indent=None if line else 1, allow_nan=False), flush=line)
 
 
 def say(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
+from recipes.yaml.typed import writable
 from tui.headless.output import say
 
 if TYPE_CHECKING:
@@ -68,4 +69,4 @@ def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
         return [jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    return value
+    return writable(value)

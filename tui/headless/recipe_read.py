@@ -104,7 +104,7 @@ def diff(options: argparse.Namespace) -> int:
 def _one_line(value: object) -> str:
     from recipes.yaml.write import flow_text
 
-    return flow_text(writable(value))  # type: ignore[arg-type]
+    return flow_text(writable(value))
 
 
 def resolve(options: argparse.Namespace) -> int:
