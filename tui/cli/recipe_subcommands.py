@@ -77,7 +77,9 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         f"{_EDIT}:set",
         (
             _EDITED,
-            Argument("pairs", "KEY VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"),
+            Argument(
+                "pairs", "KEY VALUE or KEY=VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"
+            ),
             flag("--both", "set KEY below policy and below teacher"),
             flag("--copy", "first write out sections that come from a merge or an alias"),
             DRY_RUN,
