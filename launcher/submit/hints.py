@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
-from launcher.submit.layout import Submission
+from launcher.submit.submission import Submission
 
 _DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
 """Variables with directories that a job does not get by itself."""

@@ -12,7 +12,7 @@ from launcher.errors import InputError
 from launcher.request import JobOptions, Kind
 from launcher.runs import SkippedCheck
 from launcher.sites import Site
-from launcher.submit.layout import Submission
+from launcher.submit.submission import Submission
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate

@@ -25,7 +25,7 @@ from launcher.request import Cost, JobOptions, SubmitRequest
 from launcher.runs import Run, RunStore
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.hints import hints
-from launcher.submit.layout import Submission, lay_out
+from launcher.submit.submission import Submission, lay_out
 from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:

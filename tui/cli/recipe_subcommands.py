@@ -60,7 +60,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "recipe lint",
         "list unknown keys, and settings that the teacher does not follow",
-        "List unknown keys, and settings that were changed for the policy alone. Exit code 1 if there are any.",
+        "List unknown keys, and settings changed for the policy alone. Exit code 1 if there are any.",
         f"{_READ}:lint",
         (
             _FILE,
@@ -82,7 +82,9 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         f"{_EDIT}:set",
         (
             _EDITED,
-            Argument("pairs", "KEY VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"),
+            Argument(
+                "pairs", "KEY VALUE or KEY=VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"
+            ),
             flag("--both", "set KEY below policy and below teacher"),
             flag("--copy", "first write out sections that come from a merge or an alias"),
             DRY_RUN,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.chain import decode
+from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
 from recipes.schema.drivers import holding_checkout
+from recipes.yaml.typed import writable
 from tui.headless.output import say, write_document
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ def open_document(file: str) -> Document:
         return Document.open(Path(file))
     data = sys.stdin.buffer.read()
     return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
+
+
+def open_readable(file: str) -> Document:
+    """Open a recipe to read its values; raises `RecipeError` where NeMo-RL's loader refuses it."""
+    document = open_document(file)
+    refuse_unreadable(document.revision.tree, document.revision.composed)
+    return document
 
 
 def resolve_document(document: Document, overrides: Sequence[str], resolver: Resolver) -> EffectiveRecipe:
@@ -72,4 +80,4 @@ def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
         return [jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    return value
+    return writable(value)

@@ -15,7 +15,13 @@ from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
 from tui.headless.output import SCHEMA, print_json, say, write_document
 from tui.headless.output import show as show_line
-from tui.headless.recipe_files import checkout_of, jsonable, open_document, resolve_document
+from tui.headless.recipe_files import (
+    checkout_of,
+    jsonable,
+    open_document,
+    open_readable,
+    resolve_document,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 def get(options: argparse.Namespace) -> int:
     """Print a value as YAML or JSON."""
-    document = open_document(options.file)
+    document = open_readable(options.file)
     if options.effective:
         value = _value(resolve_document(document, [], Resolver()), options.key)
     else:
@@ -36,7 +42,8 @@ def get(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
     else:
-        write_document(yaml_text(writable(value)) + "\n")
+        text = yaml_text(writable(value)) if options.effective else document.yaml(options.key)
+        write_document(text + "\n")
     return 0
 
 
@@ -103,7 +110,7 @@ def diff(options: argparse.Namespace) -> int:
 def _one_line(value: object) -> str:
     from recipes.yaml.write import flow_text
 
-    return flow_text(writable(value))  # type: ignore[arg-type]
+    return flow_text(writable(value))
 
 
 def resolve(options: argparse.Namespace) -> int:
