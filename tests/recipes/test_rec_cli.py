@@ -291,8 +291,8 @@ def test_set_says_what_changed(recipe: Runner) -> None:
         f"policy.deep.a: 1 -> [1, 2] ({recipe.base}:5)",
         f"new: (not set) -> x ({recipe.base}:12)",
         f"policy.name: x (unchanged, {recipe.base}:4)",
-        "With policy.size also change (an anchor hands it on): teacher.size",
-        "With policy.deep.a also change (an anchor hands it on): "
+        "policy.size is anchored; these keys change with it: teacher.size",
+        "policy.deep.a is anchored; these keys change with it: "
         "teacher.deep.a.0, teacher.deep.a.1, teacher.deep.a",
     ]
 
