@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,7 +161,38 @@ def test_lint(recipe: Runner) -> None:
     assert [(item["key"], item["policy"], item["teacher"]) for item in found["drift"]] == [("size", 32, 64)]
     text = recipe("lint", recipe.child)
     assert "did you mean distillation.topk_logits_k?" in text.out
-    assert text.code == 0
+    assert text.code == 1
+    assert recipe("lint", recipe.child, "--exit-zero").code == 0
+
+
+CHECKOUT = Path(__file__).parents[1] / "cases" / "schema" / "models"
+
+
+def test_set_warns_and_lint_takes_the_checkout_that_holds_the_file(
+    recipe: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NEMO_RL_ROOT", raising=False)
+    root = tmp_path / "RL"
+    shutil.copytree(CHECKOUT, root)
+    file = root / "examples" / "configs" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text((CHECKOUT / "recipe.yaml").read_text())
+    assert recipe("lint", str(file)).code == 0
+    done = recipe(
+        "set", str(file), "policy.dtensor_cfg.plann", "x", "policy.dtensor_cfg.tensor_parallel_size", "two"
+    )
+    assert done.code == 0
+    assert "unknown key policy.dtensor_cfg.plann; did you mean policy.dtensor_cfg.plan?" in done.err
+    assert "policy.dtensor_cfg.tensor_parallel_size is two, it must be a whole number" in done.err
+    assert "nemo_rl/models/policy.py:" in done.err
+    assert done.out == ""
+    assert recipe("set", str(file), "policy.dtensor_cfg.tensor_parallel_size", "2").err.count("warning") == 0
+    found = recipe("lint", str(file))
+    assert found.code == 1
+    assert "policy.dtensor_cfg.plann" in found.out
+    assert recipe("lint", str(file), "--exit-zero").code == 0
+    monkeypatch.setenv("NEMO_RL_ROOT", str(tmp_path / "nowhere"))
+    assert "policy.dtensor_cfg.plann" in recipe("lint", str(file)).out
 
 
 def test_show_minimise_and_comment(recipe: Runner) -> None:
@@ -254,7 +286,8 @@ def test_set_says_what_changed(recipe: Runner) -> None:
         "policy.name",
         "x",
     )
-    assert done.err.splitlines() == [
+    lines = [line for line in done.err.splitlines() if not line.startswith("warning: ")]
+    assert lines == [
         f"policy.size: 64 -> 1.0e-06 ({recipe.base}:3)",
         f"policy.deep.a: 1 -> [1, 2] ({recipe.base}:5)",
         f"new: (not set) -> x ({recipe.base}:12)",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from launcher.text import clean
+from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
 from recipes.document import Change, Document
@@ -17,7 +18,7 @@ from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
-from tui.headless.recipe_files import open_document, save_document
+from tui.headless.recipe_files import checkout_of, open_document, save_document
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +48,14 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
     for edit in edits:
         say(_described(document, edit))
     _report_shared(edit.change for edit in edits)
+    _advise(document, [edit.change.key for edit in edits])
     return 0
+
+
+def _advise(document: Document, keys: Sequence[str]) -> None:
+    """Warn of set keys that NeMo-RL does not know, and of values that it will refuse."""
+    for line in advice(document, keys, Resolver(), checkout_of(None, document)):
+        say(f"warning: {line}")
 
 
 class AppliedEdit(NamedTuple):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
+from recipes.schema.drivers import holding_checkout
 from recipes.yaml.typed import writable
 from tui.headless.output import say, write_document
 
@@ -41,6 +43,17 @@ def resolve_document(document: Document, overrides: Sequence[str], resolver: Res
     path = document.path or Path(STANDARD_NAME)
     revision = document.revision
     return resolver.resolve(path, overrides, tree=revision.tree, composed=revision.composed)
+
+
+def checkout_of(given: str | None, document: Document) -> Path | None:
+    """Return the checkout whose classes and recipes count for a recipe; None where there is none.
+
+    It is the given one, else $NEMO_RL_ROOT, else the one that holds the file.
+    """
+    named = given or os.environ.get("NEMO_RL_ROOT")
+    if named:
+        return Path(named).expanduser().absolute()
+    return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
 def save_document(document: Document, *, dry_run: bool) -> None:
