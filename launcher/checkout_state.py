@@ -1,4 +1,4 @@
-"""The commit of a checkout and its local changes, for the record of a run. Read with git, changed by nothing."""
+"""The commit of a checkout and its local changes, for the record of a run; git is only asked."""
 
 from __future__ import annotations
 
