@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from launcher import fields, request
 from launcher.clusters.local import LocalCluster
-from launcher.clusters.slurm import submission
+from launcher.clusters.slurm import render as submission
 from launcher.fields import FIELDS, Field
 from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import SlurmRequest
 from launcher.transports.local import LocalTransport
-from tui.headless import submit
+from tui import cli
+from tui.cli import submit_arguments
 
 
 def test_a_new_slurm_option_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,11 +22,9 @@ def test_a_new_slurm_option_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         "constraint", "Constraint", "Features that the nodes must have.", "text",
         flag="--constraint", metavar="LIST", sbatch="constraint", scheduler=True, optional=True,
     )  # fmt: skip
-    for module in (fields, request, submission, submit):
+    for module in (fields, request, submission, submit_arguments):
         monkeypatch.setattr(module, "FIELDS", (*FIELDS, row))
-    parser = argparse.ArgumentParser()
-    submit._add_fields(parser)  # the flags of `submit`
-    values = vars(parser.parse_args(["r.yaml", "--time", "30", "--constraint", "a100&nvme"]))
+    values = vars(cli.parse("0", ["submit", "r.yaml", "--time", "30", "--constraint", "a100&nvme"]))
     asked = SubmitRequest.of({**values, "recipe": Path("r.yaml")})
     assert asked.options == {"constraint": "a100&nvme"}
     slurm = SlurmRequest(partition="p", time_s=60, options=asked.options)
@@ -36,12 +34,11 @@ def test_a_new_slurm_option_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_flag_of_submit_reaches_the_request() -> None:
-    parser = argparse.ArgumentParser()
-    submit._add_fields(parser)
+    options = {argument.name: argument for argument in submit_arguments.arguments()}
     for row in FIELDS:
         if row.flag.startswith("--") and row.name != "kind":
             assert row.name in SubmitRequest.__dataclass_fields__ or row.sbatch, row.name
-            assert row.flag in parser.format_help()
+            assert options[row.flag].dest == row.name
 
 
 def test_without_a_scheduler_there_are_no_fields_of_one() -> None:

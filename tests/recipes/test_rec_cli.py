@@ -201,3 +201,71 @@ def test_a_missing_file_is_one_clear_message(command: list[str], recipe: Runner)
     assert (ran.code, ran.out) == (2, "")
     assert "no recipe file" in ran.err
     assert len(ran.err.splitlines()) <= 3
+
+
+def test_set_takes_key_and_value_joined(recipe: Runner) -> None:
+    done = recipe("set", recipe.base, "policy.size=128", "teacher.name=a=b", "new.key=")
+    assert (done.code, done.out) == (0, "")
+    text = BASE.replace("64  #", "128  #").replace("name: t", "name: a=b") + "new:\n  key: null\n"
+    assert Path(recipe.base).read_text() == text
+    assert recipe("set", recipe.base, "policy.name", "k=v").code == 0
+    assert recipe("get", recipe.base, "policy.name").out == "k=v\n"
+    assert recipe("set", recipe.base, '"odd=key"=1').code == 0
+    assert Path(recipe.base).read_text().endswith("odd=key: 1\n")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ("policy.size=1", "policy.name"),
+        ("policy.size=1", "policy.name", "x"),
+        ("policy.size", "1", "policy.name=x"),
+        ("policy.size", "1", "policy.name=x", "y"),
+        ("policy.size",),
+        ("=1",),
+    ],
+)
+def test_set_refuses_mixed_pairs(recipe: Runner, pairs: tuple[str, ...]) -> None:
+    done = recipe("set", recipe.base, *pairs)
+    assert done.code == 2 if pairs != ("=1",) else done.code != 0
+    assert len(done.err.splitlines()) <= 3
+    assert Path(recipe.base).read_text() == BASE
+
+
+@pytest.mark.parametrize("value", ["-5e-6", "-1", "-.5", "-.inf", "-1_000", "-0x10", "-1:30"])
+def test_set_takes_negative_numbers(recipe: Runner, value: str) -> None:
+    assert recipe("set", recipe.base, "policy.size", value).code == 0
+    assert Path(recipe.base).read_text() == BASE.replace("64  #", f"{value}  #")
+    assert recipe("set", recipe.base, "--dry-run", f"policy.size={value}").code == 0
+    assert recipe("insert", recipe.base, "policy", "more", value).code == 0
+    assert recipe("get", recipe.base, "policy.more").out == f"{value}\n"
+
+
+def test_set_says_what_changed(recipe: Runner) -> None:
+    done = recipe(
+        "set",
+        recipe.base,
+        "policy.size",
+        "1.0e-06",
+        "policy.deep.a",
+        "[1, 2]",
+        "new",
+        "x",
+        "policy.name",
+        "x",
+    )
+    assert done.err.splitlines() == [
+        f"policy.size: 64 -> 1.0e-06 ({recipe.base}:3)",
+        f"policy.deep.a: 1 -> [1, 2] ({recipe.base}:5)",
+        f"new: (not set) -> x ({recipe.base}:12)",
+        f"policy.name: x (unchanged, {recipe.base}:4)",
+        "policy.size is anchored; these keys change with it: teacher.size",
+        "policy.deep.a is anchored; these keys change with it: "
+        "teacher.deep.a.0, teacher.deep.a.1, teacher.deep.a",
+    ]
+
+
+def test_what_changes_with_a_list_item_is_never_the_item(recipe: Runner) -> None:
+    Path(recipe.base).write_text("s:\n  - k: {t: 1}\n1: {yes: a}\n")
+    for key in ("s.0.k.t", "1.true", "s.0.k"):
+        assert "also" not in recipe("set", recipe.base, key, "7").err
