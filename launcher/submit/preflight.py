@@ -50,7 +50,7 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
         environment=environment,
         checkout=Path(options.checkout.path) if options.checkout is not None else None,
         request=cluster_request(
-            ClusterRequest(options.nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
+            ClusterRequest(options.worker_nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
             options.kind,
             submission.layout.site,
             partition,
