@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical, VerticalScroll
@@ -315,7 +316,8 @@ class StepScreen(Screen[None]):
         row = self.form.focused_row
         if row is not None:
             texts = {name: text for name, text in self.wizard_state.texts.items() if name != row.item.name}
-            await self._set_state(WizardState(texts, self.wizard_state.overrides, self.wizard_state.skipped))
+            await self._set_state(replace(self.wizard_state, texts=texts))
+            row.select()
 
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""
