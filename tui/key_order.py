@@ -1,7 +1,7 @@
 """Keys one at a time: each is dispatched to the focus that the keys before it left.
 
-Textual hands a key to the focused widget's queue at once. A key that moves the focus takes effect only when it
-has bubbled up to the app, so that keys that arrive together (typed ahead over a slow link, or pasted by a
+Textual hands a key to the focused widget's queue at once. A key that moves the focus takes effect only when
+it has bubbled up to the app, so that keys that arrive together (typed ahead over a slow link, or sent by a
 macro) would all land in the field that had the focus before the first of them.
 """
 

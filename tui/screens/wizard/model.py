@@ -11,6 +11,7 @@ from launcher.durations import DurationError, format_time_limit, parse_time_limi
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
 from recipes.planning.edits import hydra
+from tui.screens.wizard.recipe_files import PACKAGED
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from recipes.memory import Estimate
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
+    from tui.screens.wizard.recipe_files import RecipeChoice
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
 REHEARSAL_RECIPE = "rehearsal.yaml"
@@ -98,11 +100,13 @@ class DraftStatus:
     detection: Detection | None = None
     slurm_error: ExplainedError | None = None
     """Why Slurm could not be queried at all."""
-    recipes: tuple[Path, ...] = ()
-    """Recipes to choose from: recently used ones, then the starting recipes."""
+    recipes: tuple[RecipeChoice, ...] = ()
+    """Recipes to choose from: of this directory, of the checkout, recently used ones, packaged ones."""
     default_checkout: str = ""
     path: Path | None = None
     """The recipe's file."""
+    recipe_source: str = ""
+    """Where it comes from, as `recipe_files` names it; empty for any other path."""
     recipe: EffectiveRecipe | None = None
     """With the overrides of the wizard's state, without its fields."""
     base_recipe: EffectiveRecipe | None = None
@@ -193,7 +197,9 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
     if name == "kind":
         return "training"
     if name == "recipe":
-        return REHEARSAL_RECIPE if kind_of(state) == "rehearsal" else STARTING_RECIPE
+        return _packaged_recipe(
+            REHEARSAL_RECIPE if kind_of(state) == "rehearsal" else STARTING_RECIPE, status
+        )
     if name == "checkout":
         return status.default_checkout
     if name == "nodes":
@@ -205,6 +211,12 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
             min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"])
         )
     return "1" if name == "chain" else ""
+
+
+def _packaged_recipe(name: str, status: DraftStatus) -> str:
+    """Return a packaged recipe as it is typed: its name, unless a file of this directory has the same."""
+    packaged = (item for item in status.recipes if item.source == PACKAGED and item.path.name == name)
+    return next((item.text for item in packaged), name)
 
 
 def _default_account(partition: Partition | None, status: DraftStatus) -> str:

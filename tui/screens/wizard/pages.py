@@ -140,7 +140,8 @@ def recipe_facts(state: WizardState, status: DraftStatus) -> Lines:
     if status.recipe_error:
         lines.append(line((f"✗ {status.recipe_error}", "$text-error")))
     if status.path is not None:
-        lines.append(fact("recipe", clean(str(status.path))))
+        source = f" ({status.recipe_source})" if status.recipe_source else ""
+        lines.append(fact("recipe", f"{clean(str(status.path))}{source}"))
     if kind_of(state) == "rehearsal":
         lines.append(fact("rehearsal", "stand-in models on a real Ray cluster; separate directories"))
         return lines

@@ -149,7 +149,9 @@ class StepScreen(Screen[None]):
         if note.text:
             return note.text, note.level
         chosen = text_of(name, self.wizard_state, self.status)
-        if name in ("kind", "recipe"):
+        if name == "recipe":
+            return self.status.recipe_source, ""
+        if name == "kind":
             chosen_items = (
                 item for item in choices_for(name, self.wizard_state, self.status) if item.value == chosen
             )
@@ -292,12 +294,11 @@ class StepScreen(Screen[None]):
     def _open_choices(self, name: str) -> None:
         choices = choices_for(name, self.wizard_state, self.status)
         present = text_of(name, self.wizard_state, self.status)
-        width = max((len(choice.value) for choice in choices), default=0)
+        labels = [choice.label or choice.value or "none" for choice in choices]
+        width = max(map(len, labels), default=0)
         options = [
-            DialogChoice(
-                "", f"{choice.value or 'none':<{width}}  {choice.description}".rstrip(), choice.value
-            )
-            for choice in choices
+            DialogChoice("", f"{label:<{width}}  {choice.description}".rstrip(), choice.value)
+            for label, choice in zip(labels, choices, strict=True)
         ]
         chosen = next((index for index, item in enumerate(choices) if item.value == present), 0)
 
