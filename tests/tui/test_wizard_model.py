@@ -16,6 +16,7 @@ from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
 from tui.screens.wizard.draft_resolver import DraftResolver
+from tui.screens.wizard.findings import DraftFinding, note_on, step_level
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
@@ -23,10 +24,8 @@ from tui.screens.wizard.model import (
     default_text,
     errors,
     fields_of,
-    note_on,
     recipe_overrides,
     request_of,
-    step_level,
     steps_of,
     text_of,
     warning_in,
@@ -57,6 +56,12 @@ def status_of(resolver: DraftResolver, state: WizardState) -> DraftStatus:
 
 def value(name: str, state: WizardState, status: DraftStatus) -> str:
     return text_of(name, state, status)
+
+
+def noted(name: str, state: WizardState, status: DraftStatus) -> DraftFinding:
+    finding = note_on(FIELD[name], state, status)
+    assert finding is not None
+    return finding
 
 
 def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver: DraftResolver) -> None:
@@ -113,7 +118,7 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     state = replace(wizard_state_of(node), texts={**wizard_state_of(node).texts, name: text})
     status = status_of(resolver, state)
     assert says in errors(state, status)[name]
-    assert note_on(FIELD[name], state, status).level == "error"
+    assert noted(name, state, status).level == "error"
     (step,) = [step for step in STEPS if name in step.fields]
     assert step_level(step, state, status) == "error"
     assert resolver.full_status(state, status).plan is None
@@ -123,7 +128,6 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     ("texts", "name", "says"),
     [
         ({"partition": "devel", "time": "3:00:00"}, "time", "devel: 02:00:00 at most"),
-        ({"partition": "devel", "nodes": "3"}, "nodes", "devel allows at most 2"),
         ({"partition": "devel", "account": "other"}, "account", "may not use devel"),
         ({"partition": "closed"}, "partition", "is down"),
     ],
@@ -133,8 +137,17 @@ def test_what_the_site_may_refuse_is_told_and_left_to_it(
 ) -> None:
     state = wizard_state_of(node, **texts)
     status = status_of(resolver, state)
-    assert note_on(FIELD[name], state, status).text == says
-    assert note_on(FIELD[name], state, status).level == "warn"
+    assert noted(name, state, status).text == says
+    assert noted(name, state, status).level == "warn"
+    assert errors(state, status) == {}
+
+
+def test_the_worst_finding_is_the_one_that_a_field_shows(node: LoginNode, resolver: DraftResolver) -> None:
+    state = wizard_state_of(node, partition="devel", nodes="3")
+    status = status_of(resolver, state)
+    assert warning_in(FIELD["nodes"], state, status) == "devel allows at most 2"
+    assert noted("nodes", state, status).text == "C61 the recipe asks for 3 nodes, there are 2"
+    assert step_level(STEPS[2], state, status) == "error"
     assert errors(state, status) == {}
 
 
@@ -199,8 +212,8 @@ def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, resolve
 def test_what_does_not_divide_is_said_at_once(node: LoginNode, resolver: DraftResolver) -> None:
     state = wizard_state_of(node, global_batch="30")
     status = status_of(resolver, state)
-    assert note_on(FIELD["global_batch"], state, status).level == "error"
-    assert "30" in note_on(FIELD["global_batch"], state, status).text
+    assert noted("global_batch", state, status).level == "error"
+    assert "30" in noted("global_batch", state, status).text
     assert 32 in legal_sizes("global_batch", status)
     assert 30 not in legal_sizes("global_batch", status)
     assert legal_sizes("policy_tp", status) == (1, 2, 4)

@@ -73,7 +73,11 @@ class DraftResolver:
     def quick_status(self, state: WizardState) -> DraftStatus:
         """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
         status = DraftStatus(
-            state, self.detection, self.slurm_error, default_checkout=self._default_checkout()
+            state,
+            self.detection,
+            self.slurm_error,
+            default_checkout=self._default_checkout(),
+            resolved=True,
         )
         checkout = self._checkout(text_of("checkout", state, status)) if kind_of(state) != "rehearsal" else ""
         if isinstance(checkout, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection, Partition
     from launcher.request import Cost, Kind, SubmitRequest
     from launcher.submit.submit import SubmissionPlan
-    from recipes.checks import Report, Result
+    from recipes.checks import Report
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
     from recipes.memory import Estimate
@@ -124,17 +124,10 @@ class DraftStatus:
     """The submission; None where it cannot be planned, or was not planned yet."""
     plan_error: ExplainedError | None = None
     """Why no submission can be planned."""
+    resolved: bool = False
+    """Whether files and the recipe have been read; Slurm may still be asked."""
     settled: bool = False
     """Whether everything is resolved."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNote:
-    """A note beside a field."""
-
-    text: str
-    level: Literal["", "warn", "error"] = ""
-    """An error prevents a request; a warning is left to the site to judge."""
 
 
 def kind_of(state: WizardState) -> Kind:
@@ -304,30 +297,6 @@ def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     return ""
 
 
-def results_on(item: Field, status: DraftStatus) -> tuple[Result, ...]:
-    """Return failures and warnings of a field, failures first; a check belongs to its first key."""
-    if status.report is None or not (item.key or item.name == "nodes"):
-        return ()
-    key = key_of(item, status) if item.key else "cluster.num_nodes"
-    results = [
-        result
-        for result in status.report.results
-        if result.outcome in ("fail", "warn") and result.where and result.where[0].key == key
-    ]
-    return tuple(sorted(results, key=lambda result: result.outcome != "fail"))
-
-
-def note_on(item: Field, state: WizardState, status: DraftStatus) -> FieldNote:
-    """Return the note beside a field: its error, its warning, or its check."""
-    if error := error_in(item, state, status):
-        return FieldNote(error, "error")
-    if warning := warning_in(item, state, status):
-        return FieldNote(warning, "warn")
-    for result in results_on(item, status):
-        return FieldNote(f"{result.id} {result.message}", "error" if result.outcome == "fail" else "warn")
-    return FieldNote("")
-
-
 def errors(state: WizardState, status: DraftStatus) -> dict[str, str]:
     """Return the errors that prevent a request, by field."""
     texts = {
@@ -360,9 +329,3 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             "skip_checks": state.skipped,
         }
     )
-
-
-def step_level(step: Step, state: WizardState, status: DraftStatus) -> Literal["", "warn", "error"]:
-    """Return the worst level of a step's notes."""
-    levels = {note_on(item, state, status).level for item in fields_of(step, state, status)}
-    return "error" if "error" in levels else "warn" if "warn" in levels else ""

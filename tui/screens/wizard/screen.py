@@ -13,7 +13,8 @@ from recipes.errors import ExplainedError
 from tui.opening import ActionFailed
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
-from tui.screens.wizard.model import DraftStatus, WizardState, errors
+from tui.screens.wizard.findings import assess
+from tui.screens.wizard.model import DraftStatus, WizardState
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import StartEstimated, Submitted
 from tui.screens.wizard.review import question, review
@@ -156,8 +157,10 @@ class WizardScreen(StepScreen):
             return
         plan = self.status.plan
         if plan is None:
-            missing = errors(self.wizard_state, self.status).items()
-            result = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
+            preventing = assess(self.wizard_state, self.status).preventing
+            result = "\n".join(
+                f"{field_of(item.field).title}: {item.message}" for item in preventing if item.field
+            )
             self.app.push_screen(
                 ChoiceDialog(
                     "Cannot be submitted yet",
@@ -177,7 +180,12 @@ class WizardScreen(StepScreen):
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
-        dialog = ChoiceDialog("Submit?", question(plan), choices, chosen=1 if plan.asks else 0)
+        dialog = ChoiceDialog(
+            "Submit?",
+            question(plan, assess(self.wizard_state, self.status)),
+            choices,
+            chosen=1 if plan.asks else 0,
+        )
         self.app.push_screen(dialog, answered)
 
     def _show_blocking(self, messages: list[str]) -> None:

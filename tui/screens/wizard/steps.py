@@ -17,28 +17,22 @@ from tui.commands import Scope, bindings
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import choices_for
+from tui.screens.wizard.findings import MARKS, Assessment, assess
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
-    FieldNote,
     Step,
     WizardState,
     default_text,
-    error_in,
     fields_of,
-    note_on,
-    results_on,
-    step_level,
     steps_of,
     text_of,
 )
-from tui.screens.wizard.pages import facts_of, line, summary, wrap_hanging
+from tui.screens.wizard.pages import facts_of, line, step_list, summary, wrap_hanging
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
-
-_CURRENT_STEP = "bold $background on $primary"
 
 
 class StepScreen(Screen[None]):
@@ -59,6 +53,7 @@ class StepScreen(Screen[None]):
         self._poller = WizardPoller(host.draft_resolver, self)
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
+        self.assessment = Assessment()
         self.step: Step = STEPS[0]
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
@@ -135,19 +130,19 @@ class StepScreen(Screen[None]):
         """Show the fields of this step, which depend on the state, with their texts."""
         # Keys are handled on the app's task and messages on the screen's: one at a time.
         async with self._form_lock:
+            self.assessment = assess(self.wizard_state, self.status)
             fields = fields_of(self.step, self.wizard_state, self.status)
             if self.form.names != tuple(item.name for item in fields):
                 await self.form.set_fields(fields)
             for row in self.form.rows:
                 name = row.item.name
-                note = note_on(row.item, self.wizard_state, self.status)
                 values = tuple(choice.value for choice in choices_for(name, self.wizard_state, self.status))
-                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name, note))
+                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name))
         self._refresh_view()
 
-    def _annotation(self, name: str, note: FieldNote) -> tuple[str, str]:
-        if note.text:
-            return note.text, note.level
+    def _annotation(self, name: str) -> tuple[str, str]:
+        for finding in self.assessment.on_field(name):
+            return finding.text, finding.level
         chosen = text_of(name, self.wizard_state, self.status)
         if name == "recipe":
             return self.status.recipe_source, ""
@@ -180,18 +175,18 @@ class StepScreen(Screen[None]):
             if self.step.id == "review"
             else ("wizard.back", "wizard.next", "wizard.choose")
         )
-        self.title_line.set_lines([self._title()])
+        self.title_line.set_lines([step_list(self.step.id, self.wizard_state, self.status, self.assessment)])
         row = self.form.focused_row
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
             lines = self.review_lines()
         else:
-            lines = facts_of(self.step.id, self.wizard_state, self.status, focused)
+            lines = facts_of(self.step.id, self.wizard_state, self.status, focused, self.assessment)
         width = self.facts_box.scrollable_content_region.width
         self.facts.set_lines(wrap_hanging(lines, width) if width else lines)
         self.help_line.set_lines(self._help(focused))
         self.summary.set_lines(
-            [summary(self.wizard_state, self.status).truncate(max(self.size.width, 1), ellipsis=True)]
+            [summary(self.status, self.assessment).truncate(max(self.size.width, 1), ellipsis=True)]
         )
         self._label_go_button()
         self.query_one(KeyBar).update_keys()
@@ -206,30 +201,15 @@ class StepScreen(Screen[None]):
         label = f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit"
         self.form.next_button.set_label(label)
 
-    def _title(self) -> Content:
-        parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
-        for number, step in enumerate(steps_of(self.wizard_state, self.status), 1):
-            level = step_level(step, self.wizard_state, self.status) if self.status.recipe is not None else ""
-            glyph, style = {"error": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "": ("", "")}[
-                level
-            ]
-            here = step.id == self.step.id
-            parts += [(f" {number} {step.title} ", _CURRENT_STEP if here else "dim"), (glyph, style)]
-        return Content.assemble(*parts)
-
     def _help(self, focused: str) -> list[Content]:
         if not focused:
             return [Content("")]
         item = field_of(focused)
         lines = [line((item.help, "dim"))]
-        error = error_in(item, self.wizard_state, self.status)
-        if error:
-            return [*lines, line((f"✗ {item.title}: {error}", "$text-error"))]
-        for result in results_on(item, self.status)[:1]:
-            style = "$text-error" if result.outcome == "fail" else "$text-warning"
-            return [*lines, line((f"{result.id} {clean(result.message)}", style))]
-        note = note_on(item, self.wizard_state, self.status)
-        return [*lines, line((clean(note.text), "$text-warning"))] if note.text else lines
+        for finding in self.assessment.on_field(focused):
+            glyph, style = MARKS[finding.level]
+            lines.append(line((f"{glyph} {clean(finding.text)}", style)))
+        return lines
 
     def _step_index(self, steps: Sequence[Step]) -> int:
         return next((index for index, step in enumerate(steps) if step.id == self.step.id), len(steps) - 1)
