@@ -64,6 +64,9 @@ class KeyOrder:
     async def _follow(self) -> None:
         assert self._pending is not None
         self._round += 1
+        if not self._app.screen_stack:
+            await self._release(self._pending)
+            return
         target = self._target if self._target.is_attached else self._app.screen
         if not target.post_message(KeyPassed(self._pending, self._round)):
             await self._release(self._pending)
@@ -71,6 +74,8 @@ class KeyOrder:
     async def _release(self, key: Key) -> None:
         if key is self._pending:
             self._pending = None
+            if not self._app.screen_stack:  # the app ends
+                self._waiting.clear()
             await self._next()
 
     async def _next(self) -> None:

@@ -107,6 +107,7 @@ def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, resolver: 
         ("chain", "", "required"),
         ("time", "soon", "invalid time limit"),
         ("time", "UNLIMITED", "invalid time limit"),
+        ("time", "0:5", "0:5 is 5 seconds in Slurm: write 5m or 00:05:00"),
         ("policy_tp", "1.5", "whole number"),
         ("checkout", "/nowhere", "not a NeMo-RL checkout"),
         ("checkout", "", "required"),

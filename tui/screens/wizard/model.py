@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
+from launcher.text import clean
 from recipes.planning.edits import hydra
 from tui.screens.wizard.recipe_files import PACKAGED
 
@@ -266,12 +267,20 @@ def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
         return "required" if required else ""
     if item.kind == "whole" and count_of(item.name, state, status) is None:
         return "must be a whole number >= 1"
-    if item.kind == "time" and time_s(state, status) is None:
-        return "invalid time limit (expected HH:MM:SS, 30m or 2h30)"
+    if item.kind == "time":
+        return _time_error(text)
     if item.name == "recipe" and status.recipe_error:
         return status.recipe_error
     if item.name == "checkout" and status.checkout_error:
         return status.checkout_error
+    return ""
+
+
+def _time_error(text: str) -> str:
+    try:
+        parse_time_limit(text)
+    except DurationError as error:
+        return clean(str(error))
     return ""
 
 
