@@ -1,0 +1,393 @@
+"""Following calls: into functions and classes of the checkout, and through Ray's remote workers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeAlias
+
+from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Test, Undecided, all_of
+from recipes.reads.expressions import Expressions
+from recipes.reads.frame import Frame, ReadKey
+from recipes.reads.values import (
+    ANYTHING,
+    Choice,
+    ClassValue,
+    Config,
+    Constant,
+    FunctionValue,
+    Instance,
+    Mapping,
+    ModuleValue,
+    ParentOf,
+    Sequence,
+    Value,
+    WorkerClass,
+    Workers,
+    choose,
+    concerns_recipe,
+    each,
+)
+
+if TYPE_CHECKING:
+    from recipes.schema.source import CheckoutSource
+
+_DEEPEST = 40
+_SAME = frozenset({"bool", "dict", "list", "tuple", "int", "str", "float", "sorted"})
+"""Builtins whose result is taken for their argument."""
+_COPIES = frozenset({"deepcopy", "copy", "to_container", "parse_hydra_overrides", "cast", "create", "get"})
+_LOADERS = frozenset({"load_config", "load_config_with_inheritance"})
+_BUILDER, _GROUP = "RayWorkerBuilder", "RayWorkerGroup"
+_REMOTE_CALL = "run_"
+Memory: TypeAlias = 'tuple[dict[ReadKey, Condition], Value]'
+
+
+class Calls(Expressions):
+    """Follows the calls of a function."""
+
+    def __init__(self, source: CheckoutSource) -> None:
+        super().__init__(source)
+        self._memory: dict[object, Memory] = {}
+        self._active: list[object] = []
+
+    def _x_call(self, frame: Frame, node: ast.Call) -> Value:
+        function = self._callee(frame, node.func)
+        guard = frame.guard
+        arguments, keywords, spread = self._arguments(frame, node)
+        results: list[tuple[Condition, Value]] = []
+        for condition, inner in each(function):
+            frame.guard = all_of((guard, condition))
+            if frame.guard != FALSE:
+                results.append((condition, self._call(frame, node, inner, arguments, keywords, spread)))
+        frame.guard = guard
+        return choose(results)
+
+    def _callee(self, frame: Frame, node: ast.expr) -> Value:
+        """Return what is called; `X.options(…).remote` and `x.method.remote` are what they run remotely."""
+        if isinstance(node, ast.Attribute) and node.attr in ("remote", "options", "bind"):
+            base = self.value(frame, node.value)
+            if base != ANYTHING:
+                return base
+            return ANYTHING
+        if isinstance(node, ast.Attribute):
+            base = self.value(frame, node.value)
+            if isinstance(base, Config):
+                return base
+        return self.value(frame, node)
+
+    def _arguments(
+        self, frame: Frame, node: ast.Call
+    ) -> tuple[tuple[Value, ...], dict[str, Value], Value | None]:
+        arguments: list[Value] = []
+        for argument in node.args:
+            inner = self.value(frame, argument.value if isinstance(argument, ast.Starred) else argument)
+            if isinstance(argument, ast.Starred):
+                arguments.extend(inner.items if isinstance(inner, Sequence) else ())
+            else:
+                arguments.append(inner)
+        keywords: dict[str, Value] = {}
+        spread: Value | None = None
+        for keyword in node.keywords:
+            inner = self.value(frame, keyword.value)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = inner
+            elif isinstance(inner, Mapping):
+                keywords.update({str(name): value for name, value in inner.items})
+            else:
+                spread = inner
+        return tuple(arguments), keywords, spread
+
+    def _call(
+        self,
+        frame: Frame,
+        node: ast.Call,
+        function: Value,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        spread: Value | None,
+    ) -> Value:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if isinstance(function, ClassValue) and name == "options":
+            return function
+        if isinstance(function, Instance | FunctionValue) and name == "options":
+            return function
+        if isinstance(function, Config) and isinstance(node.func, ast.Attribute):
+            return self._config_method(frame, function, name, arguments, node)
+        if isinstance(function, Workers):
+            return self._remote(frame, function, name, arguments, keywords)
+        special = self._named_call(frame, node, name, arguments, function)
+        if special is not None:
+            return special
+        if isinstance(function, ClassValue):
+            return self._construct(frame, function, arguments, keywords, spread)
+        if isinstance(function, FunctionValue):
+            return self.invoke(frame, function, arguments, keywords)
+        self._callbacks(frame, (*arguments, *keywords.values()))
+        return ANYTHING
+
+    def _config_method(
+        self, frame: Frame, config: Config, name: str, arguments: tuple[Value, ...], node: ast.Call
+    ) -> Value:
+        """Follow a method of the recipe's dicts."""
+        first = arguments[0] if arguments else None
+        if name in ("get", "pop", "setdefault") and first is not None:
+            default = arguments[1] if len(arguments) > 1 else Constant(None)
+            found = [(guard, self._optional(config, key, default)) for guard, key in each(first)]
+            if name == "setdefault" and isinstance(first, Constant):
+                self.stored.add((*config.path, str(first.value)))
+            if name == "pop" and len(arguments) == 1 and isinstance(first, Constant):
+                frame.record((*config.path, str(first.value)), node.lineno)
+            return choose(found)
+        if name in ("model_dump", "copy", "dict", "model_copy"):
+            return config
+        if name == "items":
+            return Sequence((Sequence((ANYTHING, Config((*config.path, "*")))),))
+        if name == "values":
+            return Sequence((Config((*config.path, "*")),))
+        if name == "update":
+            for key in (*(item[0] for item in first.items), ) if isinstance(first, Mapping) else ():
+                self.stored.add((*config.path, str(key)))
+        return ANYTHING
+
+    def _optional(self, config: Config, key: Value, default: Value) -> Value:
+        if not isinstance(key, Constant) or not isinstance(key.value, str):
+            return Config((*config.path, "*"))
+        literal: Literal = default.value if isinstance(default, Constant) else None
+        return Config((*config.path, key.value), literal, optional=True)
+
+    def _named_call(
+        self, frame: Frame, node: ast.Call, name: str, arguments: tuple[Value, ...], function: Value
+    ) -> Value | None:
+        """Follow calls that mean something by their name; None where the callee must be entered."""
+        plain = isinstance(node.func, ast.Name)
+        if name in _LOADERS:
+            return Config(())
+        if plain and name in _SAME and len(arguments) == 1:
+            return arguments[0] if isinstance(arguments[0], Config | Constant | Choice | Sequence) else ANYTHING
+        if name == "super" and frame.owner is not None and frame.self_value is not None:
+            return ParentOf(frame.self_value, frame.owner)
+        if plain and name == "getattr" and len(arguments) >= 2:
+            return self._getattr(frame, arguments)
+        if plain and name == "enumerate" and arguments:
+            items = self.items(arguments[0])
+            return Sequence(tuple(Sequence((ANYTHING, item)) for item in items))
+        if name in ("items", "values") and isinstance(node.func, ast.Attribute):
+            base = self.value(frame, node.func.value)
+            if isinstance(base, Mapping):
+                pairs = (Sequence((Constant(key), value)) if name == "items" else value for key, value in base.items)
+                return Sequence(tuple(pairs))
+        if name in _COPIES and not isinstance(function, FunctionValue | ClassValue):
+            picked = next((value for value in arguments if concerns_recipe(value)), None)
+            return picked if picked is not None else None
+        if name == "get" and isinstance(node.func, ast.Attribute):
+            base = self.value(frame, node.func.value)
+            if isinstance(base, Mapping) and arguments and isinstance(arguments[0], Constant):
+                return base.get(arguments[0].value) or (arguments[1] if len(arguments) > 1 else Constant(None))
+        return None
+
+    def _getattr(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
+        base, key = arguments[0], arguments[1]
+        if not isinstance(key, Constant) or not isinstance(key.value, str):
+            return ANYTHING
+        if isinstance(base, Config):
+            return self._optional(base, key, arguments[2] if len(arguments) > 2 else Constant(None))
+        name = key.value
+        return choose([(guard, self.attribute(frame, inner, name)) for guard, inner in each(base)])
+
+    def _callbacks(self, frame: Frame, values: tuple[Value, ...]) -> None:
+        """Follow functions that are handed to something unknown, which may call them or not."""
+        for value in values:
+            if isinstance(value, FunctionValue) and value.inner:
+                guard = frame.guard
+                frame.guard = all_of((guard, Undecided(self.number(value.node))))
+                self.invoke(frame, value, (), {})
+                frame.guard = guard
+
+    def _construct(
+        self,
+        frame: Frame,
+        cls: ClassValue,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        spread: Value | None,
+        *,
+        remote: bool = False,
+    ) -> Value:
+        if isinstance(spread, Config) and not arguments and not keywords:
+            return spread
+        if cls.node.name == _BUILDER and arguments:
+            return WorkerClass(arguments[0], arguments[1:], tuple(keywords.items()))
+        if cls.node.name == _GROUP:
+            return self._group(frame, (*arguments, *keywords.values()))
+        made = Instance(cls)
+        initializer = self.member(cls, "__init__")
+        if initializer is not None:
+            owner, node = initializer
+            if isinstance(node, ast.FunctionDef):
+                function = FunctionValue(owner.module, node, made, owner)
+                self.invoke(frame, function, arguments, keywords, remote=remote)
+            return made
+        made.fields = _fields(cls.node)
+        for name, value in (*zip(made.fields, arguments, strict=False), *keywords.items()):
+            made.assign(name, value, TRUE)
+        return made
+
+    def _group(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
+        """Make the workers of a group: one instance for each class that the recipe may choose."""
+        made: list[tuple[Condition, Instance]] = []
+        for value in arguments:
+            for condition, builder in each(value):
+                if not isinstance(builder, WorkerClass):
+                    continue
+                for guard, cls in self.classes_named(builder.names):
+                    full = all_of((condition, guard))
+                    outer = frame.guard
+                    frame.guard = all_of((outer, full))
+                    if frame.guard != FALSE:
+                        worker = self._construct(
+                            frame, cls, builder.arguments, dict(builder.keywords), None, remote=True
+                        )
+                        if isinstance(worker, Instance):
+                            made.append((full, worker))
+                    frame.guard = outer
+        return Workers(tuple(made))
+
+    def classes_named(self, names: Value) -> list[tuple[Condition, ClassValue]]:
+        """Return the classes of the checkout that dotted names stand for."""
+        found: list[tuple[Condition, ClassValue]] = []
+        for guard, name in each(names):
+            if isinstance(name, Constant) and isinstance(name.value, str):
+                module, _, last = name.value.rpartition(".")
+                value = self.of_module(module, last) if module else ANYTHING
+                if isinstance(value, ClassValue):
+                    found.append((guard, value))
+        return found
+
+    def _remote(
+        self,
+        frame: Frame,
+        workers: Workers,
+        name: str,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+    ) -> Value:
+        """Follow a method that all workers of a group are asked to run."""
+        if not name.startswith(_REMOTE_CALL):
+            return ANYTHING
+        given = dict(keywords)
+        chosen = given.pop("method_name", arguments[0] if arguments else ANYTHING)
+        shared = given.pop("common_kwargs", None)
+        if isinstance(shared, Mapping):
+            given.update({str(key): value for key, value in shared.items})
+        results: list[tuple[Condition, Value]] = []
+        outer = frame.guard
+        for guard, worker in workers.instances:
+            for within, method in each(chosen):
+                frame.guard = all_of((outer, guard, within))
+                if frame.guard == FALSE or not isinstance(method, Constant):
+                    continue
+                function = self.attribute(frame, worker, str(method.value))
+                if isinstance(function, FunctionValue):
+                    self.invoke(frame, function, (), given, remote=True)
+        frame.guard = outer
+        return choose(results)
+
+    def invoke(
+        self,
+        frame: Frame,
+        function: FunctionValue,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        remote: bool = False,
+    ) -> Value:
+        """Follow a call of a function of the checkout; `remote`: what is not given may come from elsewhere."""
+        self_value = function.self_value
+        given = (self_value, *arguments) if isinstance(self_value, Instance | ClassValue) and not function.inner else arguments
+        if getattr(function.node, "name", "") == "create_env":
+            return self._environments(frame, function, (*arguments, *keywords.values()))
+        if not (function.inner or any(concerns_recipe(value) for value in (*given, *keywords.values()))):
+            return ANYTHING
+        key = (id(function.node), id(function.closure) if function.inner else 0, remote, tuple(map(_key, given)),
+               tuple((name, _key(value)) for name, value in sorted(keywords.items())))
+        if key not in self._memory:
+            if key in self._active or len(self._active) > _DEEPEST:
+                return ANYTHING
+            self._active.append(key)
+            self._memory[key] = self._followed(function, given, keywords, remote=remote)
+            self._active.pop()
+        reads, result = self._memory[key]
+        frame.add(*reads.items())
+        return result
+
+    def _followed(
+        self, function: FunctionValue, given: tuple[Value, ...], keywords: dict[str, Value], *, remote: bool
+    ) -> Memory:
+        instance = function.self_value if isinstance(function.self_value, Instance) else None
+        names = self._bound(function, given, keywords, remote=remote)
+        inner = Frame(function.module, names, function.closure, function.owner, instance)
+        if isinstance(function.node, ast.Lambda):
+            result = self.value(inner, function.node.body)
+            return inner.reads, result
+        self.block(inner, function.node.body)
+        return inner.reads, inner.result
+
+    def block(self, frame: Frame, body: list[ast.stmt]) -> None:
+        """Follow statements until the path ends."""
+        raise NotImplementedError
+
+    def _bound(
+        self, function: FunctionValue, given: tuple[Value, ...], keywords: dict[str, Value], *, remote: bool
+    ) -> dict[str, Value]:
+        spec = function.node.args
+        parameters = [*spec.posonlyargs, *spec.args]
+        names: dict[str, Value] = {}
+        defaults: list[ast.expr | None] = [None] * (len(parameters) - len(spec.defaults)) + list(spec.defaults)
+        for parameter, default in (
+            *zip(parameters, defaults, strict=True),
+            *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+        ):
+            names[parameter.arg] = (
+                self.module_expression(function.module, default)
+                if default is not None and not remote
+                else ANYTHING
+            )
+        names.update(zip((parameter.arg for parameter in parameters), given, strict=False))
+        extra: list[tuple[Literal, Value]] = []
+        for name, value in keywords.items():
+            if name in names:
+                names[name] = value
+            else:
+                extra.append((name, value))
+        if spec.vararg is not None:
+            names[spec.vararg.arg] = Sequence(given[len(parameters) :])
+        if spec.kwarg is not None:
+            names[spec.kwarg.arg] = ANYTHING if remote else Mapping(tuple(extra))
+        return names
+
+    def _environments(self, frame: Frame, function: FunctionValue, arguments: tuple[Value, ...]) -> Value:
+        """Make each registered environment, for recipes whose data sets name it."""
+        registry = self.of_module(function.module.name, "ENV_REGISTRY")
+        if not isinstance(registry, Mapping) or not any(
+            isinstance(value, Config) and value.path[:1] == ("env",) for value in arguments
+        ):
+            return ANYTHING
+        outer = frame.guard
+        for name, entry in registry.items:
+            fqn = entry.get("actor_class_fqn") if isinstance(entry, Mapping) else None
+            for _, cls in self.classes_named(fqn) if fqn is not None else ():
+                frame.guard = all_of((outer, Test("uses-env", (), name)))
+                self._construct(frame, cls, (Config(("env", str(name))),), {}, None)
+        frame.guard = outer
+        return ANYTHING
+
+
+def _key(value: Value) -> object:
+    return (id(value), value.version) if isinstance(value, Instance) else value
+
+
+def _fields(node: ast.ClassDef) -> tuple[str, ...]:
+    return tuple(
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    )
