@@ -48,6 +48,7 @@ class Calls(Expressions):
         super().__init__(source)
         self._memory: dict[object, Memory] = {}
         self._active: list[object] = []
+        self._made: list[Instance] = []
 
     def _x_call(self, frame: Frame, node: ast.Call) -> Value:
         function = self._callee(frame, node.func)
@@ -114,7 +115,7 @@ class Calls(Expressions):
             return self._config_method(frame, function, name, arguments, node)
         if isinstance(function, Workers):
             return self._remote(frame, function, name, arguments, keywords)
-        special = self._named_call(frame, node, name, arguments, function)
+        special = self._named_call(frame, node, name, arguments, keywords, function)
         if special is not None:
             return special
         if isinstance(function, ClassValue):
@@ -155,12 +156,20 @@ class Calls(Expressions):
         return Config((*config.path, key.value), literal, optional=True)
 
     def _named_call(
-        self, frame: Frame, node: ast.Call, name: str, arguments: tuple[Value, ...], function: Value
+        self,
+        frame: Frame,
+        node: ast.Call,
+        name: str,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        function: Value,
     ) -> Value | None:
         """Follow calls that mean something by their name; None where the callee must be entered."""
         plain = isinstance(node.func, ast.Name)
         if name in _LOADERS:
             return Config(())
+        if plain and name == "dict" and node.keywords and not arguments:
+            return Mapping(tuple(keywords.items()))
         if plain and name in _SAME and len(arguments) == 1:
             return arguments[0] if isinstance(arguments[0], Config | Constant | Choice | Sequence) else ANYTHING
         if name == "super" and frame.owner is not None and frame.self_value is not None:
@@ -219,6 +228,7 @@ class Calls(Expressions):
         if cls.node.name == _GROUP:
             return self._group(frame, (*arguments, *keywords.values()))
         made = Instance(cls)
+        self._made.append(made)  # the memory knows objects by their id, which must not be given again
         initializer = self.member(cls, "__init__")
         if initializer is not None:
             owner, node = initializer
@@ -287,7 +297,7 @@ class Calls(Expressions):
                     continue
                 function = self.attribute(frame, worker, str(method.value))
                 if isinstance(function, FunctionValue):
-                    self.invoke(frame, function, (), given, remote=True)
+                    self.invoke(frame, function, (), given)
         frame.guard = outer
         return choose(results)
 
@@ -348,7 +358,7 @@ class Calls(Expressions):
         ):
             names[parameter.arg] = (
                 self.module_expression(function.module, default)
-                if default is not None and not remote
+                if default is not None and not (remote and _is_set_by_group(default))
                 else ANYTHING
             )
         names.update(zip((parameter.arg for parameter in parameters), given, strict=False))
@@ -383,6 +393,11 @@ class Calls(Expressions):
 
 def _key(value: Value) -> object:
     return (id(value), value.version) if isinstance(value, Instance) else value
+
+
+def _is_set_by_group(default: ast.expr) -> bool:
+    """Tell whether a worker's argument may come from its group (bundles, a seed), not only from the builder."""
+    return not (isinstance(default, ast.Constant) and isinstance(default.value, bool))
 
 
 def _fields(node: ast.ClassDef) -> tuple[str, ...]:

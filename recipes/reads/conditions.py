@@ -109,9 +109,12 @@ def any_of(parts: Iterable[Condition]) -> Condition:
     return AnyOf(tuple(flat)) if flat else FALSE
 
 
-def surely(condition: Condition) -> Condition:
-    """Return what the recipe alone makes of a condition if undecided tests turn out against it."""
-    return _bound(condition, undecided=False)
+def possibly(condition: Condition) -> Condition:
+    """Return what the recipe alone makes of a condition if undecided tests turn out for it.
+
+    What follows an early return, an assertion or a raise is taken to be reached but for what the recipe decides.
+    """
+    return _bound(condition, undecided=True)
 
 
 def _bound(condition: Condition, *, undecided: bool) -> Condition:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from recipes.reads.conditions import AllOf, Always, AnyOf, Condition, Not, Path, Test, Undecided
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from recipes.reads.description import Read, Reads
 
 _MISSING = object()
-_FREE_TESTS = 6
+_FREE_TESTS = 8
 """Undecided tests whose outcomes are all tried; with more of them a read stays uncertain."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "dict": (dict,),
@@ -87,19 +86,20 @@ class _Judge:
         if not open_reads:
             return None
         first = open_reads[0]
-        return MissingKey(first.path, first.file, first.line, certain=self._always(open_reads))
+        return MissingKey(first.path, first.file, first.line, certain=self._always(open_reads, {}))
 
-    def _always(self, reads: list[Read]) -> bool:
+    def _always(self, reads: Sequence[Read], assumed: Mapping[int, bool]) -> bool:
         """Tell whether one of several reads happens however the undecided tests turn out."""
-        numbers = sorted({number for read in reads for number in _undecided(read.condition)})
-        if len(reads) < 2 or len(numbers) > _FREE_TESTS:
-            return False
-        return all(
-            any(
-                self.outcome(read.condition, dict(zip(numbers, outcomes, strict=True))) is True for read in reads
-            )
-            for outcomes in product((True, False), repeat=len(numbers))
+        outcomes = [(read, self.outcome(read.condition, assumed)) for read in reads]
+        if any(outcome is True for _, outcome in outcomes):
+            return True
+        left = [read for read, outcome in outcomes if outcome is None]
+        number = next(
+            (number for read in left for number in _undecided(read.condition) if number not in assumed), None
         )
+        if number is None or len(assumed) >= _FREE_TESTS:
+            return False
+        return all(self._always(left, {**assumed, number: outcome}) for outcome in (False, True))
 
     def outcome(self, condition: Condition, assumed: Mapping[int, bool]) -> bool | None:
         """Return whether a condition holds."""
@@ -153,11 +153,12 @@ def _ordered(value: object, test: Test) -> bool | None:
     return value > operand if test.operator == ">" else value >= operand
 
 
-def _undecided(condition: Condition) -> set[int]:
+def _undecided(condition: Condition) -> Iterator[int]:
+    """Yield the numbers of the undecided tests of a condition."""
     if isinstance(condition, Undecided):
-        return {condition.number}
-    if isinstance(condition, Not):
-        return _undecided(condition.inner)
-    if isinstance(condition, AllOf | AnyOf):
-        return {number for part in condition.parts for number in _undecided(part)}
-    return set()
+        yield condition.number
+    elif isinstance(condition, Not):
+        yield from _undecided(condition.inner)
+    elif isinstance(condition, AllOf | AnyOf):
+        for part in condition.parts:
+            yield from _undecided(part)

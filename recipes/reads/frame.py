@@ -7,12 +7,13 @@ from typing import TypeAlias
 
 from recipes.reads.conditions import (
     TRUE,
+    AllOf,
     Condition,
     Path,
     all_of,
     any_of,
     negation,
-    surely,
+    possibly,
 )
 from recipes.reads.values import ANYTHING, ClassValue, Instance, Value, choose
 from recipes.schema.source import Module
@@ -68,14 +69,14 @@ class Frame:
         extra_then, extra_other = self._gained(then, condition), self._gained(other, negation(condition))
         if then.ended:
             self.names = other.names
-            self.guard = all_of((self.guard, negation(surely(condition)), extra_other))
+            self.guard = all_of((self.guard, possibly(negation(condition)), extra_other))
         elif other.ended:
             self.names = then.names
-            self.guard = all_of((self.guard, negation(surely(negation(condition))), extra_then))
+            self.guard = all_of((self.guard, possibly(condition), extra_then))
         else:
             self.names = _merged(condition, then.names, other.names)
-            left = any_of((negation(condition), extra_then)) if extra_then != TRUE else TRUE
-            right = any_of((condition, extra_other)) if extra_other != TRUE else TRUE
+            left = possibly(any_of((negation(condition), extra_then))) if extra_then != TRUE else TRUE
+            right = possibly(any_of((condition, extra_other))) if extra_other != TRUE else TRUE
             self.guard = all_of((self.guard, left, right))
 
     def _gained(self, branch: Frame, condition: Condition) -> Condition:
@@ -85,8 +86,6 @@ class Frame:
 
 
 def _parts(condition: Condition) -> tuple[Condition, ...]:
-    from recipes.reads.conditions import AllOf
-
     return condition.parts if isinstance(condition, AllOf) else (condition,)
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from recipes.reads.calls import Calls
-from recipes.reads.conditions import TRUE, Undecided, all_of, negation, surely
+from recipes.reads.conditions import TRUE, Undecided, all_of, negation, possibly
 from recipes.reads.values import (
     ANYTHING,
     Choice,
@@ -14,6 +14,7 @@ from recipes.reads.values import (
     Constant,
     FunctionValue,
     Instance,
+    Mapping,
     Sequence,
     Value,
     choose,
@@ -61,7 +62,7 @@ class Statements(Calls):
 
     def _assert(self, frame: Frame, node: ast.Assert) -> None:
         condition = self.condition(frame, node.test)
-        frame.guard = all_of((frame.guard, negation(surely(negation(condition)))))
+        frame.guard = all_of((frame.guard, possibly(condition)))
 
     def _if(self, frame: Frame, node: ast.If) -> None:
         condition = self.condition(frame, node.test)
@@ -167,6 +168,7 @@ class Statements(Calls):
                     self.stored.add((*base.path, target.attr))
         elif isinstance(target, ast.Subscript):
             key = self.value(frame, target.slice)
+            self._set_item(frame, target.value, key, value)
             for _, base in each(self.value(frame, target.value)):
                 if isinstance(base, Config) and isinstance(key, Constant) and isinstance(key.value, str):
                     self.stored.add((*base.path, key.value))
@@ -174,6 +176,13 @@ class Statements(Calls):
             self._unpack(frame, target.elts, value)
         elif isinstance(target, ast.Starred):
             self.assign(frame, target.value, ANYTHING)
+
+    def _set_item(self, frame: Frame, target: ast.expr, key: Value, value: Value) -> None:
+        """Set a key of a dict that the code has made itself."""
+        if isinstance(target, ast.Name) and isinstance(key, Constant):
+            base = self.name(frame, target.id)
+            if isinstance(base, Mapping):
+                frame.names[target.id] = Mapping((*base.items, (key.value, value)))
 
     def _unpack(self, frame: Frame, targets: Items[ast.expr], value: Value) -> None:
         parts: list[list[tuple[object, Value]]] = [[] for _ in targets]
