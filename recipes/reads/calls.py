@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Test, Undecided, all_of
+from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Test, Undecided, all_of, both
 from recipes.reads.expressions import Expressions
 from recipes.reads.frame import Frame, ReadKey
 from recipes.reads.values import (
@@ -56,7 +56,7 @@ class Calls(Expressions):
         arguments, keywords, spread = self._arguments(frame, node)
         results: list[tuple[Condition, Value]] = []
         for condition, inner in each(function):
-            frame.guard = all_of((guard, condition))
+            frame.guard = both(guard, condition)
             if frame.guard != FALSE:
                 results.append((condition, self._call(frame, node, inner, arguments, keywords, spread)))
         frame.guard = guard
@@ -207,7 +207,7 @@ class Calls(Expressions):
         for value in values:
             if isinstance(value, FunctionValue) and value.inner:
                 guard = frame.guard
-                frame.guard = all_of((guard, Undecided(self.number(value.node))))
+                frame.guard = both(guard, Undecided(self.number(value.node)))
                 self.invoke(frame, value, (), {})
                 frame.guard = guard
 
@@ -249,9 +249,9 @@ class Calls(Expressions):
                 if not isinstance(builder, WorkerClass):
                     continue
                 for guard, cls in self.classes_named(builder.names):
-                    full = all_of((condition, guard))
+                    full = both(condition, guard)
                     outer = frame.guard
-                    frame.guard = all_of((outer, full))
+                    frame.guard = both(outer, full)
                     if frame.guard != FALSE:
                         worker = self._construct(
                             frame, cls, builder.arguments, dict(builder.keywords), None, remote=True
@@ -385,7 +385,7 @@ class Calls(Expressions):
         for name, entry in registry.items:
             fqn = entry.get("actor_class_fqn") if isinstance(entry, Mapping) else None
             for _, cls in self.classes_named(fqn) if fqn is not None else ():
-                frame.guard = all_of((outer, Test("uses-env", (), name)))
+                frame.guard = both(outer, Test("uses-env", (), name))
                 self._construct(frame, cls, (Config(("env", str(name))),), {}, None)
         frame.guard = outer
         return ANYTHING

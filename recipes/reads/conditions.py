@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 Path: TypeAlias = 'tuple[str, ...]'
@@ -43,6 +44,13 @@ class Not:
     """The opposite."""
 
     inner: Condition
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(("Not", self.inner)))
+
+    def __hash__(self) -> int:
+        return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,13 @@ class AllOf:
     """A conjunction."""
 
     parts: tuple[Condition, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(("AllOf", self.parts)))
+
+    def __hash__(self) -> int:
+        return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,13 @@ class AnyOf:
     """A disjunction."""
 
     parts: tuple[Condition, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(("AnyOf", self.parts)))
+
+    def __hash__(self) -> int:
+        return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
 
 
 Condition: TypeAlias = 'Always | Undecided | Test | Not | AllOf | AnyOf'
@@ -64,6 +86,11 @@ TRUE: Final = Always(True)
 FALSE: Final = Always(False)
 _LARGEST = 24
 """Parts of a conjunction or disjunction; with more of them it counts as undecided."""
+
+
+def always(holds: bool) -> Condition:  # noqa: FBT001 - the value is the condition
+    """Return the condition that always holds, or never."""
+    return TRUE if holds else FALSE
 
 
 def negation(condition: Condition) -> Condition:
@@ -89,6 +116,18 @@ def all_of(parts: Iterable[Condition]) -> Condition:
     if len(flat) == 1:
         return next(iter(flat))
     return AllOf(tuple(flat)) if flat else TRUE
+
+
+@lru_cache(maxsize=16384)
+def _both(first: Condition, second: Condition) -> Condition:
+    return all_of((first, second))
+
+
+def both(first: Condition, second: Condition) -> Condition:
+    """Return the conjunction of two conditions, most of which are trivial."""
+    if second is TRUE or first is second:
+        return first
+    return second if first is TRUE else _both(first, second)
 
 
 def any_of(parts: Iterable[Condition]) -> Condition:

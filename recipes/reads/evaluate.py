@@ -1,15 +1,15 @@
-"""Which reads without a default a recipe cannot satisfy."""
+"""The reads without a default that a recipe cannot satisfy."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recipes.reads.conditions import AllOf, Always, AnyOf, Condition, Not, Path, Test, Undecided
+from recipes.reads.conditions import Path
 
 if TYPE_CHECKING:
-    from recipes.reads.description import Read, Reads
+    from recipes.reads.description import Node, Read, Reads
 
 _MISSING = object()
 _FREE_TESTS = 8
@@ -44,28 +44,32 @@ def missing_keys(
 ) -> list[MissingKey]:
     """Return the keys that NeMo-RL would not find, each with the first place that reads it.
 
-    `environments` are the names of environments that the recipe's data sets use.
+    `environments` are the names of the environments that the recipe's data sets use.
     """
+    evaluation = _Evaluation(reads.nodes, recipe, environments)
     result: list[MissingKey] = []
-    judge = _Judge(recipe, environments)
     for path, places in reads.by_path.items():
-        parent = judge.lookup(path[:-1])
+        parent = evaluation.lookup(path[:-1])
         if not isinstance(parent, dict) or path[-1] in parent:
             continue
-        found = judge.missing(places)
-        if found is not None:
-            result.append(found)
+        missing = evaluation.missing(path, places)
+        if missing is not None:
+            result.append(missing if reads.complete else MissingKey(path, missing.file, missing.line, False))
     return result
 
 
-class _Judge:
-    """Evaluates conditions for one recipe: true, false, or None where something else decides."""
+class _Evaluation:
+    """The conditions for one recipe: true, false, or None where something else decides."""
 
-    def __init__(self, recipe: Mapping[str, Any], environments: Collection[str]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], recipe: Mapping[str, Any], environments: Collection[str]
+    ) -> None:
+        self.nodes = nodes
         self.recipe = recipe
         self.environments = environments
+        self._outcomes: dict[int, bool | None] = {}
 
-    def lookup(self, path: Path) -> object:
+    def lookup(self, path: Sequence[str]) -> object:
         """Return the recipe's value at a path."""
         value: object = self.recipe
         for name in path:
@@ -74,91 +78,101 @@ class _Judge:
             value = value[name]
         return value
 
-    def missing(self, places: Iterable[Read]) -> MissingKey | None:
+    def missing(self, path: Path, places: Sequence[Read]) -> MissingKey | None:
         """Return the finding for a key that is not there, None where nothing reads it."""
         open_reads: list[Read] = []
         for read in places:
-            outcome = self.outcome(read.condition, {})
+            outcome = self.outcome(read.condition, {}, self._outcomes)
             if outcome is True:
-                return MissingKey(read.path, read.file, read.line, certain=True)
+                return MissingKey(path, read.file, read.line, certain=True)
             if outcome is None:
                 open_reads.append(read)
         if not open_reads:
             return None
         first = open_reads[0]
-        return MissingKey(first.path, first.file, first.line, certain=self._always(open_reads, {}))
+        return MissingKey(path, first.file, first.line, certain=self._always(open_reads, {}))
 
     def _always(self, reads: Sequence[Read], assumed: Mapping[int, bool]) -> bool:
         """Tell whether one of several reads happens however the undecided tests turn out."""
-        outcomes = [(read, self.outcome(read.condition, assumed)) for read in reads]
+        memory: dict[int, bool | None] = {}
+        outcomes = [(read, self.outcome(read.condition, assumed, memory)) for read in reads]
         if any(outcome is True for _, outcome in outcomes):
             return True
         left = [read for read, outcome in outcomes if outcome is None]
-        number = next(
-            (number for read in left for number in _undecided(read.condition) if number not in assumed), None
-        )
+        open_tests = (number for read in left for number in self._undecided(read.condition, set()))
+        number = next((number for number in open_tests if number not in assumed), None)
         if number is None or len(assumed) >= _FREE_TESTS:
             return False
         return all(self._always(left, {**assumed, number: outcome}) for outcome in (False, True))
 
-    def outcome(self, condition: Condition, assumed: Mapping[int, bool]) -> bool | None:
+    def outcome(
+        self, index: int, assumed: Mapping[int, bool], memory: dict[int, bool | None]
+    ) -> bool | None:
         """Return whether a condition holds."""
-        if isinstance(condition, Always):
-            return condition.holds
-        if isinstance(condition, Undecided):
-            return assumed.get(condition.number)
-        if isinstance(condition, Not):
-            inner = self.outcome(condition.inner, assumed)
+        if index not in memory:
+            memory[index] = self._outcome(self.nodes[index], assumed, memory)
+        return memory[index]
+
+    def _outcome(
+        self, node: Node, assumed: Mapping[int, bool], memory: dict[int, bool | None]
+    ) -> bool | None:
+        kind = node[0]
+        if kind == "c":
+            return bool(node[1])
+        if kind == "u":
+            return assumed.get(node[1])
+        if kind == "t":
+            return self._test(*node[1:])
+        if kind == "n":
+            inner = self.outcome(node[1], assumed, memory)
             return None if inner is None else not inner
-        if isinstance(condition, Test):
-            return self._test(condition)
-        stop = isinstance(condition, AnyOf)
-        result: bool | None = not stop
-        for part in condition.parts:
-            outcome = self.outcome(part, assumed)
-            if outcome is stop:
-                return stop
+        decisive = kind == "o"
+        result: bool | None = not decisive
+        for part in node[1:]:
+            outcome = self.outcome(part, assumed, memory)
+            if outcome is decisive:
+                return decisive
             if outcome is None:
                 result = None
         return result
 
-    def _test(self, test: Test) -> bool | None:
-        if test.operator == "uses-env":
-            return test.operand in self.environments
-        value = self.lookup(test.path)
-        if test.operator == "has":
+    def _undecided(self, index: int, passed: set[int]) -> Iterator[int]:
+        """Yield the numbers of the undecided tests of a condition."""
+        if index in passed:
+            return
+        passed.add(index)
+        kind, *parts = self.nodes[index]
+        if kind == "u":
+            yield parts[0]
+        elif kind in "nao":
+            for part in parts:
+                yield from self._undecided(part, passed)
+
+    def _test(self, operator: str, path: Sequence[str], operand: object, default: object) -> bool | None:
+        if operator == "uses-env":
+            return operand in self.environments
+        value = self.lookup(path)
+        if operator == "has":
             return value is not _MISSING
-        value = test.default if value is _MISSING else value
-        if test.operator == "truthy":
+        value = default if value is _MISSING else value
+        if operator == "truthy":
             return bool(value)
-        if test.operator == "none":
+        if operator == "none":
             return value is None
-        if test.operator == "==":
-            return bool(value == test.operand)
-        if test.operator == "in":
-            return value in test.operand if isinstance(test.operand, tuple) else None
-        if test.operator == "type":
-            return isinstance(value, _TYPES.get(str(test.operand), ()))
-        return _ordered(value, test)
+        if operator == "==":
+            return bool(value == operand)
+        if operator == "in":
+            return value in operand if isinstance(operand, list | tuple) else None
+        if operator == "type":
+            return isinstance(value, _TYPES.get(str(operand), ()))
+        return _ordered(value, operator, operand)
 
 
-def _ordered(value: object, test: Test) -> bool | None:
-    operand = test.operand
+def _ordered(value: object, operator: str, operand: object) -> bool | None:
     if not isinstance(value, int | float) or not isinstance(operand, int | float):
         return None
-    if test.operator == "<":
+    if operator == "<":
         return value < operand
-    if test.operator == "<=":
+    if operator == "<=":
         return value <= operand
-    return value > operand if test.operator == ">" else value >= operand
-
-
-def _undecided(condition: Condition) -> Iterator[int]:
-    """Yield the numbers of the undecided tests of a condition."""
-    if isinstance(condition, Undecided):
-        yield condition.number
-    elif isinstance(condition, Not):
-        yield from _undecided(condition.inner)
-    elif isinstance(condition, AllOf | AnyOf):
-        for part in condition.parts:
-            yield from _undecided(part)
+    return value > operand if operator == ">" else value >= operand

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from recipes.reads.conditions import (
     FALSE,
     TRUE,
-    Always,
     Condition,
     Literal,
     Test,
     Undecided,
     all_of,
+    always,
     any_of,
+    both,
     negation,
 )
 from recipes.reads.objects import Objects
@@ -49,10 +50,12 @@ class Expressions(Objects):
         self.steps += 1
         if self.exhausted:
             return ANYTHING
-        handler = getattr(self, f"_x_{type(node).__name__.lower()}", None)
+        kind = type(node)
+        if kind not in self._handlers:
+            self._handlers[kind] = getattr(self, f"_x_{kind.__name__.lower()}", None)
+        handler = self._handlers[kind]
         if handler is not None:
-            result: Value = handler(frame, node)
-            return result
+            return handler(frame, node)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(frame, child)
@@ -102,7 +105,7 @@ class Expressions(Objects):
         guard = frame.guard
         results = []
         for side, branch in ((condition, node.body), (negation(condition), node.orelse)):
-            frame.guard = all_of((guard, side))
+            frame.guard = both(guard, side)
             if frame.guard != FALSE:
                 results.append((side, self.value(frame, branch)))
         frame.guard = guard
@@ -114,7 +117,7 @@ class Expressions(Objects):
         results: list[tuple[Condition, Value]] = []
         reached: Condition = TRUE
         for number, part in enumerate(node.values):
-            frame.guard = all_of((guard, reached))
+            frame.guard = both(guard, reached)
             if frame.guard == FALSE:
                 break
             value = self.value(frame, part)
@@ -123,8 +126,8 @@ class Expressions(Objects):
                 break
             test = self.truth(value, part)
             stops = negation(test) if every else test
-            results.append((all_of((reached, stops)), value))
-            reached = all_of((reached, negation(stops)))
+            results.append((both(reached, stops), value))
+            reached = both(reached, negation(stops))
         frame.guard = guard
         return choose(results)
 
@@ -152,7 +155,7 @@ class Expressions(Objects):
                 frame.guard = all_of((guard, outer, within))
                 if frame.guard != FALSE:
                     found = self._item(frame, inner, name, node.lineno)
-                    results.append((all_of((outer, within)), found))
+                    results.append((both(outer, within), found))
         frame.guard = guard
         return choose(results)
 
@@ -217,7 +220,7 @@ class Expressions(Objects):
             items = self.items(value)
             self.assign(frame, generator.target, items[0] if len(items) == 1 else ANYTHING)
             for test in generator.ifs:
-                frame.guard = all_of((frame.guard, self.condition(frame, test)))
+                frame.guard = both(frame.guard, self.condition(frame, test))
         return None
 
     @abstractmethod
@@ -263,11 +266,11 @@ class Expressions(Objects):
         if isinstance(value, Config):
             return Test("truthy", value.path, None, value.default)
         if isinstance(value, Constant):
-            return Always(bool(value.value))
+            return always(bool(value.value))
         if isinstance(value, Sequence | Mapping):
-            return Always(bool(value.items))
+            return always(bool(value.items))
         if isinstance(value, Choice):
-            return any_of(all_of((guard, self.truth(inner, node))) for guard, inner in value.alternatives)
+            return any_of(both(guard, self.truth(inner, node)) for guard, inner in value.alternatives)
         if value is ANYTHING or value == ANYTHING:
             return Undecided(self.number(node))
         return TRUE
@@ -280,7 +283,7 @@ class Expressions(Objects):
             if isinstance(right, Config) and isinstance(left.value, str):
                 return Test("has", (*right.path, left.value))
             if isinstance(right, Mapping):
-                return Always(right.get(left.value) is not None)
+                return always(right.get(left.value) is not None)
         constants = _constants(right)
         if isinstance(left, Config) and constants is not None:
             return self._config_test(left, operator, constants, node)
@@ -318,9 +321,9 @@ def _constants(value: Value) -> tuple[Literal, ...] | None:
 
 def _decided(left: Literal, operator: ast.cmpop, right: tuple[Literal, ...]) -> Condition | None:
     if isinstance(operator, ast.In):
-        return Always(left in right)
+        return always(left in right)
     if isinstance(operator, ast.Eq | ast.Is) and len(right) == 1:
-        return Always(left == right[0])
+        return always(left == right[0])
     return None
 
 

@@ -12,6 +12,7 @@ from recipes.reads.conditions import (
     Path,
     all_of,
     any_of,
+    both,
     negation,
     possibly,
 )
@@ -48,7 +49,7 @@ class Frame:
         for key, condition in reads:
             if ANY_ITEM in key[0]:
                 continue
-            full = all_of((self.guard, condition))
+            full = both(self.guard, condition)
             known = self.reads.get(key)
             self.reads[key] = full if known is None else any_of((known, full))
 
@@ -59,7 +60,7 @@ class Frame:
 
     def branch(self, condition: Condition) -> Frame:
         """Return the frame of one branch; reads and returned values are shared."""
-        return replace(self, names=dict(self.names), guard=all_of((self.guard, condition)))
+        return replace(self, names=dict(self.names), guard=both(self.guard, condition))
 
     def join(self, condition: Condition, then: Frame, other: Frame) -> None:
         """Go on after both branches of a condition."""
@@ -81,7 +82,7 @@ class Frame:
 
     def _gained(self, branch: Frame, condition: Condition) -> Condition:
         """Return what a branch has learnt on its way, besides the branch's own condition."""
-        start = _parts(all_of((self.guard, condition)))
+        start = _parts(both(self.guard, condition))
         return all_of(part for part in _parts(branch.guard) if part not in start)
 
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from recipes.reads.conditions import TRUE, all_of
 from recipes.reads.frame import Frame
 from recipes.reads.values import (
     ANYTHING,
     ClassValue,
     Config,
-    Constant,
     FunctionValue,
     Instance,
     ModuleValue,
     ParentOf,
     Value,
     Workers,
-    choose,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +34,7 @@ class Objects:
         self.source = source
         self.steps = 0
         self.stored: set[Path] = set()
+        self._handlers: dict[type[ast.AST], Callable[..., Any] | None] = {}
         self._numbers: dict[int, int] = {}
         self._classes: dict[int, ClassValue] = {}
         self._functions: dict[int, FunctionValue] = {}
@@ -197,19 +196,6 @@ class Objects:
     ) -> Value:
         """Follow a call of a function of the checkout."""
         raise NotImplementedError
-
-    def choose_workers(self, frame: Frame, fqn: Value) -> list[tuple[object, ClassValue]]:
-        """Return the classes that a dotted name stands for, with their conditions."""
-        from recipes.reads.values import each
-
-        found: list[tuple[object, ClassValue]] = []
-        for guard, name in each(fqn):
-            if isinstance(name, Constant) and isinstance(name.value, str):
-                module, _, cls = name.value.rpartition(".")
-                value = self.of_module(module, cls) if module else ANYTHING
-                if isinstance(value, ClassValue):
-                    found.append((all_of((frame.guard, guard)), value))
-        return found
 
 
 def _defines(statement: ast.stmt, name: str) -> bool:

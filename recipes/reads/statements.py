@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from recipes.reads.calls import Calls
-from recipes.reads.conditions import TRUE, Undecided, all_of, negation, possibly
+from recipes.reads.conditions import FALSE, Undecided, both, negation, possibly
 from recipes.reads.values import (
     ANYTHING,
     Choice,
@@ -39,7 +39,10 @@ class Statements(Calls):
             if frame.ended or self.exhausted:
                 return
             self.steps += 1
-            handler = getattr(self, f"_{type(statement).__name__.lower()}", None)
+            kind = type(statement)
+            if kind not in self._handlers:
+                self._handlers[kind] = getattr(self, f"_{kind.__name__.lower()}", None)
+            handler = self._handlers[kind]
             if handler is not None:
                 handler(frame, statement)
 
@@ -62,13 +65,13 @@ class Statements(Calls):
 
     def _assert(self, frame: Frame, node: ast.Assert) -> None:
         condition = self.condition(frame, node.test)
-        frame.guard = all_of((frame.guard, possibly(condition)))
+        frame.guard = both(frame.guard, possibly(condition))
 
     def _if(self, frame: Frame, node: ast.If) -> None:
         condition = self.condition(frame, node.test)
         then, other = frame.branch(condition), frame.branch(negation(condition))
         for branch, body in ((then, node.body), (other, node.orelse)):
-            if branch.guard.__class__.__name__ == "Always" and branch.guard != TRUE:
+            if branch.guard == FALSE:
                 branch.ended = True
             else:
                 self.block(branch, body)
@@ -103,7 +106,7 @@ class Statements(Calls):
     def _try(self, frame: Frame, node: ast.Try) -> None:
         guard = frame.guard
         if any(_hides(handler) for handler in node.handlers):
-            frame.guard = all_of((guard, Undecided(self.number(node))))
+            frame.guard = both(guard, Undecided(self.number(node)))
         self.block(frame, [*node.body, *node.orelse])
         ended = frame.ended
         names = frame.names
@@ -163,7 +166,7 @@ class Statements(Calls):
         elif isinstance(target, ast.Attribute):
             for guard, base in each(self.value(frame, target.value)):
                 if isinstance(base, Instance):
-                    base.assign(target.attr, value, all_of((frame.guard, guard)))
+                    base.assign(target.attr, value, both(frame.guard, guard))
                 elif isinstance(base, Config):
                     self.stored.add((*base.path, target.attr))
         elif isinstance(target, ast.Subscript):

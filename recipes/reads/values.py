@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Path, all_of, any_of, negation
+from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Path, any_of, both, negation
 from recipes.schema.source import Module
 
 _ALTERNATIVES = 6
@@ -136,10 +136,12 @@ ANYTHING: Final = Anything()
 
 def choose(alternatives: list[tuple[Condition, Value]]) -> Value:
     """Return the one value that all alternatives agree on, else a choice of them."""
+    if len(alternatives) == 1 and alternatives[0][0] is TRUE:
+        return alternatives[0][1]
     merged: dict[Value, Condition] = {}
     for guard, value in alternatives:
         for inner_guard, inner in value.alternatives if isinstance(value, Choice) else ((TRUE, value),):
-            condition = all_of((guard, inner_guard))
+            condition = both(guard, inner_guard)
             if condition != FALSE:
                 merged[inner] = any_of((merged[inner], condition)) if inner in merged else condition
     if len(merged) == 1:
