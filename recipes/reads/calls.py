@@ -17,7 +17,6 @@ from recipes.reads.values import (
     FunctionValue,
     Instance,
     Mapping,
-    ModuleValue,
     ParentOf,
     Sequence,
     Value,
@@ -38,7 +37,7 @@ _COPIES = frozenset({"deepcopy", "copy", "to_container", "parse_hydra_overrides"
 _LOADERS = frozenset({"load_config", "load_config_with_inheritance"})
 _BUILDER, _GROUP = "RayWorkerBuilder", "RayWorkerGroup"
 _REMOTE_CALL = "run_"
-Memory: TypeAlias = 'tuple[dict[ReadKey, Condition], Value]'
+Memory: TypeAlias = "tuple[dict[ReadKey, Condition], Value]"
 
 
 class Calls(Expressions):
@@ -73,6 +72,9 @@ class Calls(Expressions):
             base = self.value(frame, node.value)
             if isinstance(base, Config):
                 return base
+            if node.attr == "result" and isinstance(base, Instance) and self.member(base.cls, "result") is None:
+                return base
+            return choose([(guard, self.attribute(frame, inner, node.attr)) for guard, inner in each(base)])
         return self.value(frame, node)
 
     def _arguments(
@@ -109,8 +111,10 @@ class Calls(Expressions):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if isinstance(function, ClassValue) and name == "options":
             return function
-        if isinstance(function, Instance | FunctionValue) and name == "options":
+        if isinstance(function, Instance | FunctionValue) and name in ("options", "result"):
             return function
+        if name == "submit" and arguments and isinstance(arguments[0], FunctionValue):
+            return self.invoke(frame, arguments[0], arguments[1:], keywords)
         if isinstance(function, Config) and isinstance(node.func, ast.Attribute):
             return self._config_method(frame, function, name, arguments, node)
         if isinstance(function, Workers):
@@ -145,7 +149,7 @@ class Calls(Expressions):
         if name == "values":
             return Sequence((Config((*config.path, "*")),))
         if name == "update":
-            for key in (*(item[0] for item in first.items), ) if isinstance(first, Mapping) else ():
+            for key in (*(item[0] for item in first.items),) if isinstance(first, Mapping) else ():
                 self.stored.add((*config.path, str(key)))
         return ANYTHING
 
@@ -171,7 +175,9 @@ class Calls(Expressions):
         if plain and name == "dict" and node.keywords and not arguments:
             return Mapping(tuple(keywords.items()))
         if plain and name in _SAME and len(arguments) == 1:
-            return arguments[0] if isinstance(arguments[0], Config | Constant | Choice | Sequence) else ANYTHING
+            return (
+                arguments[0] if isinstance(arguments[0], Config | Constant | Choice | Sequence) else ANYTHING
+            )
         if name == "super" and frame.owner is not None and frame.self_value is not None:
             return ParentOf(frame.self_value, frame.owner)
         if plain and name == "getattr" and len(arguments) >= 2:
@@ -182,7 +188,10 @@ class Calls(Expressions):
         if name in ("items", "values") and isinstance(node.func, ast.Attribute):
             base = self.value(frame, node.func.value)
             if isinstance(base, Mapping):
-                pairs = (Sequence((Constant(key), value)) if name == "items" else value for key, value in base.items)
+                pairs = (
+                    Sequence((Constant(key), value)) if name == "items" else value
+                    for key, value in base.items
+                )
                 return Sequence(tuple(pairs))
         if name in _COPIES and not isinstance(function, FunctionValue | ClassValue):
             picked = next((value for value in arguments if concerns_recipe(value)), None)
@@ -190,7 +199,9 @@ class Calls(Expressions):
         if name == "get" and isinstance(node.func, ast.Attribute):
             base = self.value(frame, node.func.value)
             if isinstance(base, Mapping) and arguments and isinstance(arguments[0], Constant):
-                return base.get(arguments[0].value) or (arguments[1] if len(arguments) > 1 else Constant(None))
+                return base.get(arguments[0].value) or (
+                    arguments[1] if len(arguments) > 1 else Constant(None)
+                )
         return None
 
     def _getattr(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
@@ -312,13 +323,22 @@ class Calls(Expressions):
     ) -> Value:
         """Follow a call of a function of the checkout; `remote`: what is not given may come from elsewhere."""
         self_value = function.self_value
-        given = (self_value, *arguments) if isinstance(self_value, Instance | ClassValue) and not function.inner else arguments
+        given = (
+            (self_value, *arguments)
+            if isinstance(self_value, Instance | ClassValue) and not function.inner
+            else arguments
+        )
         if getattr(function.node, "name", "") == "create_env":
             return self._environments(frame, function, (*arguments, *keywords.values()))
         if not (function.inner or any(concerns_recipe(value) for value in (*given, *keywords.values()))):
             return ANYTHING
-        key = (id(function.node), id(function.closure) if function.inner else 0, remote, tuple(map(_key, given)),
-               tuple((name, _key(value)) for name, value in sorted(keywords.items())))
+        key = (
+            id(function.node),
+            id(function.closure) if function.inner else 0,
+            remote,
+            tuple(map(_key, given)),
+            tuple((name, _key(value)) for name, value in sorted(keywords.items())),
+        )
         if key not in self._memory:
             if key in self._active or len(self._active) > _DEEPEST:
                 return ANYTHING
@@ -351,7 +371,9 @@ class Calls(Expressions):
         spec = function.node.args
         parameters = [*spec.posonlyargs, *spec.args]
         names: dict[str, Value] = {}
-        defaults: list[ast.expr | None] = [None] * (len(parameters) - len(spec.defaults)) + list(spec.defaults)
+        defaults: list[ast.expr | None] = [None] * (len(parameters) - len(spec.defaults)) + list(
+            spec.defaults
+        )
         for parameter, default in (
             *zip(parameters, defaults, strict=True),
             *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),

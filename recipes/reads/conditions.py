@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-Path: TypeAlias = 'tuple[str, ...]'
-Literal: TypeAlias = 'str | int | float | bool | None | tuple[Literal, ...]'
+Path: TypeAlias = "tuple[str, ...]"
+Literal: TypeAlias = "str | int | float | bool | None | tuple[Literal, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ class AnyOf:
         return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
 
 
-Condition: TypeAlias = 'Always | Undecided | Test | Not | AllOf | AnyOf'
+Condition: TypeAlias = "Always | Undecided | Test | Not | AllOf | AnyOf"
 TRUE: Final = Always(True)
 FALSE: Final = Always(False)
 _LARGEST = 24
 """Parts of a conjunction or disjunction; with more of them it counts as undecided."""
 
 
-def always(holds: bool) -> Condition:  # noqa: FBT001 - the value is the condition
+def always(holds: bool) -> Condition:
     """Return the condition that always holds, or never."""
     return TRUE if holds else FALSE
 

@@ -105,9 +105,7 @@ class _Evaluation:
             return False
         return all(self._always(left, {**assumed, number: outcome}) for outcome in (False, True))
 
-    def outcome(
-        self, index: int, assumed: Mapping[int, bool], memory: dict[int, bool | None]
-    ) -> bool | None:
+    def outcome(self, index: int, assumed: Mapping[int, bool], memory: dict[int, bool | None]) -> bool | None:
         """Return whether a condition holds."""
         if index not in memory:
             memory[index] = self._outcome(self.nodes[index], assumed, memory)

@@ -23,9 +23,11 @@ from recipes.reads.objects import Objects
 from recipes.reads.values import (
     ANYTHING,
     Choice,
+    ClassValue,
     Config,
     Constant,
     FunctionValue,
+    Instance,
     Mapping,
     Sequence,
     Value,
@@ -251,10 +253,19 @@ class Expressions(Objects):
 
     def _tested_call(self, frame: Frame, node: ast.Call) -> Condition | None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name == "isinstance" and len(node.args) == 2 and isinstance(node.args[1], ast.Name):
+        if name == "isinstance" and len(node.args) == 2:
             value = self.value(frame, node.args[0])
-            if isinstance(value, Config) and node.args[1].id in _TYPES:
-                return Test("type", value.path, node.args[1].id, value.default)
+            kind = node.args[1].id if isinstance(node.args[1], ast.Name) else ""
+            if isinstance(value, Config) and kind in _TYPES:
+                return Test("type", value.path, kind, value.default)
+            cls = self.value(frame, node.args[1])
+            alternatives = [inner for _, inner in each(value)]
+            if isinstance(cls, ClassValue) and all(isinstance(inner, Instance) for inner in alternatives):
+                return any_of(
+                    guard
+                    for guard, inner in each(value)
+                    if isinstance(inner, Instance) and cls in self.lineage(inner.cls)
+                )
         if name == "hasattr" and len(node.args) == 2:
             value, key = (self.value(frame, part) for part in node.args)
             if isinstance(value, Config) and isinstance(key, Constant) and isinstance(key.value, str):

@@ -19,7 +19,7 @@ from recipes.reads.conditions import (
 from recipes.reads.values import ANYTHING, ClassValue, Instance, Value, choose
 from recipes.schema.source import Module
 
-ReadKey: TypeAlias = 'tuple[Path, str, int]'
+ReadKey: TypeAlias = "tuple[Path, str, int]"
 ANY_ITEM = "*"
 
 

@@ -22,7 +22,8 @@ from recipes.reads.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence as Items
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
 
     from recipes.reads.frame import Frame
 
@@ -193,7 +194,9 @@ class Statements(Calls):
         for guard, inner in each(value):
             items = _items_of(inner)
             if items is None or len(items) != len(targets):
-                known = known and isinstance(value, Choice)  # an alternative that cannot be unpacked is not taken
+                known = known and isinstance(
+                    value, Choice
+                )  # an alternative that cannot be unpacked is not taken
                 continue
             for place, item in zip(parts, items, strict=True):
                 place.append((guard, item))
@@ -219,9 +222,7 @@ def _items_of(value: Value) -> tuple[Value, ...] | None:
 
 def _hides(handler: ast.ExceptHandler) -> bool:
     """Tell whether a handler catches a missing key, and goes on."""
-    caught = (
-        [handler.type] if not isinstance(handler.type, ast.Tuple) else list(handler.type.elts)
-    )
+    caught = [handler.type] if not isinstance(handler.type, ast.Tuple) else list(handler.type.elts)
     names = {node.id for node in caught if isinstance(node, ast.Name)}
     broad = handler.type is None or bool(names & _CATCHES_KEY_ERRORS)
     return broad and not _ends(handler.body, raising=True)
