@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, TypeAlias
 
 from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Test, Undecided, all_of, both
-from recipes.reads.expressions import Expressions
+from recipes.reads.expressions import Expressions, boolean
 from recipes.reads.frame import Frame, ReadKey
 from recipes.reads.values import (
     ANYTHING,
@@ -50,6 +50,9 @@ class Calls(Expressions):
         self._made: list[Instance] = []
 
     def _x_call(self, frame: Frame, node: ast.Call) -> Value:
+        tested = self.tested_call(frame, node)
+        if tested is not None:
+            return boolean(tested)
         function = self._callee(frame, node.func)
         guard = frame.guard
         arguments, keywords, spread = self._arguments(frame, node)
@@ -72,7 +75,11 @@ class Calls(Expressions):
             base = self.value(frame, node.value)
             if isinstance(base, Config):
                 return base
-            if node.attr == "result" and isinstance(base, Instance) and self.member(base.cls, "result") is None:
+            if (
+                node.attr == "result"
+                and isinstance(base, Instance)
+                and self.member(base.cls, "result") is None
+            ):
                 return base
             return choose([(guard, self.attribute(frame, inner, node.attr)) for guard, inner in each(base)])
         return self.value(frame, node)
@@ -93,8 +100,8 @@ class Calls(Expressions):
             inner = self.value(frame, keyword.value)
             if keyword.arg is not None:
                 keywords[keyword.arg] = inner
-            elif isinstance(inner, Mapping):
-                keywords.update({str(name): value for name, value in inner.items})
+            elif all(isinstance(value, Mapping) for _, value in each(inner)):
+                keywords.update(_spread(inner))
             else:
                 spread = inner
         return tuple(arguments), keywords, spread
@@ -411,6 +418,15 @@ class Calls(Expressions):
                 self._construct(frame, cls, (Config(("env", str(name))),), {}, None)
         frame.guard = outer
         return ANYTHING
+
+
+def _spread(value: Value) -> dict[str, Value]:
+    """Return the keywords that `**` of one of several dicts gives."""
+    keywords: dict[str, list[tuple[Condition, Value]]] = {}
+    for guard, mapping in each(value):
+        for name, inner in dict(mapping.items).items() if isinstance(mapping, Mapping) else ():
+            keywords.setdefault(str(name), []).append((guard, inner))
+    return {name: choose(alternatives) for name, alternatives in keywords.items()}
 
 
 def _key(value: Value) -> object:

@@ -135,14 +135,14 @@ class Expressions(Objects):
 
     def _x_unaryop(self, frame: Frame, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
-            return _boolean(negation(self.condition(frame, node.operand)))
+            return boolean(negation(self.condition(frame, node.operand)))
         inner = self.value(frame, node.operand)
         if isinstance(node.op, ast.USub) and isinstance(inner, Constant) and isinstance(inner.value, int):
             return Constant(-inner.value)
         return ANYTHING
 
     def _x_compare(self, frame: Frame, node: ast.Compare) -> Value:
-        return _boolean(self.condition(frame, node))
+        return boolean(self.condition(frame, node))
 
     def _x_attribute(self, frame: Frame, node: ast.Attribute) -> Value:
         base = self.value(frame, node.value)
@@ -246,12 +246,13 @@ class Expressions(Objects):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return negation(self.condition(frame, node.operand))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            special = self._tested_call(frame, node)
+            special = self.tested_call(frame, node)
             if special is not None:
                 return special
         return self.truth(self.value(frame, node), node)
 
-    def _tested_call(self, frame: Frame, node: ast.Call) -> Condition | None:
+    def tested_call(self, frame: Frame, node: ast.Call) -> Condition | None:
+        """Return what a call of `isinstance` or `hasattr` tests; None for other calls."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "isinstance" and len(node.args) == 2:
             value = self.value(frame, node.args[0])
@@ -338,5 +339,6 @@ def _decided(left: Literal, operator: ast.cmpop, right: tuple[Literal, ...]) -> 
     return None
 
 
-def _boolean(condition: Condition) -> Value:
+def boolean(condition: Condition) -> Value:
+    """Return a condition as a value: true where it holds."""
     return choose([(condition, Constant(True)), (negation(condition), Constant(False))])
