@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.errors import Exit, Place, RecipeError
+from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError
 from recipes.merge import merge_recipes
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
@@ -64,7 +64,7 @@ def decode(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         head = data[: error.start]
-        place = Place(name, head.count(b"\n") + 1, len(head) - head.rfind(b"\n"))
+        place = FilePosition(name, head.count(b"\n") + 1, len(head) - head.rfind(b"\n"))
         what = f"Not UTF-8 text: byte 0x{data[error.start]:02x}"
         raise RecipeError(what, where=place, fix="Save the file as UTF-8, or give a text file.") from error
 
@@ -235,10 +235,10 @@ def _in_chain(error: RecipeError, path: Path, child: Source, links: str) -> Reci
     place = _defaults_place(child)
     what = f"The parent recipe {path} does not exist ({links})"
     fix = f"Correct `defaults:`; paths count from the directory of {child.path.name}."
-    return RecipeError(what, where=place or Place(str(child.path), node.line), fix=fix)
+    return RecipeError(what, where=place or FilePosition(str(child.path), node.line), fix=fix)
 
 
-def _defaults_place(source: Source) -> Place | None:
+def _defaults_place(source: Source) -> FilePosition | None:
     from recipes.yaml.nodes import MappingNode, ScalarNode
 
     root = source.tree.root

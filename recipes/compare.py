@@ -31,7 +31,7 @@ ABSENT = Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """A key whose values differ; `a` or `b` is `ABSENT` where only the other recipe has it."""
 
     key: str
@@ -39,13 +39,13 @@ class Difference:
     b: Any
 
 
-def differences(a: object, b: object, path: KeyPath = ()) -> Iterator[Difference]:
+def differences(a: object, b: object, path: KeyPath = ()) -> Iterator[ValueDifference]:
     """Compare two recipes' data key by key; lists are compared whole."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
             yield from differences(a.get(key, ABSENT), b.get(key, ABSENT), (*path, key))
     elif not _equal(a, b):
-        yield Difference(format_key(path), a, b)
+        yield ValueDifference(format_key(path), a, b)
 
 
 def _equal(a: object, b: object) -> bool:

@@ -21,7 +21,7 @@ class Exit(IntEnum):
     """A file system, a scheduler or a connection failed."""
 
 
-class Place(NamedTuple):
+class FilePosition(NamedTuple):
     """A place in a file; line and column count from 1, 0 means unknown."""
 
     file: str
@@ -43,7 +43,7 @@ class ExplainedError(Exception):
 
     exit_code: Exit = Exit.FAILED
 
-    def __init__(self, what: str, *, where: Place | Path | str | None = None, fix: str = "") -> None:
+    def __init__(self, what: str, *, where: FilePosition | Path | str | None = None, fix: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.where = where

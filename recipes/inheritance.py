@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recipes.chain import RecipeReader
-from recipes.errors import Place, RecipeError
+from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
 from recipes.keys import KeyPath, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
@@ -195,12 +195,12 @@ def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
     if error.override:
         fix = "Write KEY=VALUE to change, +KEY=VALUE to add, ++KEY=VALUE for either, ~KEY to delete."
         return RecipeError(f"The override cannot be applied: {error.what}", where=error.key, fix=fix)
-    place = Place(str(chain.source.path))
+    place = FilePosition(str(chain.source.path))
     try:
         value = find(merged, parse_key(error.key.replace("[", ".").replace("]", ""))) if error.key else None
     except RecipeError:
         value = None
     key = f" (at {error.key})" if error.key else ""
     if value is not None and value.mark.file != OVERRIDE_FILE:
-        place = Place(value.mark.file, value.mark.line)
+        place = FilePosition(value.mark.file, value.mark.line)
     return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=place)

@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
 
-from tui.app import DistillApp, Settings  # noqa: E402
+from tui.app import AppSettings, DistillApp  # noqa: E402
 
 SAMPLE = HERE / "sample" / "20261128-042356-demo-fcd1"
 NOW = datetime(2026, 11, 28, 4, 24, 36, tzinfo=UTC).timestamp()
@@ -119,7 +119,7 @@ async def settle(pilot: Pilot[Any], app: DistillApp) -> None:
 async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
     """Take all pictures of one size; returns name and SVG of each."""
     taken = {}
-    app = DistillApp(Settings(root, now=lambda: NOW))
+    app = DistillApp(AppSettings(root, now=lambda: NOW))
     async with app.run_test(size=size) as pilot:
         for shot in SHOTS:
             await pilot.press(*shot.keys)

@@ -21,20 +21,20 @@ from textual.screen import Screen
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import in_background, post
-from tui.commands import Where, bindings, commands
-from tui.looks import THEME, theme_name
-from tui.opening import About, Failed, Opened, Opener, found, opened
+from tui.commands import Scope, bindings, commands
+from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary, found, opened
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
+from tui.theme import THEME, theme_name
 
 if TYPE_CHECKING:
-    from launcher.logs.watch import Watch
-    from launcher.notify import Channel
+    from launcher.monitor.notify import Channel
+    from launcher.monitor.watch import Watch
     from launcher.runs import Run
+    from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
-    from tui.screens.wizard.lookout import Lookout
-    from tui.screens.wizard.model import Draft
-    from tui.view import RunView
+    from tui.screens.wizard.draft_resolver import DraftResolver
+    from tui.screens.wizard.model import WizardState
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class DemoStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AppSettings:
     """What the app opens with."""
 
     runs_root: Path
@@ -55,7 +55,7 @@ class Settings:
     open_watch: tuple[str, Watch] | None = None
     """Title and watch of logs that are no run of ours, or whose run is not to be changed."""
     demo: DemoStart | None = None
-    draft: Draft | None = None
+    draft: WizardState | None = None
     """What the wizard opens with at once."""
     notify: tuple[str, ...] = ()
     """How the user wants to be told of a run's start and end; empty for what their settings say."""
@@ -74,7 +74,7 @@ class DemoRun:
         self.ended = False
         """Whether the monitor has seen its end."""
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedRun:
         """Start the run."""
         try:
             self.run = self._start.start()
@@ -91,7 +91,7 @@ class DemoRun:
             cancel(self.run.directory)
 
 
-class Stopped(Message):
+class AppStopped(Message):
     """The demo's run is gone."""
 
 
@@ -100,11 +100,11 @@ class DistillApp(App[None]):
 
     TITLE = "distill-tui"
     CSS_PATH = Path(__file__).with_name("distill.tcss")
-    BINDINGS = bindings(Where.APP)
+    BINDINGS = bindings(Scope.APP)
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING: ClassVar[str] = "ctrl+p"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AppSettings) -> None:
         no_colour = "NO_COLOR" in os.environ
         # Asked for here, since Textual decides here how it leaves colours out.
         super().__init__(ansi_color=True if no_colour else None)
@@ -117,7 +117,7 @@ class DistillApp(App[None]):
         self._demo = DemoRun(settings.demo) if settings.demo is not None else None
         self._demo_screen: MonitorScreen | None = None
         self._leaving = False
-        self._draft: Draft | None = None
+        self._draft: WizardState | None = None
         """What was typed in the wizard and neither submitted nor given up."""
         self._asked_to_quit = False
 
@@ -140,7 +140,7 @@ class DistillApp(App[None]):
             self.push_screen(self._demo_screen)
         elif self.settings.open_watch is not None:
             title, watch = self.settings.open_watch
-            known = Opened(About(clean(title)), watch, watch.transport)
+            known = OpenedRun(RunSummary(clean(title)), watch, watch.transport)
             self.push_screen(self._monitor(lambda: known, clean(title)))
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
@@ -152,7 +152,7 @@ class DistillApp(App[None]):
         in_background(
             lambda: _import_the_rest(stays=self.settings.guarded),
             "imports",
-            lambda error: post(self, Failed(error)),
+            lambda error: post(self, OpenFailed(error)),
         )
 
     def now(self) -> float:
@@ -165,7 +165,7 @@ class DistillApp(App[None]):
 
     def channels(self) -> tuple[Channel, ...]:
         """Return how the user wants to be told of a run's start and end."""
-        from launcher.notify import channels, wanted_by_settings
+        from launcher.monitor.notify import channels, wanted_by_settings
 
         return channels(self.settings.notify or wanted_by_settings(), os.environ, self._write)
 
@@ -186,33 +186,33 @@ class DistillApp(App[None]):
         if draft is None or not draft.touched:
             self._open_wizard(None)
             return
-        from tui.screens.dialogs import Ask, Choice
+        from tui.screens.dialogs import Ask, DialogChoice
 
         def answered(answer: str | None) -> None:
             if answer is not None:
                 self._open_wizard(draft if answer == "on" else None)
 
-        choices = [Choice("g", "go on with it", "on"), Choice("n", "begin anew", "anew")]
+        choices = [DialogChoice("g", "go on with it", "on"), DialogChoice("n", "begin anew", "anew")]
         self.push_screen(Ask("New run", "You were preparing a run.", choices), answered)
 
-    def run_again(self, draft: Draft) -> None:
+    def run_again(self, draft: WizardState) -> None:
         """Open the wizard with what was chosen for a run before."""
         self._open_wizard(draft)
 
-    def _open_wizard(self, draft: Draft | None) -> None:
+    def _open_wizard(self, draft: WizardState | None) -> None:
         from tui.screens.wizard.screen import WizardScreen
 
         self.push_screen(WizardScreen(self, draft))
 
-    def lookout(self) -> Lookout:
+    def lookout(self) -> DraftResolver:
         """Return what finds out about this machine for the wizard."""
         from launcher.runs import RunStore
         from tui.opening import local
-        from tui.screens.wizard.lookout import Lookout
+        from tui.screens.wizard.draft_resolver import DraftResolver
 
-        return Lookout(RunStore(local(), str(self.settings.runs_root)), os.environ)
+        return DraftResolver(RunStore(local(), str(self.settings.runs_root)), os.environ)
 
-    def put_aside(self, screen: Screen[None], draft: Draft) -> None:
+    def put_aside(self, screen: Screen[None], draft: WizardState) -> None:
         """Go back from the wizard to the list; the draft is kept for the next time."""
         self._draft = draft
         self._close(screen)
@@ -258,7 +258,7 @@ class DistillApp(App[None]):
         if screen is self._demo_screen and self._demo is not None:
             self._demo.ended = view.state.ended
 
-    def on_failed(self, event: Failed) -> None:
+    def on_open_failed(self, event: OpenFailed) -> None:
         """Say that the demo's run could not be stopped, and stay."""
         from tui.screens.dialogs import tell
 
@@ -269,11 +269,11 @@ class DistillApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer the commands that are valid on the screen."""
-        places = getattr(screen, "PLACES", (Where.APP,))
+        places = getattr(screen, "PLACES", (Scope.APP,))
         for command in commands(*places):
             name = command.action.partition("(")[0]
-            if command.palette and (command.where is Where.APP or screen.check_action(name, ())):
-                space = self if command.where is Where.APP else screen
+            if command.palette and (command.where is Scope.APP or screen.check_action(name, ())):
+                space = self if command.where is Scope.APP else screen
                 yield SystemCommand(
                     command.title, command.help, lambda a=command.action, n=space: self._do(a, n)
                 )
@@ -291,21 +291,21 @@ class DistillApp(App[None]):
 
     def action_leave(self) -> None:
         """Leave; where the demo's run goes on, ask what is to become of it."""
-        from tui.screens.dialogs import Ask, Choice
+        from tui.screens.dialogs import Ask, DialogChoice
 
         if self._demo is None or self._demo.ended:
             if not self._typed():
                 self.exit()
                 return
             self._asked_to_quit = True
-            choices = [Choice("y", "quit", "leave"), Choice("n", "stay", "stay")]
+            choices = [DialogChoice("y", "quit", "leave"), DialogChoice("n", "stay", "stay")]
             text = "The run that you were preparing is not submitted; what you typed would be lost."
             self.push_screen(Ask("Quit?", text, choices, chosen=1), self._leave_as_asked)
             return
         choices = [
-            Choice("l", "leave it running; `distill-tui` shows it again", "leave"),
-            Choice("s", "stop it and quit", "stop"),
-            Choice("n", "stay", "stay"),
+            DialogChoice("l", "leave it running; `distill-tui` shows it again", "leave"),
+            DialogChoice("s", "stop it and quit", "stop"),
+            DialogChoice("n", "stay", "stay"),
         ]
         text = "The demo's run is still going on, with a Ray cluster on this machine."
         self.push_screen(Ask("Quit the demo?", text, choices, chosen=1), self._leave_as_asked)
@@ -337,11 +337,11 @@ class DistillApp(App[None]):
 
         def stop() -> None:
             demo.stop()
-            post(self, Stopped())
+            post(self, AppStopped())
 
-        in_background(stop, "stop", lambda error: post(self, Failed(error)))
+        in_background(stop, "stop", lambda error: post(self, OpenFailed(error)))
 
-    def on_stopped(self) -> None:
+    def on_app_stopped(self) -> None:
         """Leave, now that nothing is left running."""
         self.exit()
 
@@ -385,10 +385,10 @@ def run_app(
     demo: DemoStart | None = None,
     mouse: bool = True,
     open_watch: tuple[str, Watch] | None = None,
-    draft: Draft | None = None,
+    draft: WizardState | None = None,
     notify: tuple[str, ...] = (),
 ) -> int:
     """Open the app and return its exit code; `tui.terminal.refuse_reason` is to be asked before."""
-    app = DistillApp(Settings(runs_root, open_run, open_watch, demo, draft, notify, guarded=True))
+    app = DistillApp(AppSettings(runs_root, open_run, open_watch, demo, draft, notify, guarded=True))
     app.run(mouse=mouse)
     return app.return_code or 0

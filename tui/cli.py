@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from recipes.errors import Exit, ExplainedError
 from tui.headless import (
+    check,
     demo,
     detect,
-    foresight,
     launcher,
     new,
     recipe,
@@ -52,7 +52,7 @@ def parser(version: str) -> argparse.ArgumentParser:
     top.set_defaults(handler=_open_app)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for module in (
-        demo, new, detect, foresight, scale, submit, resume, watch, report, runs, recipe, launcher
+        demo, new, detect, check, scale, submit, resume, watch, report, runs, recipe, launcher
     ):  # fmt: skip
         module.add_parsers(commands)
     return top
@@ -78,7 +78,7 @@ def _open_app(options: argparse.Namespace) -> int:
     from tui.headless.tty import require_terminal
 
     require_terminal()
-    from launcher.places import runs_root
+    from launcher.paths import runs_root
     from tui.app import run_app
 
     return run_app(runs_root=runs_root(), mouse=not options.no_mouse)

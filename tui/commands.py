@@ -13,7 +13,7 @@ from enum import StrEnum
 from textual.binding import Binding, BindingType
 
 
-class Where(StrEnum):
+class Scope(StrEnum):
     """Where a command is valid; the value is the heading in the help."""
 
     HOME = "Runs"
@@ -32,7 +32,7 @@ class Command:
     keys: tuple[str, ...]
     title: str
     help: str
-    where: Where
+    where: Scope
     action: str
     bar: str = ""
     """Word in the bar at the bottom; empty where it is not shown there."""
@@ -44,220 +44,220 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command(
         "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
-        Where.HOME, "open_run", bar="open",
+        Scope.HOME, "open_run", bar="open",
     ),
     Command(
         "home.new", ("n",), "New run", "Choose cluster, recipe and sizes step by step, then submit.",
-        Where.HOME, "new_run", bar="new",
+        Scope.HOME, "new_run", bar="new",
     ),
     Command(
         "home.filter", ("slash",), "Filter the list",
         "Show only runs whose name, id, state or reason holds what you type; enter goes back to the list.",
-        Where.HOME, "filter", bar="filter",
+        Scope.HOME, "filter", bar="filter",
     ),
     Command(
         "home.show-all", ("escape", "backspace"), "End the filter", "Show all runs again.",
-        Where.HOME, "show_all",
+        Scope.HOME, "show_all",
     ),
     Command(
         "home.cancel", ("c",), "Cancel the run", "Stop the selected run; asks first.",
-        Where.HOME, "cancel_run", bar="cancel",
+        Scope.HOME, "cancel_run", bar="cancel",
     ),
     Command(
         "home.refresh", ("r",), "Look again", "List the runs again, and look at each that lives at once.",
-        Where.HOME, "refresh_runs", bar="refresh",
+        Scope.HOME, "refresh_runs", bar="refresh",
     ),
     Command(
         "monitor.back", ("b", "escape", "backspace"), "Back to the runs",
-        "Leave the monitor; the run goes on.", Where.MONITOR, "back", bar="runs",
+        "Leave the monitor; the run goes on.", Scope.MONITOR, "back", bar="runs",
     ),
     Command(
         "monitor.timeline", ("1",), "Timeline", "Milestones, when each was reached and how long it took.",
-        Where.MONITOR, "show_pane('timeline')", bar="timeline",
+        Scope.MONITOR, "show_pane('timeline')", bar="timeline",
     ),
     Command(
         "monitor.curve", ("2",), "Curve", "The loss over the steps.",
-        Where.MONITOR, "show_pane('curve')", bar="curve",
+        Scope.MONITOR, "show_pane('curve')", bar="curve",
     ),
     Command(
         "monitor.logs", ("3",), "Logs", "What the run wrote.",
-        Where.MONITOR, "show_pane('logs')", bar="logs",
+        Scope.MONITOR, "show_pane('logs')", bar="logs",
     ),
     Command(
         "monitor.metric", ("m",), "Next metric",
         "Let the curve show the next metric: loss, accuracy, seconds per step, generation length.",
-        Where.MONITOR, "next_metric", bar="metric",
+        Scope.MONITOR, "next_metric", bar="metric",
     ),
     Command(
         "monitor.cancel", ("c",), "Cancel the run", "Stop this run; says what would be lost and asks first.",
-        Where.MONITOR, "cancel_run", bar="cancel",
+        Scope.MONITOR, "cancel_run", bar="cancel",
     ),
     Command(
         "monitor.again", ("R",), "Run it again",
         "Prepare the same run anew in the wizard; if you like, with what the advice on its failure changes.",
-        Where.MONITOR, "run_again", bar="run again",
+        Scope.MONITOR, "run_again", bar="run again",
     ),
     Command(
         "log.driver", ("d",), "Driver's log", "Show the driver's log.",
-        Where.MONITOR, "show_log('driver')",
+        Scope.MONITOR, "show_log('driver')",
     ),
     Command(
-        "log.head", ("h",), "Head's log", "Show the log of Ray's head.", Where.MONITOR, "show_log('head')",
+        "log.head", ("h",), "Head's log", "Show the log of Ray's head.", Scope.MONITOR, "show_log('head')",
     ),
     Command(
         "log.worker", ("w",), "Next worker's log", "Show a worker's log; again for the next worker.",
-        Where.MONITOR, "show_log('worker')",
+        Scope.MONITOR, "show_log('worker')",
     ),
     Command(
         "log.launcher", ("s",), "Launcher's log", "Show the launcher's (batch script's) log.",
-        Where.MONITOR, "show_log('slurm')",
+        Scope.MONITOR, "show_log('slurm')",
     ),
     Command(
         "log.choose", ("l",), "Choose a log", "List all logs of the run and choose one.",
-        Where.MONITOR, "choose_log", bar="log…",
+        Scope.MONITOR, "choose_log", bar="log…",
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
         "Search, while you type, for text without regard to case, or for a /pattern/ (Python's; with regard "
         "to case where it has a capital letter). Enter stays, then n and N go on; esc goes back.",
-        Where.MONITOR, "search", bar="search",
+        Scope.MONITOR, "search", bar="search",
     ),
     Command(
-        "log.next", ("n",), "Next match", "Go to the next match below.", Where.MONITOR, "next_match(1)",
+        "log.next", ("n",), "Next match", "Go to the next match below.", Scope.MONITOR, "next_match(1)",
     ),
     Command(
         "log.previous", ("N",), "Previous match", "Go to the next match above.",
-        Where.MONITOR, "next_match(-1)",
+        Scope.MONITOR, "next_match(-1)",
     ),
     Command(
         "log.follow", ("f",), "Follow or pause",
         "Let new lines push the log up, or hold it still. Scrolling up holds it, its end follows again.",
-        Where.MONITOR, "toggle_follow", bar="follow",
+        Scope.MONITOR, "toggle_follow", bar="follow",
     ),
     Command(
         "log.finding", ("e",), "Next finding", "Go to the cause of a failure, then to the next finding.",
-        Where.MONITOR, "next_finding(1)", bar="finding",
+        Scope.MONITOR, "next_finding(1)", bar="finding",
     ),
     Command(
         "log.finding-before", ("E",), "Previous finding", "Go to the finding before.",
-        Where.MONITOR, "next_finding(-1)",
+        Scope.MONITOR, "next_finding(-1)",
     ),
     Command(
         "log.go", ("colon",), "Go to a line",
-        "Go to a line of the file (`1234`) or a place in it (`50%`).", Where.MONITOR, "go_to",
+        "Go to a line of the file (`1234`) or a place in it (`50%`).", Scope.MONITOR, "go_to",
     ),
     Command(
         "log.only", ("ampersand",), "Show only some lines",
         "Show only lines with a text, a /pattern/, of a process (`rank=3`, `actor=Name`, `actor=none`, "
         "`pid=7`, `ip=10.0.0.3`), or, with `!` before it, without. Each adds to those before.",
-        Where.MONITOR, "only", bar="only",
+        Scope.MONITOR, "only", bar="only",
     ),
     Command(
         "log.level", ("v",), "Warnings and errors",
         "Show only warnings and errors; again: only errors; again: all lines.",
-        Where.MONITOR, "next_level", bar="errors",
+        Scope.MONITOR, "next_level", bar="errors",
     ),
     Command(
         "log.all-lines", ("x",), "Show all lines", "Leave no line out any more.",
-        Where.MONITOR, "show_all_lines", bar="all lines",
+        Scope.MONITOR, "show_all_lines", bar="all lines",
     ),
     Command(
         "log.merge", ("a",), "All logs by time",
         "Show all logs as one, in the order of time, as far as times are known.",
-        Where.MONITOR, "merge_logs",
+        Scope.MONITOR, "merge_logs",
     ),
     Command(
         "log.wrap", ("W",), "Wrap long lines",
         "Let long lines go on in the next row, or beyond the edge (then `left` and `right` scroll).",
-        Where.MONITOR, "wrap_lines",
+        Scope.MONITOR, "wrap_lines",
     ),
     Command(
         "log.copy", ("y",), "Copy",
         "Copy the line of the match or finding, else the lines that are visible.",
-        Where.MONITOR, "copy_lines",
+        Scope.MONITOR, "copy_lines",
     ),
     Command(
         "log.page", ("o",), "Open in the pager",
         "Open the log in $PAGER (else less), at the place that is shown.",
-        Where.MONITOR, "page_log",
+        Scope.MONITOR, "page_log",
     ),
-    Command("log.up", ("up", "k"), "Line up", "", Where.LOG, "scroll_up", palette=False),
-    Command("log.down", ("down", "j"), "Line down", "", Where.LOG, "scroll_down", palette=False),
-    Command("log.page-up", ("pageup",), "Page up", "", Where.LOG, "page_up", palette=False),
-    Command("log.page-down", ("pagedown", "space"), "Page down", "", Where.LOG, "page_down", palette=False),
-    Command("log.home", ("home", "g"), "First line", "", Where.LOG, "scroll_home", palette=False),
-    Command("log.end", ("end", "G"), "Last line, and follow", "", Where.LOG, "scroll_end", palette=False),
-    Command("log.left", ("left",), "Scroll sideways: left", "", Where.LOG, "scroll_left", palette=False),
-    Command("log.right", ("right",), "Scroll sideways: right", "", Where.LOG, "scroll_right", palette=False),
+    Command("log.up", ("up", "k"), "Line up", "", Scope.LOG, "scroll_up", palette=False),
+    Command("log.down", ("down", "j"), "Line down", "", Scope.LOG, "scroll_down", palette=False),
+    Command("log.page-up", ("pageup",), "Page up", "", Scope.LOG, "page_up", palette=False),
+    Command("log.page-down", ("pagedown", "space"), "Page down", "", Scope.LOG, "page_down", palette=False),
+    Command("log.home", ("home", "g"), "First line", "", Scope.LOG, "scroll_home", palette=False),
+    Command("log.end", ("end", "G"), "Last line, and follow", "", Scope.LOG, "scroll_end", palette=False),
+    Command("log.left", ("left",), "Scroll sideways: left", "", Scope.LOG, "scroll_left", palette=False),
+    Command("log.right", ("right",), "Scroll sideways: right", "", Scope.LOG, "scroll_right", palette=False),
     Command(
         "wizard.back", ("escape", "pageup", "f3"), "Back",
         "Go to the step before, from the first one to the runs; what was typed stays.",
-        Where.WIZARD, "back", bar="back",
+        Scope.WIZARD, "back", bar="back",
     ),
     Command(
         "wizard.next", ("pagedown", "ctrl+n"), "Next step", "Go to the next step.",
-        Where.WIZARD, "next", bar="next",
+        Scope.WIZARD, "next", bar="next",
     ),
     Command(
         "wizard.choose", ("f2",), "List the choices", "List what can be chosen in this field.",
-        Where.WIZARD, "choose", bar="list",
+        Scope.WIZARD, "choose", bar="list",
     ),
     Command(
-        "wizard.up", ("up",), "Field above", "", Where.WIZARD, "field(-1)", palette=False,
+        "wizard.up", ("up",), "Field above", "", Scope.WIZARD, "field(-1)", palette=False,
     ),
     Command(
-        "wizard.down", ("down",), "Field below", "", Where.WIZARD, "field(1)", palette=False,
+        "wizard.down", ("down",), "Field below", "", Scope.WIZARD, "field(1)", palette=False,
     ),
     Command(
         "wizard.reset", ("f4",), "Take it back", "Let the field follow the recipe or the cluster again.",
-        Where.WIZARD, "reset",
+        Scope.WIZARD, "reset",
     ),
     Command(
         "wizard.refresh", ("f5", "r"), "Ask Slurm again", "Ask anew what partitions and accounts there are.",
-        Where.WIZARD, "refresh_cluster", bar="ask Slurm again",
+        Scope.WIZARD, "refresh_cluster", bar="ask Slurm again",
     ),
     Command(
         "wizard.submit", ("s",), "Submit", "Submit what the review shows; asks first.",
-        Where.WIZARD, "submit", bar="submit",
+        Scope.WIZARD, "submit", bar="submit",
     ),
     Command(
         "wizard.when", ("t",), "When would it start?",
         "Ask Slurm when it would start, and whether a shorter job would start sooner; submits nothing.",
-        Where.WIZARD, "foretell", bar="when?",
+        Scope.WIZARD, "estimate_start", bar="when?",
     ),
     Command(
         "wizard.fix", ("f",), "Fix a check", "Apply a fix that a failing check offers.",
-        Where.WIZARD, "fix", bar="fix",
+        Scope.WIZARD, "fix", bar="fix",
     ),
     Command(
         "wizard.skip", ("x",), "Skip a check", "Let a failing check not block; the run records that.",
-        Where.WIZARD, "skip", bar="skip",
+        Scope.WIZARD, "skip", bar="skip",
     ),
     Command(
         "app.help", ("f1", "question_mark"), "Help", "All keys that work here.",
-        Where.APP, "help", bar="help",
+        Scope.APP, "help", bar="help",
     ),
     Command(
         "app.palette", ("ctrl+p",), "Commands", "Find a command by its name.",
-        Where.APP, "command_palette", bar="commands", priority=True, palette=False,
+        Scope.APP, "command_palette", bar="commands", priority=True, palette=False,
     ),
     Command(
         "app.theme", (), "Change the colours", "Choose another colour theme for this session.",
-        Where.APP, "change_theme",
+        Scope.APP, "change_theme",
     ),
     Command(
         "app.suspend", ("ctrl+z",), "Suspend", "Stop the app and go to the shell; `fg` comes back.",
-        Where.APP, "suspend_process", priority=True,
+        Scope.APP, "suspend_process", priority=True,
     ),
     Command(
         "app.quit", ("q",), "Quit",
         "Leave; runs go on. Asks whether the demo's run goes on, and where typed work would be lost.",
-        Where.APP, "leave", bar="quit",
+        Scope.APP, "leave", bar="quit",
     ),
     Command(
         "app.quit-now", ("ctrl+c", "ctrl+q"), "Quit at once",
         "Leave; runs go on, but the demo's own run is stopped. Asks only where typed work would be lost.",
-        Where.APP, "leave_now", priority=True,
+        Scope.APP, "leave_now", priority=True,
     ),
 )  # fmt: skip
 
@@ -269,12 +269,12 @@ _KEY_NAMES = {
 }  # fmt: skip
 
 
-def commands(*where: Where) -> tuple[Command, ...]:
+def commands(*where: Scope) -> tuple[Command, ...]:
     """Return the commands of some places, in the table's order."""
     return tuple(command for command in COMMANDS if command.where in where)
 
 
-def bindings(where: Where) -> list[BindingType]:
+def bindings(where: Scope) -> list[BindingType]:
     """Return the bindings of a place."""
     return [
         Binding(
@@ -299,7 +299,7 @@ def key_name(key: str) -> str:
 def key_tables() -> str:
     """Return the commands as Markdown, for the documentation: `python -m tui.commands`."""
     parts = []
-    for where in Where:
+    for where in Scope:
         rows = [
             f"| {' '.join(f'`{key_name(key)}`' for key in command.keys) or '(palette)'} "
             f"| {command.title} | {command.help} |"

@@ -17,7 +17,7 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
-    from launcher.logs.watch import Watch
+    from launcher.monitor.watch import Watch
     from launcher.runs import Run
     from launcher.transports.base import Transport
 
@@ -26,7 +26,7 @@ FILE_DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunSummary:
     """What is known of a run before anything of it is read."""
 
     title: str
@@ -37,17 +37,17 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedRun:
     """A run, or logs alone, ready to be watched."""
 
-    about: About
+    about: RunSummary
     watch: Watch
     transport: Transport
     """For looking at the logs' text; not the one that polls, so that neither waits for the other."""
     run: Run | None = None
 
 
-Opener = Callable[[], Opened]
+Opener = Callable[[], OpenedRun]
 
 
 def local() -> Transport:
@@ -57,14 +57,14 @@ def local() -> Transport:
     return LocalTransport(FILE_DEADLINE_S)
 
 
-def opened(run: Run) -> Opened:
+def opened(run: Run) -> OpenedRun:
     """Return a run ready to be watched."""
-    from launcher.watching import watch_run
+    from launcher.monitor.watch_run import watch_run
 
-    return Opened(about(run), watch_run(local(), run), local(), run)
+    return OpenedRun(about(run), watch_run(local(), run), local(), run)
 
 
-def found(root: Path, reference: str) -> Opened:
+def found(root: Path, reference: str) -> OpenedRun:
     """Find a run by its id, a part of it, or its directory.
 
     Raises:
@@ -75,7 +75,7 @@ def found(root: Path, reference: str) -> Opened:
     return opened(RunStore(local(), str(root)).find(reference))
 
 
-def about(run: Run) -> About:
+def about(run: Run) -> RunSummary:
     """Return what a run's directory tells before its logs are read."""
     spec = run.spec
     started = run.job.submitted if run.job is not None else spec.created
@@ -85,10 +85,10 @@ def about(run: Run) -> About:
         where = f"rehearsal, stand-in models · {where}"
     elif spec.gpus_per_node:
         where += f" × {spec.gpus_per_node} GPU{'' if spec.gpus_per_node == 1 else 's'}"
-    return About(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
+    return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
 
 
-class Failed(Message):
+class OpenFailed(Message):
     """What was asked for cannot be done."""
 
     def __init__(self, error: ExplainedError) -> None:

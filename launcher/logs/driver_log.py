@@ -19,13 +19,13 @@ from launcher.logs.events import (
     Recovered,
     Role,
     StepBegan,
-    TrackerTold,
+    TrackerDirFound,
 )
-from launcher.logs.rules import Rule, RuleReader, Seen, rule
+from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule
 
 
 @dataclass(slots=True)
-class Progress:
+class DriverProgress:
     """What later lines of a driver's log need to know of earlier ones."""
 
     starting: str = ""
@@ -36,25 +36,25 @@ class Progress:
     """Step of the validation whose results are awaited."""
 
 
-_Meaning = Callable[[Progress, Seen], Iterator[Event]]
+_Meaning = Callable[[DriverProgress, MatchedLine], Iterator[Event]]
 
 
 def _milestone(identity: str) -> _Meaning:
-    def meaning(_: Progress, seen: Seen) -> Iterator[Event]:
+    def meaning(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
         yield MilestoneReached(identity, seen.source, seen.time)
 
     return meaning
 
 
 def _metric(name: str) -> _Meaning:
-    def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
+    def meaning(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
         yield MetricRecorded(name, progress.step, float(seen.match["value"]), seen.source, seen.time)
 
     return meaning
 
 
 def _validation_metric(name: str) -> _Meaning:
-    def meaning(progress: Progress, seen: Seen) -> Iterator[Event]:
+    def meaning(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
         if progress.validating is not None:
             yield MetricRecorded(
                 name, progress.validating, float(seen.match["value"]), seen.source, seen.time
@@ -63,71 +63,71 @@ def _validation_metric(name: str) -> _Meaning:
     return meaning
 
 
-def _samples(_: Progress, seen: Seen) -> Iterator[Event]:
+def _samples(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     if seen.match["split"] == "Training":
         yield MilestoneReached("data-loaded", seen.source, seen.time)
         yield PlanSeen(seen.source, samples=int(seen.match["samples"]))
 
 
-def _starting(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _starting(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     progress.starting = seen.match["group"]
     return iter(())
 
 
-def _tracked(_: Progress, seen: Seen) -> Iterator[Event]:
-    yield TrackerTold(seen.match["path"], seen.source)
+def _tracked(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
+    yield TrackerDirFound(seen.match["path"], seen.source)
 
 
-def _recovered(_: Progress, seen: Seen) -> Iterator[Event]:
+def _recovered(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield Recovered(seen.source)
 
 
-def _started(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _started(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield Recovered(seen.source)
     if progress.starting in ("teacher", "student"):
         yield MilestoneReached(f"{progress.starting}-ready", seen.source, seen.time)
 
 
-def _resumed(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _resumed(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     progress.step = max(progress.step, int(seen.match["step"]))
     return iter(())
 
 
-def _epoch(_: Progress, seen: Seen) -> Iterator[Event]:
+def _epoch(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield PlanSeen(seen.source, epochs=int(seen.match["of"]))
 
 
-def _step(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _step(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield PlanSeen(seen.source, steps_per_epoch=int(seen.match["of"]))
     yield StepBegan(progress.step + 1, seen.source, seen.time)
 
 
-def _batch(_: Progress, seen: Seen) -> Iterator[Event]:
+def _batch(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield PlanSeen(seen.source, batch=int(seen.match["batch"]))
 
 
-def _validating(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _validating(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     progress.validating = int(seen.match["step"])
     return iter(())
 
 
-def _validated(_: Progress, seen: Seen) -> Iterator[Event]:
+def _validated(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield MilestoneReached("first-validation", seen.source, seen.time)
 
 
-def _saving(_: Progress, seen: Seen) -> Iterator[Event]:
+def _saving(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     yield MilestoneReached("first-checkpoint", seen.source, seen.time)
     yield CheckpointSaving(int(seen.match["step"]), seen.source, seen.time)
 
 
-def _step_done(progress: Progress, seen: Seen) -> Iterator[Event]:
+def _step_done(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
     progress.step = int(seen.match["step"])
     yield MilestoneReached("first-step", seen.source, seen.time)
 
 
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d+)?|nan|inf))"
 
-RULES: tuple[Rule[Progress], ...] = (
+RULES: tuple[LineRule[DriverProgress], ...] = (
     rule(
         "Connected to existing Ray cluster",
         r"(?:\w+:\S+: )?Connected to existing Ray cluster",
@@ -186,8 +186,8 @@ RULES: tuple[Rule[Progress], ...] = (
 )
 
 
-class DriverReader(RuleReader[Progress]):
+class DriverReader(RuleReader[DriverProgress]):
     """Reads a driver's log."""
 
     def __init__(self, log: str) -> None:
-        super().__init__(log, Role.DRIVER, RULES, Progress())
+        super().__init__(log, Role.DRIVER, RULES, DriverProgress())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from launcher.logs.signatures import Edit
+from launcher.logs.signatures import SuggestedEdit
 
 
 class Role(StrEnum):
@@ -148,7 +148,7 @@ class FindingSeen:
     time: float | None = None
     tier: int = 2
     """1 explains a failure, 2 explains one where nothing of tier 1 was seen, 3 only reports one."""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[SuggestedEdit, ...] = ()
     """Changes of the recipe that help."""
     stamp: float | None = None
     """When it happened by the line's own words: wall-clock seconds that compare within a run, of no zone."""
@@ -201,7 +201,7 @@ class TrackerFound:
 
 
 @dataclass(frozen=True, slots=True)
-class TrackerTold:
+class TrackerDirFound:
     """The driver said where it writes for a tracking tool."""
 
     path: str
@@ -209,7 +209,7 @@ class TrackerTold:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictChanged:
+class RootFindingChanged:
     """Another finding than before is taken for the cause; None where there is none (any more)."""
 
     root: FindingSeen | None
@@ -293,8 +293,8 @@ Event = (
     | Recovered
     | LogRestarted
     | TrackerFound
-    | TrackerTold
-    | VerdictChanged
+    | TrackerDirFound
+    | RootFindingChanged
     | NoticesChanged
     | LogChanged
     | JobChanged

@@ -11,7 +11,7 @@ from launcher.logs.events import Event, LogChanged, LogRestarted, MilestoneReach
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Clock, Reader, Scanner
 from launcher.logs.sources import LogFile
-from launcher.transports.base import Entry, Transport
+from launcher.transports.base import FileStat, Transport
 
 CHUNK = 1024 * 1024
 BUDGET = 8 * CHUNK
@@ -45,7 +45,7 @@ class Follower:
         """Bytes taken so far."""
         return self.scanner.splitter.offset
 
-    def poll(self, entry: Entry | None, clock: Clock, budget: int = BUDGET) -> Iterator[Event]:
+    def poll(self, entry: FileStat | None, clock: Clock, budget: int = BUDGET) -> Iterator[Event]:
         """Yield what the bytes since the last poll tell; `entry` is what the directory says now."""
         if entry is not None and self._unchanged(entry):
             return
@@ -63,7 +63,7 @@ class Follower:
                 problem = error.what
         yield from self._say(problem, entry)
 
-    def _unchanged(self, entry: Entry) -> bool:
+    def _unchanged(self, entry: FileStat) -> bool:
         """Tell whether nothing happened since it was last said how the log stands; most logs are silent."""
         said = self.said
         return (
@@ -88,7 +88,7 @@ class Follower:
                 return
             yield from self.scanner.feed(data, clock)
 
-    def _say(self, problem: str, entry: Entry | None) -> Iterator[Event]:
+    def _say(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
         splitter = self.scanner.splitter
         written = entry.mtime if entry is not None else None
         now = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem, written)

@@ -20,7 +20,7 @@ State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MatchedLine:
     """A line that a rule matched."""
 
     match: re.Match[str]
@@ -30,22 +30,22 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[State]):
+class LineRule(Generic[State]):
     """Understands one kind of line. The pattern is matched at the start of a cleaned segment."""
 
     literal: str
     """Stands in every line of this kind; at least six characters, or the search finds too much."""
     pattern: re.Pattern[str]
-    meaning: Callable[[State, Seen], Iterator[Event]]
+    meaning: Callable[[State, MatchedLine], Iterator[Event]]
     own: bool = True
     """Only lines of the process that owns the log count, not what Ray forwards from workers."""
 
 
 def rule(
-    literal: str, pattern: str, meaning: Callable[[State, Seen], Iterator[Event]], *, own: bool = True
-) -> Rule[State]:
+    literal: str, pattern: str, meaning: Callable[[State, MatchedLine], Iterator[Event]], *, own: bool = True
+) -> LineRule[State]:
     """Make a rule from a pattern's text."""
-    return Rule(literal, re.compile(pattern), meaning, own)
+    return LineRule(literal, re.compile(pattern), meaning, own)
 
 
 class RuleReader(Generic[State]):
@@ -54,13 +54,13 @@ class RuleReader(Generic[State]):
     `state` is what later lines need to know of earlier ones.
     """
 
-    def __init__(self, log: str, role: Role, rules: tuple[Rule[State], ...], state: State) -> None:
+    def __init__(self, log: str, role: Role, rules: tuple[LineRule[State], ...], state: State) -> None:
         self.log = log
         self.role = role
         self.state = state
         self.evidence = Evidence(role)
         words = (*(item.literal for item in rules), *LITERALS, *self.evidence.known.literals)
-        self._by_word: dict[str, list[tuple[int, Rule[State]]]] = {}
+        self._by_word: dict[str, list[tuple[int, LineRule[State]]]] = {}
         for order, item in enumerate(rules):
             self._by_word.setdefault(item.literal, []).append((order, item))
         self._words = tuple(dict.fromkeys(words))
@@ -95,7 +95,7 @@ class RuleReader(Generic[State]):
             entries.sort(key=itemgetter(0))
         for _, item in entries:
             if (own or not item.own) and (match := item.pattern.match(segment.text)):
-                yield from item.meaning(self.state, Seen(match, segment, source, time))
+                yield from item.meaning(self.state, MatchedLine(match, segment, source, time))
                 return
 
 

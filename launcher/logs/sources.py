@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from launcher.logs.events import Role
-from launcher.transports.base import Entry, Transport
+from launcher.transports.base import FileStat, Transport
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(r"ray-driver.*\.log$"), Role.DRIVER),
@@ -50,22 +50,22 @@ def role_of(name: str) -> Role | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DirectoryLogs:
     """What a look at a directory gave."""
 
-    logs: tuple[tuple[LogFile, Entry], ...]
-    clocks: tuple[tuple[str, Entry], ...]
+    logs: tuple[tuple[LogFile, FileStat], ...]
+    clocks: tuple[tuple[str, FileStat], ...]
     """Directory name (relative, empty for the top) and the entry of its clock file."""
 
 
-def discover(transport: Transport, directory: str) -> Found:
+def discover(transport: Transport, directory: str) -> DirectoryLogs:
     """List the logs under `directory`: known names in it and in the log directories below it.
 
     Where no name is known, every `.log` and `.out` file at the top counts as a driver's log.
     """
-    logs: list[tuple[LogFile, Entry]] = []
-    clocks: list[tuple[str, Entry]] = []
-    unnamed: list[tuple[LogFile, Entry]] = []
+    logs: list[tuple[LogFile, FileStat]] = []
+    clocks: list[tuple[str, FileStat]] = []
+    unnamed: list[tuple[LogFile, FileStat]] = []
     waiting = [("", 0)]
     while waiting:
         relative, depth = waiting.pop(0)
@@ -83,4 +83,4 @@ def discover(transport: Transport, directory: str) -> Found:
                 logs.append((LogFile(name, file, role), entry))
             elif depth == 0 and entry.name.endswith((".log", ".out")):
                 unnamed.append((LogFile(name, file, Role.DRIVER), entry))
-    return Found(tuple(logs or unnamed), tuple(clocks))
+    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks))

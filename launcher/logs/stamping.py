@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from launcher.logs.lines import segments
 from launcher.logs.stamps import stamp_of, wall
-from launcher.transports.base import Entry, Transport
+from launcher.transports.base import FileStat, Transport
 
 _CHUNK = 1024 * 1024
 _LINE = 64 * 1024
@@ -17,7 +17,7 @@ _ALL_BELOW = 8 * 1024 * 1024
 """Of a log up to this size every stamp counts; of a larger one the first in each block of 64 KiB."""
 
 
-def stamped_lines(transport: Transport, path: str, entry: Entry) -> Iterator[tuple[float, int]]:
+def stamped_lines(transport: Transport, path: str, entry: FileStat) -> Iterator[tuple[float, int]]:
     """Yield, for what lies between two stamps, its time (seconds since the epoch) and where it ends.
 
     What comes before the first stamp counts with it. Nothing comes for a log without stamps; what is behind

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from launcher.errors import TransportError
 from launcher.logs.events import Event, MetricRecorded, Role, Source, TrackerFound
 from launcher.logs.tensorboard import DamagedError, EventFile, Scalar
-from launcher.transports.base import Entry, Transport
+from launcher.transports.base import FileStat, Transport
 
 METRICS = {
     "train/lr": "lr",
@@ -73,7 +73,7 @@ class Trackers:
             self._found.add(path)
             yield TrackerFound(kind, path)
 
-    def _read(self, top: str, path: PurePosixPath, entry: Entry) -> Iterator[Event]:
+    def _read(self, top: str, path: PurePosixPath, entry: FileStat) -> Iterator[Event]:
         name = str(path)
         file = self._files.setdefault(name, EventFile())
         source = Source(str(path.relative_to(top)), Role.DRIVER, 0)

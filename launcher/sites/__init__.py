@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.errors import InputError
-from launcher.places import config_root
+from launcher.paths import config_root
 from launcher.transports.base import Transport
 
 GENERIC = "generic"

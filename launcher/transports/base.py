@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileStat:
     """A file or directory, as `stat` tells."""
 
     name: str
@@ -58,11 +58,11 @@ class Transport(Protocol):
         """Run a command to its end. `env` replaces the whole environment."""
         ...
 
-    def listdir(self, path: str) -> list[Entry]:
+    def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name."""
         ...
 
-    def stat(self, path: str) -> Entry | None:
+    def stat(self, path: str) -> FileStat | None:
         """Return what is at `path`, or None."""
         ...
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 from launcher.errors import TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean, clean_lines
-from launcher.transports.base import Completed, Entry, ProcessId
+from launcher.transports.base import Completed, FileStat, ProcessId
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -106,11 +106,11 @@ class LocalTransport:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         return Completed(done.returncode, _text(done.stdout), _text(done.stderr))
 
-    def listdir(self, path: str) -> list[Entry]:
+    def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name."""
         return self._files(lambda: _scan(path), "cannot list", path)
 
-    def stat(self, path: str) -> Entry | None:
+    def stat(self, path: str) -> FileStat | None:
         """Return what is at `path`, or None."""
         try:
             return self._caller.call(
@@ -214,11 +214,11 @@ def _text(data: bytes) -> str:
     return clean_lines(data.decode("utf-8", errors="replace"))
 
 
-def _entry(name: str, status: os.stat_result) -> Entry:
-    return Entry(name, status.st_size, status.st_mtime, status.st_ino, stat.S_ISDIR(status.st_mode))
+def _entry(name: str, status: os.stat_result) -> FileStat:
+    return FileStat(name, status.st_size, status.st_mtime, status.st_ino, stat.S_ISDIR(status.st_mode))
 
 
-def _scan(path: str) -> list[Entry]:
+def _scan(path: str) -> list[FileStat]:
     entries = []
     with os.scandir(path) as found:
         for item in found:

@@ -1,6 +1,17 @@
 """Start-up failures of NeMo-RL that can be foretold: one object per rule, with fixes that were tried."""
 
-from recipes.checks.core import Context, Inputs, Request, Result, Rule, Where
+from recipes.checks.core import ClusterRequest, Context, Inputs, RecipeLine, Result, Rule
 from recipes.checks.engine import RULES, Checker, Report, apply
 
-__all__ = ["RULES", "Checker", "Context", "Inputs", "Report", "Request", "Result", "Rule", "Where", "apply"]
+__all__ = [
+    "RULES",
+    "Checker",
+    "ClusterRequest",
+    "Context",
+    "Inputs",
+    "RecipeLine",
+    "Report",
+    "Result",
+    "Rule",
+    "apply",
+]

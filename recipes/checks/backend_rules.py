@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, unknown
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _precision(context: Context) -> Iterator[Finding]:
         if side.backend is None or not isinstance(value, str):
             continue
         if value not in ("float32", "bfloat16", "float16"):
-            text = f"KeyError: '{value}'" if side.backend == "megatron" else f"Unknown precision: {value}"
+            text = f"KeyError: '{value}'" if side.backend == "megatron" else f"UnknownModel precision: {value}"
             yield fail(
                 f"{key} is {value}, not float32, bfloat16 or float16",
                 key,
@@ -149,7 +149,7 @@ def _arch_list(context: Context) -> Iterator[Finding]:
         yield fail("TORCH_CUDA_ARCH_LIST is not set in the driver's environment (A100: 8.0, H100: 9.0)", key)
     else:
         need = "It needs TORCH_CUDA_ARCH_LIST (A100: 8.0, H100: 9.0), which is not set here."
-        yield unknown("the driver's environment", need, key)
+        yield cannot_tell("the driver's environment", need, key)
 
 
 def _draft(context: Context) -> Iterator[Finding]:
@@ -221,7 +221,7 @@ def _optimizer_itself(context: Context) -> Iterator[Finding]:
     module = name.rpartition(".")[0]
     if module == "torch.optim":
         return
-    yield unknown(
+    yield cannot_tell(
         f"whether {name} can be imported where the job runs",
         f"Try `python -c 'import {module}'` in the worker's environment.",
         key,
@@ -282,7 +282,7 @@ RULES = (
         "YaRN RoPE scaling is not supported with the automodel (DTensor) backend.",
         _SETUP,
     ),
-    Rule("C51", "Known precision", _precision, "Unknown precision", _SETUP),
+    Rule("C51", "Known precision", _precision, "UnknownModel precision", _SETUP),
     Rule(
         "C52",
         "Replicas, LoRA, CPU offload",

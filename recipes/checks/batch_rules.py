@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, unknown, warn
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
 from recipes.checks.data import datasets, length_of
 from recipes.checks.resume import changes, checkpoint_root, latest_step
-from recipes.models import Unknown
+from recipes.models import UnknownModel
 from recipes.planning.setup import Side, whole
 from recipes.planning.sizes import divisors, legal_global_batches, nearest_multiple
 
@@ -254,9 +254,9 @@ def _data_length(context: Context) -> Iterator[Finding]:
     known = sum(length for length in lengths if isinstance(length, int))
     if not entries or known >= prompts:
         return
-    unsized = next((length for length in lengths if isinstance(length, Unknown)), None)
+    unsized = next((length for length in lengths if isinstance(length, UnknownModel)), None)
     if unsized is not None:
-        yield unknown(
+        yield cannot_tell(
             f"whether there are {prompts} training samples, {unsized.reason}",
             unsized.fix,
             f"{entries[0].key}",
@@ -296,8 +296,8 @@ def _resumes(context: Context) -> Iterator[Finding]:
         )
         return
     differences = changes(folder / f"step_{step}" / "config.yaml", context.recipe.values)
-    if isinstance(differences, Unknown):
-        yield unknown(
+    if isinstance(differences, UnknownModel):
+        yield cannot_tell(
             f"what recipe step {step} in {folder} is of, {differences.reason}", differences.fix, key
         )
     elif differences:

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any, Literal
 from recipes.checks.checkout import Checkout
 from recipes.checks.sources import FEATURES, SOURCES
 from recipes.drivers import Driver, choose_driver, recipe_kind
-from recipes.models import ModelFacts, Models, Unknown
-from recipes.planning import Edit, Fix, Setup, Side
+from recipes.models import ModelFacts, Models, UnknownModel
+from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
+from recipes.schema.drivers import algorithm_of, driver_of_algorithm
+from recipes.schema.schema import Schema, Schemas
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
 
 _MISSING = object()
+_LONGEST_BITS = 256
 Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClusterRequest:
     """The requested resources and those that exist; None is unknown.
 
     `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
@@ -57,8 +60,9 @@ class Inputs:
     models: Models
     environment: Mapping[str, str] | None = None
     checkout: Checkout | None = None
-    request: Request = field(default_factory=Request)
+    request: ClusterRequest = field(default_factory=ClusterRequest)
     root: Path = field(default_factory=Path.cwd)
+    schemas: Schemas = field(default_factory=Schemas, compare=False)
     cache: Path | None = None
     """Where what is found in a checkout is kept; None is the user's cache."""
 
@@ -68,7 +72,7 @@ class Inputs:
         *,
         environment: Mapping[str, str] | None = None,
         checkout: Path | None = None,
-        request: Request | None = None,
+        request: ClusterRequest | None = None,
         cache: Path | None = None,
     ) -> Inputs:
         """Return the inputs for a driver that would start in a checkout (default: here)."""
@@ -77,9 +81,9 @@ class Inputs:
             Models.of(environment, root),
             environment,
             Checkout.at(checkout, cache) if checkout is not None else None,
-            request or Request(),
+            request or ClusterRequest(),
             root,
-            cache,
+            cache=cache,
         )
 
 
@@ -95,7 +99,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class RecipeLine:
     """A line of a recipe that a finding is about; `file` is `<override>` for an override."""
 
     file: str
@@ -112,7 +116,7 @@ class Result:
     outcome: Outcome
     message: str
     foretells: str = ""
-    where: tuple[Where, ...] = ()
+    where: tuple[RecipeLine, ...] = ()
     fixes: tuple[Fix, ...] = ()
 
 
@@ -194,10 +198,19 @@ class Context:
         return self.inputs.checkout
 
     @cached_property
-    def _facts(self) -> dict[str, ModelFacts | Unknown]:
+    def schema(self) -> Schema | None:
+        """The configuration classes of the recipe's driver: the checkout's, else those of a release."""
+        algorithm = algorithm_of(self.recipe.values)
+        if algorithm is None:
+            return None
+        path = self.checkout.path if self.checkout is not None else None
+        return self.inputs.schemas.of(driver_of_algorithm(algorithm), path)
+
+    @cached_property
+    def _facts(self) -> dict[str, ModelFacts | UnknownModel]:
         return {}
 
-    def model(self, side: Side) -> ModelFacts | Unknown:
+    def model(self, side: Side) -> ModelFacts | UnknownModel:
         """Return what is known of a side's model."""
         if side.name not in self._facts:
             self._facts[side.name] = self.inputs.models.find(side.model)
@@ -212,10 +225,10 @@ class Context:
         """Return a variable of the driver's environment; None where it is unset or unknown."""
         return (self.inputs.environment or {}).get(name)
 
-    def edit(self, key: str, after: object) -> Edit:
+    def edit(self, key: str, after: object) -> RecipeEdit:
         """Return the edit that sets a key."""
         absent = not self.has(key)
-        return Edit(key, None if absent else self.get(key), after, absent=absent)
+        return RecipeEdit(key, None if absent else self.get(key), after, absent=absent)
 
     def fix(self, key: str, after: object) -> Fix:
         """Return the fix that sets one key."""
@@ -228,7 +241,7 @@ class Context:
 
     def removal(self, key: str) -> Fix:
         """Return the fix that deletes a key."""
-        return Fix(f"delete {key}", (Edit(key, self.get(key), None, remove=True),))
+        return Fix(f"delete {key}", (RecipeEdit(key, self.get(key), None, remove=True),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +275,7 @@ class Rule:
         for key in finding.keys:
             origin = context.recipe.origin(key) or context.recipe.origin(key.rpartition(".")[0])
             if origin is not None:
-                where.append(Where(origin.file, origin.line, key))
+                where.append(RecipeLine(origin.file, origin.line, key))
         predicted = ""
         if finding.outcome in ("fail", "warn"):
             predicted = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
@@ -281,7 +294,7 @@ def warn(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "
     return Finding("warn", message, keys, tuple(fixes), foretells)
 
 
-def unknown(message: str, needed: str, *keys: str) -> Finding:
+def cannot_tell(message: str, needed: str, *keys: str) -> Finding:
     """Return the finding that a rule cannot be decided, and what would decide it."""
     return Finding("unknown", f"unknown: {message}. {needed}", keys)
 
@@ -294,4 +307,6 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
         return "…"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"a number of {value.bit_length()} bits"  # Python spells no more than 4300 digits
     return str(value)

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from recipes.models import Unknown
+from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -99,7 +99,7 @@ def _read(
     )
 
 
-def length_of(entry: DataSet, root: Path, enough: int) -> int | Unknown:
+def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
     """Return how many samples a data set has: lines of a local file, or a published count.
 
     Counting stops when there are `enough` for sure: files may have many GB.
@@ -113,15 +113,15 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | Unknown:
                 stamp = path.stat()
                 count = _lines(path, stamp.st_mtime_ns, stamp.st_size, most)
             except OSError as error:
-                return Unknown(f"{path} cannot be read: {error}", "Check its permissions.")
+                return UnknownModel(f"{path} cannot be read: {error}", "Check its permissions.")
         else:
-            return Unknown(
+            return UnknownModel(
                 f"{path} is not a file here", "Correct data_path, or give the checkout (--checkout)."
             )
     elif entry.name in SIZES:
         count = SIZES[entry.name]
     else:
-        return Unknown(
+        return UnknownModel(
             f"the size of {entry.name or 'the data set'} is not known", "Look it up where it is published."
         )
     return (

@@ -21,7 +21,7 @@ from recipes.checks import (
     settings_rules,
     vllm_rules,
 )
-from recipes.checks.core import Context, Finding, Inputs, Result, Rule, Where
+from recipes.checks.core import Context, Finding, Inputs, RecipeLine, Result, Rule
 from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
 
@@ -185,7 +185,9 @@ class Checker:
             if "nterpolation" in alone.what or "${" in alone.what:
                 rule = ENTRY_RULES[1]
         place = error.where
-        where = (Where(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+        where = (
+            (RecipeLine(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+        )
         message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
         predicted = f"{rule.foretells} ({rule.place})"
         return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
@@ -213,8 +215,12 @@ def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
 
 
 def _once(results: list[Result]) -> list[Result]:
-    """Leave out missing keys that a rule of their own reports, with a better message."""
-    reported = {_subject(result) for result in results if result.outcome == "fail" and result.id != _READS}
+    """Leave out missing keys that a rule of their own reports, with a better message.
+
+    The classes (C4) may refuse the same key earlier: both are true, and only C5 names the line that reads it.
+    """
+    of_keys = (_READS, "C4")
+    reported = {_subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys}
     kept = [result for result in results if result.id != _READS or _subject(result) not in reported - {""}]
     if any(result.id == _READS for result in kept):
         return kept

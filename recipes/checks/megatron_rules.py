@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, unknown
-from recipes.models import ModelFacts, Unknown
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
+from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import whole
 from recipes.planning.sizes import divisors
 
@@ -118,8 +118,8 @@ def _sizes(context: Context) -> Iterator[Finding]:
         if side.tp == side.pp == 1:
             continue
         facts = context.model(side)
-        if isinstance(facts, Unknown):
-            yield unknown(
+        if isinstance(facts, UnknownModel):
+            yield cannot_tell(
                 f"{side.name}'s heads and layers, {facts.reason}", facts.fix, side.key("model_name")
             )
         elif facts.regular:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, unknown, warn
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
 from recipes.checks.offline import needs, package_cache, worker_environments
-from recipes.models import ModelFacts, Unknown
+from recipes.models import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
-from recipes.models.vocabulary import Difference, compare
+from recipes.models.vocabulary import VocabularyDifference, compare
 from recipes.planning.setup import whole
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
             yield fail(message, *keys, fixes=_same_vocabulary(context), foretells=text)
         return
     for known in facts:
-        if isinstance(known, Unknown):
-            yield unknown(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
+        if isinstance(known, UnknownModel):
+            yield cannot_tell(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
             return
     found = compare(context.inputs.models, student.tokenizer, teacher.model)
-    if isinstance(found, Unknown):
-        yield unknown(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
-    elif isinstance(found, Difference):
+    if isinstance(found, UnknownModel):
+        yield cannot_tell(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
+    elif isinstance(found, VocabularyDifference):
         text = "Token->ID mapping differs between student and teacher."
         make = warn if skipped else fail
         yield make(found.what, student.key("tokenizer.name"), *keys, foretells=text)
@@ -83,13 +83,13 @@ def _context_length(context: Context) -> Iterator[Finding]:
     if length is None or context.get("policy.generation.backend") != "vllm" or not side.model:
         return
     facts = context.model(side)
-    if isinstance(facts, Unknown):
-        yield unknown(
+    if isinstance(facts, UnknownModel):
+        yield cannot_tell(
             f"whether {length} tokens are within the model's context, {facts.reason}", facts.fix, key
         )
     elif facts.context is None:
         need = f"Run `hf download {facts.id} config.json` on a node with internet."
-        yield unknown(f"the context length of {facts.id}", need, key)
+        yield cannot_tell(f"the context length of {facts.id}", need, key)
     elif length > facts.context and not side.get("hf_config_overrides.rope_scaling"):
         text = f"User-specified max_model_len ({length}) is greater than the derived ({facts.context})"
         both = {"policy.max_total_sequence_length": facts.context}
@@ -111,7 +111,7 @@ def _files(context: Context) -> Iterator[Finding]:
         if need.found is True:
             continue
         if need.found is None:
-            yield unknown(f"whether {need.what} is there", need.command, need.key)
+            yield cannot_tell(f"whether {need.what} is there", need.command, need.key)
         elif offline:
             yield fail(f"{need.what} is not in {need.place}: `{need.command}`", need.key)
         else:
@@ -138,7 +138,7 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
     if cache is None or cache.found:
         return
     if cache.found is None:
-        yield unknown(f"where {cache.what} is, from which they could be built", cache.command)
+        yield cannot_tell(f"where {cache.what} is, from which they could be built", cache.command)
     else:
         yield warn(
             f"{cache.what} in {cache.place} is empty: they cannot be built from it either: `{cache.command}`",

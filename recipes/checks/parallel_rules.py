@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, unknown, warn
-from recipes.models import ModelFacts, Unknown
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import Side
 from recipes.planning.sizes import divisors, nearest_parallel
 
@@ -134,8 +134,8 @@ def _heads(context: Context) -> Iterator[Finding]:
         if side.backend != "dtensor" or side.tp == 1:
             continue
         facts = context.model(side)
-        if isinstance(facts, Unknown):
-            yield unknown(f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name"))
+        if isinstance(facts, UnknownModel):
+            yield cannot_tell(f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name"))
             continue
         heads = (("num_key_value_heads", facts.kv_heads), ("num_attention_heads", facts.heads))
         for name, count in heads:
@@ -216,8 +216,8 @@ def _context_models(context: Context) -> Iterator[Finding]:
         if side.backend != "dtensor" or side.cp == 1:
             continue
         facts = context.model(side)
-        if isinstance(facts, Unknown):
-            yield unknown(
+        if isinstance(facts, UnknownModel):
+            yield cannot_tell(
                 f"whether {side.name} can run with CP {side.cp}, {facts.reason}",
                 facts.fix,
                 side.size_key("cp"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from recipes.models import Unknown
+from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,16 +33,18 @@ def latest_step(folder: Path) -> int | None:
     return max(steps, default=None)
 
 
-def changes(saved: Path, values: dict[str, Any]) -> list[str] | Unknown:
+def changes(saved: Path, values: dict[str, Any]) -> list[str] | UnknownModel:
     """Return the keys in which a checkpoint's recipe differs from the present one."""
     from omegaconf import OmegaConf
 
     try:
         old = OmegaConf.to_container(OmegaConf.load(saved), resolve=False)
     except Exception as error:  # noqa: BLE001 - a foreign file; YAML's and OmegaConf's errors share no base
-        return Unknown(f"{saved} cannot be read ({type(error).__name__})", "Look at the directory yourself.")
+        return UnknownModel(
+            f"{saved} cannot be read ({type(error).__name__})", "Look at the directory yourself."
+        )
     if not isinstance(old, dict):
-        return Unknown(f"{saved} holds no recipe", "Look at the directory yourself.")
+        return UnknownModel(f"{saved} holds no recipe", "Look at the directory yourself.")
     found: list[str] = []
     for section in _SECTIONS:
         before, now = _flat(old.get(section), section), _flat(values.get(section), section)

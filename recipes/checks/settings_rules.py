@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.checks.checkout import BUILT_IN_DATASETS, BUILT_IN_ENVIRONMENTS
-from recipes.checks.core import Context, Finding, Rule, fail, shown, unknown, warn
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
 from recipes.checks.data import datasets
 from recipes.planning.setup import whole
 
@@ -96,7 +96,7 @@ def _prompt_files(context: Context) -> Iterator[Finding]:
                 continue
             if context.checkout is None and not value.startswith("/"):
                 need = "Give the checkout (--checkout or NEMO_RL_ROOT): the driver starts there."
-                yield unknown(f"whether {value} is there where the driver starts", need, key)
+                yield cannot_tell(f"whether {value} is there where the driver starts", need, key)
                 continue
             yield fail(
                 f"{name} {value} does not exist in {context.inputs.root}",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, shown, unknown
-from recipes.models import Unknown
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown
+from recipes.models import UnknownModel
 from recipes.planning.setup import whole
 from recipes.planning.sizes import divisors
 
@@ -66,7 +66,7 @@ def _transport(context: Context) -> Iterator[Finding]:
             f"{key} is {shown(value)}, not null, {', '.join(_TRANSPORTS)} or a 'module:ClassName'",
             key,
             fixes=[context.removal(key)],
-            foretells=f"Unknown vLLM refit transport {value!r}",
+            foretells=f"UnknownModel vLLM refit transport {value!r}",
         )
         return
     scope = context.get("policy.generation.refit_cfg")
@@ -95,8 +95,8 @@ def _heads(context: Context) -> Iterator[Finding]:
     if context.get(_BACKEND) != "vllm" or size <= 1 or not side.model:
         return
     facts = context.model(side)
-    if isinstance(facts, Unknown):
-        yield unknown(f"whether vLLM can share {side.model} by TP {size}, {facts.reason}", facts.fix, key)
+    if isinstance(facts, UnknownModel):
+        yield cannot_tell(f"whether vLLM can share {side.model} by TP {size}, {facts.reason}", facts.fix, key)
     elif facts.heads % size:
         gpus = max(context.setup.generation_gpus, 1)
         pipeline = max(context.setup.vllm_width // size, 1)
@@ -146,7 +146,7 @@ RULES = (
         "C73",
         "Ways for weights to reach vLLM",
         _transport,
-        "Unknown vLLM refit transport",
+        "UnknownModel vLLM refit transport",
         "models/generation/vllm/config.py, weight_sync/factory.py",
     ),
     Rule(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from recipes.memory import megatron
 from recipes.memory.calibration import FITTED
-from recipes.memory.shapes import GIB, PhaseId, Term, Work
+from recipes.memory.shapes import GIB, MemoryTerm, PhaseId, Work
 from recipes.memory.training import student_peak, teacher_peak
-from recipes.models.facts import ModelFacts, Unknown
+from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.planning.setup import Setup, Side, whole
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Phase:
     needed: float
     fits: bool
     moment: str
-    terms: tuple[Term, ...]
+    terms: tuple[MemoryTerm, ...]
     uncertainty: float = 0.12
 
 
@@ -98,7 +98,7 @@ def demand_of(recipe: EffectiveRecipe, models: Models) -> Demand:
         return Demand(setup, None, None, ("not an on-policy distillation recipe: no single teacher",))
     for side in setup.sides:
         facts = models.find(side.model)
-        if isinstance(facts, Unknown):
+        if isinstance(facts, UnknownModel):
             notes.append(f"cannot tell {side.name}'s memory: {facts.reason}. {facts.fix}")
             works.append(None)
         elif facts.params is None:
@@ -165,11 +165,11 @@ def training_phase(teacher: bool, work: Work, gpu_gib: float, *, colocated: bool
     else:
         peak = teacher_peak(work) if teacher else student_peak(work)
         reserve = FITTED.reserve(work, teacher=teacher)
-    extra = [Term("allocator reserve", max(reserve, 0.0)), Term("CUDA context", CONTEXT_GIB)]
+    extra = [MemoryTerm("allocator reserve", max(reserve, 0.0)), MemoryTerm("CUDA context", CONTEXT_GIB)]
     if colocated:
-        extra.append(Term("other processes", IDLE_PROCESSES_GIB))
+        extra.append(MemoryTerm("other processes", IDLE_PROCESSES_GIB))
     if work.tp >= 4:
-        extra.append(Term("communication buffers", NCCL_GIB))
+        extra.append(MemoryTerm("communication buffers", NCCL_GIB))
     needed = peak.gib + sum(term.gib for term in extra)
     return Phase(
         "teacher-score" if teacher else "student-train",
@@ -197,11 +197,11 @@ def _generation(setup: Setup, work: Work, gpu_gib: float) -> Phase:
     idle = IDLE_PROCESSES_GIB if setup.colocated else 0.0
     least = weights + VLLM_WORKING_GIB + sequence
     terms = (
-        Term("weights", weights),
-        Term("activations and graphs", VLLM_WORKING_GIB),
-        Term("key-value cache", max(budget - weights - VLLM_WORKING_GIB, 0.0)),
-        Term("CUDA context", CONTEXT_GIB),
-        Term("other processes", idle),
+        MemoryTerm("weights", weights),
+        MemoryTerm("activations and graphs", VLLM_WORKING_GIB),
+        MemoryTerm("key-value cache", max(budget - weights - VLLM_WORKING_GIB, 0.0)),
+        MemoryTerm("CUDA context", CONTEXT_GIB),
+        MemoryTerm("other processes", idle),
     )
     needed = max(budget, least) + CONTEXT_GIB + idle
     fits = least <= budget and needed <= gpu_gib
@@ -216,11 +216,11 @@ def _refit(setup: Setup, work: Work, gpu_gib: float) -> Phase:
     free = max(gpu_gib - weights - states - CONTEXT_GIB - IDLE_PROCESSES_GIB, 0.0)
     largest = 2 * work.facts.embedding_params / GIB
     terms = (
-        Term("student weights", states),
-        Term("engine weights", weights),
-        Term("buffer", max(REFIT_BUFFER * free, largest)),
-        Term("CUDA context", CONTEXT_GIB),
-        Term("other processes", IDLE_PROCESSES_GIB),
+        MemoryTerm("student weights", states),
+        MemoryTerm("engine weights", weights),
+        MemoryTerm("buffer", max(REFIT_BUFFER * free, largest)),
+        MemoryTerm("CUDA context", CONTEXT_GIB),
+        MemoryTerm("other processes", IDLE_PROCESSES_GIB),
     )
     allocated = sum(term.gib for term in terms[:3])
     needed = allocated + CONTEXT_GIB + IDLE_PROCESSES_GIB

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recipes.memory.shapes import GIB, Peak, Term, Work
+from recipes.memory.shapes import GIB, MemoryTerm, Peak, Work
 from recipes.memory.training import WORKSPACE_GIB, activations
 
 _BF16, _FP32 = 2, 4
@@ -17,12 +17,12 @@ def student_peak(work: Work) -> Peak:
     ranks = max(work.gpus // (work.tp * work.pp), 1)
     in_flight = work.pp  # the first stage holds one micro batch per stage behind it
     terms = (
-        Term("weights", local * _BF16 / GIB),
-        Term("gradients", local * _BF16 / GIB),
-        Term("Adam", local * _DISTRIBUTED / ranks / GIB),
-        Term("activations", activations(work) * in_flight),
-        Term("logits", _logits(work, _FP32 + _FP32 + _BF16)),
-        Term("workspace", WORKSPACE_GIB),
+        MemoryTerm("weights", local * _BF16 / GIB),
+        MemoryTerm("gradients", local * _BF16 / GIB),
+        MemoryTerm("Adam", local * _DISTRIBUTED / ranks / GIB),
+        MemoryTerm("activations", activations(work) * in_flight),
+        MemoryTerm("logits", _logits(work, _FP32 + _FP32 + _BF16)),
+        MemoryTerm("workspace", WORKSPACE_GIB),
     )
     return Peak("the loss is differentiated", terms)
 
@@ -34,9 +34,9 @@ def teacher_peak(work: Work) -> Peak:
     if work.chunk and work.defer_fp32_logits:
         logits = _logits(work, _BF16) + work.chunk * work.facts.vocab / work.tp * _FP32 / GIB
     terms = (
-        Term("weights", local * _BF16 / GIB),
-        Term("logits", logits),
-        Term("workspace", WORKSPACE_GIB),
+        MemoryTerm("weights", local * _BF16 / GIB),
+        MemoryTerm("logits", logits),
+        MemoryTerm("workspace", WORKSPACE_GIB),
     )
     return Peak("logits are cast to fp32", terms)
 

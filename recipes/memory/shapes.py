@@ -13,7 +13,7 @@ PhaseId = Literal["student-train", "teacher-score", "generation", "refit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class MemoryTerm:
     """A named part of a GPU's memory, in GiB."""
 
     name: str
@@ -70,7 +70,7 @@ class Peak:
     """The peak of one phase, as a sum of terms; `moment` says when it is reached."""
 
     moment: str
-    terms: tuple[Term, ...] = field(default=())
+    terms: tuple[MemoryTerm, ...] = field(default=())
 
     @property
     def gib(self) -> float:

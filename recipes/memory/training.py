@@ -7,7 +7,7 @@ A peak is the highest of the moments below; the byte counts are those of the ten
 
 from __future__ import annotations
 
-from recipes.memory.shapes import GIB, Peak, Term, Work
+from recipes.memory.shapes import GIB, MemoryTerm, Peak, Work
 
 WORKSPACE_GIB = 0.0733
 """cuBLAS workspaces, position tables, inputs: what does not depend on the model; fitted (docs/memory.md)."""
@@ -20,7 +20,8 @@ def student_peak(work: Work, workspace: float = WORKSPACE_GIB) -> Peak:
     """Return the highest moment of a training step once Adam's moments exist (from the second step on)."""
     moments = (_loss_moment, _reduce_moment, _optimizer_moment)
     peaks = [
-        Peak(peak.moment, (*peak.terms, Term("workspace", workspace))) for peak in (m(work) for m in moments)
+        Peak(peak.moment, (*peak.terms, MemoryTerm("workspace", workspace)))
+        for peak in (m(work) for m in moments)
     ]
     return max(peaks, key=lambda peak: peak.gib)
 
@@ -29,10 +30,10 @@ def teacher_peak(work: Work, workspace: float = WORKSPACE_GIB) -> Peak:
     """Return the highest moment of a teacher's forward pass: fp32 logits are made from bf16 ones."""
     states = 0.0 if work.cpu_offload else _states(work, _FP32)
     terms = (
-        Term("weights", states),
-        Term("gathered weights", _gathered_root(work) + _gathered_layer(work)),
-        Term("logits", _logits(work, _BF16 + _FP32)),
-        Term("workspace", workspace),
+        MemoryTerm("weights", states),
+        MemoryTerm("gathered weights", _gathered_root(work) + _gathered_layer(work)),
+        MemoryTerm("logits", _logits(work, _BF16 + _FP32)),
+        MemoryTerm("workspace", workspace),
     )
     return Peak("logits are cast to fp32", terms)
 
@@ -41,9 +42,9 @@ def _loss_moment(work: Work) -> Peak:
     """Return the moment after the loss is differentiated: fp32 logits, their fp32 gradient, its bf16 copy."""
     terms = (
         *_kept(work, gradients=False),
-        Term("gathered weights", _gathered_root(work) + _gathered_layer(work)),
-        Term("activations", activations(work)),
-        Term("logits", _logits(work, _FP32 + _FP32 + _BF16)),
+        MemoryTerm("gathered weights", _gathered_root(work) + _gathered_layer(work)),
+        MemoryTerm("activations", activations(work)),
+        MemoryTerm("logits", _logits(work, _FP32 + _FP32 + _BF16)),
     )
     return Peak("the loss is differentiated", terms)
 
@@ -55,9 +56,9 @@ def _reduce_moment(work: Work) -> Peak:
     own = root * _FP32 / work.shards / GIB
     terms = (
         *_kept(work, gradients=True, gradients_less=own),
-        Term("gathered weights", _gathered_layer(work) * (_FP32 / _BF16)),
-        Term("undivided gradients", divided if divided else own),
-        Term("logits", _logits(work, _FP32)),
+        MemoryTerm("gathered weights", _gathered_layer(work) * (_FP32 / _BF16)),
+        MemoryTerm("undivided gradients", divided if divided else own),
+        MemoryTerm("logits", _logits(work, _FP32)),
     )
     return Peak("gradients are reduced", terms)
 
@@ -67,21 +68,21 @@ def _optimizer_moment(work: Work) -> Peak:
     largest = max(work.facts.embedding_params, work.facts.hidden * work.facts.ffn) / work.tp / work.shards
     terms = (
         *_kept(work, gradients=True),
-        Term("optimizer temporaries", 0.0 if work.cpu_offload else 2 * _FP32 * largest / GIB),
-        Term("logits", _logits(work, _FP32)),
+        MemoryTerm("optimizer temporaries", 0.0 if work.cpu_offload else 2 * _FP32 * largest / GIB),
+        MemoryTerm("logits", _logits(work, _FP32)),
     )
     return Peak("the optimizer steps", terms)
 
 
-def _kept(work: Work, *, gradients: bool, gradients_less: float = 0.0) -> tuple[Term, ...]:
+def _kept(work: Work, *, gradients: bool, gradients_less: float = 0.0) -> tuple[MemoryTerm, ...]:
     """Weights, Adam and gradients that lie on the GPU; with `cpu_offload` they lie in host memory."""
     if work.cpu_offload:
-        return (Term("weights", 0.0), Term("gradients", 0.0), Term("Adam", 0.0))
+        return (MemoryTerm("weights", 0.0), MemoryTerm("gradients", 0.0), MemoryTerm("Adam", 0.0))
     grads = max(_states(work, _FP32) - gradients_less, 0.0) if gradients else 0.0
     return (
-        Term("weights", _states(work, _FP32)),
-        Term("gradients", grads),
-        Term("Adam", _states(work, _ADAM)),
+        MemoryTerm("weights", _states(work, _FP32)),
+        MemoryTerm("gradients", grads),
+        MemoryTerm("Adam", _states(work, _ADAM)),
     )
 
 

@@ -1,6 +1,6 @@
 """What a model is: heads, layers, vocabulary …; from its files, the Hugging Face cache, a built-in table."""
 
-from recipes.models.facts import ModelFacts, Source, Unknown
+from recipes.models.facts import ModelFacts, Source, UnknownModel
 from recipes.models.hub import Hub, Models
 
-__all__ = ["Hub", "ModelFacts", "Models", "Source", "Unknown"]
+__all__ = ["Hub", "ModelFacts", "Models", "Source", "UnknownModel"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from recipes.models.facts import ModelFacts, Source, Unknown
+from recipes.models.facts import ModelFacts, Source, UnknownModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,30 +16,32 @@ _MIXED_KEYS = ("hybrid_override_pattern", "mamba_num_heads", "kv_lora_rank", "la
 _FORGET = "Fetch it again, for instance with `hf download {name}` on a node with internet."
 
 
-def read_config(path: Path, name: str, source: Source) -> ModelFacts | Unknown:
-    """Read a `config.json`; never raises: what cannot be read is `Unknown` with the reason."""
+def read_config(path: Path, name: str, source: Source) -> ModelFacts | UnknownModel:
+    """Read a `config.json`; never raises: what cannot be read is `UnknownModel` with the reason."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return Unknown(f"{path} does not exist", _FORGET.format(name=name))
+        return UnknownModel(f"{path} does not exist", _FORGET.format(name=name))
     except (OSError, UnicodeDecodeError) as error:
-        return Unknown(f"{path} cannot be read: {error}", "Check its permissions, or fetch the model again.")
+        return UnknownModel(
+            f"{path} cannot be read: {error}", "Check its permissions, or fetch the model again."
+        )
     try:
         data = json.loads(text)
     except ValueError as error:
-        return Unknown(f"{path} is damaged: {error}", _FORGET.format(name=name))
+        return UnknownModel(f"{path} is damaged: {error}", _FORGET.format(name=name))
     if not isinstance(data, dict):
-        return Unknown(f"{path} holds no mapping", _FORGET.format(name=name))
+        return UnknownModel(f"{path} holds no mapping", _FORGET.format(name=name))
     return facts_of(data, name, source, str(path))
 
 
-def facts_of(data: dict[str, Any], name: str, source: Source, path: str = "") -> ModelFacts | Unknown:
+def facts_of(data: dict[str, Any], name: str, source: Source, path: str = "") -> ModelFacts | UnknownModel:
     """Return the facts that a `config.json`'s content gives."""
     nested = data.get("text_config")
     text = {**data, **nested} if isinstance(nested, dict) else data
     missing = [key for key in _NEEDED if not _is_count(text.get(key))]
     if missing:
-        return Unknown(
+        return UnknownModel(
             f"the config.json of {name} lacks {', '.join(missing)}",
             "Is it a decoder language model? Its facts cannot be told from this file.",
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.models.facts import Unknown
+from recipes.models.facts import UnknownModel
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -25,17 +25,17 @@ _TIMEOUT_S = 20.0
 _MAIN = "main"
 
 
-def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | Unknown:
+def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | UnknownModel:
     """Fetch `config.json` and, where there is one, `tokenizer.json`; returns the snapshot's directory.
 
     Honours `HF_ENDPOINT`, `HF_TOKEN` and the token that `hf auth login` keeps. Never raises: a gated
-    model, no network or a broken answer is `Unknown` with what to do. Files come whole, or not at all.
+    model, no network or a broken answer is `UnknownModel` with what to do. Files come whole, or not at all.
     """
     found: dict[str, bytes] = {}
     revision = ""
     for file in FILES:
         answer = _fetch(name, file, environment)
-        if isinstance(answer, Unknown):
+        if isinstance(answer, UnknownModel):
             if file in _OPTIONAL:
                 continue
             return answer
@@ -43,20 +43,22 @@ def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | Unkn
     try:
         json.loads(found["config.json"])
     except ValueError:
-        return Unknown(
+        return UnknownModel(
             f"the answer for {name}'s config.json is no JSON", "Is there a proxy in between? Try a browser."
         )
     root = hub.directory / f"models--{name.replace('/', '--')}"
     try:
         return _store(root, revision or _MAIN, found)
     except OSError as error:
-        return Unknown(f"{root} cannot be written: {error}", "Set HF_HOME to a directory that you may write.")
+        return UnknownModel(
+            f"{root} cannot be written: {error}", "Set HF_HOME to a directory that you may write."
+        )
 
 
-def _fetch(name: str, file: str, environment: Mapping[str, str]) -> tuple[bytes, str] | Unknown:
+def _fetch(name: str, file: str, environment: Mapping[str, str]) -> tuple[bytes, str] | UnknownModel:
     endpoint = environment.get("HF_ENDPOINT") or "https://huggingface.co"
     if not endpoint.startswith(("https://", "http://")):
-        return Unknown(f"HF_ENDPOINT is {endpoint}, no web address", "Unset it.")
+        return UnknownModel(f"HF_ENDPOINT is {endpoint}, no web address", "Unset it.")
     request = urllib.request.Request(f"{endpoint.rstrip('/')}/{name}/resolve/{_MAIN}/{file}")  # noqa: S310 - checked
     token = _token(environment)
     if token:
@@ -69,7 +71,7 @@ def _fetch(name: str, file: str, environment: Mapping[str, str]) -> tuple[bytes,
         return _refused(name, file, error.code, signed_in=bool(token))
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        return Unknown(
+        return UnknownModel(
             f"{endpoint} cannot be reached from here ({reason})",
             f"Run `hf download {name} {file}` on a node with internet, with the same HF_HOME.",
         )
@@ -83,15 +85,15 @@ def _read(answer: HTTPResponse) -> tuple[bytes, str]:
     return data, revision if revision.isalnum() else ""
 
 
-def _refused(name: str, file: str, status: int, *, signed_in: bool) -> Unknown:
+def _refused(name: str, file: str, status: int, *, signed_in: bool) -> UnknownModel:
     if status in (401, 403):
         who = "this account was not given access" if signed_in else "nobody is signed in"
         sign_in = "Ask for access on the model's page, then `hf auth login` (or set HF_TOKEN)."
         fix = f"{sign_in} Is '{name}' spelled right?"
-        return Unknown(f"{name} is gated, private or does not exist, and {who}", fix)
+        return UnknownModel(f"{name} is gated, private or does not exist, and {who}", fix)
     if status == 404:
-        return Unknown(f"{name} has no {file}", "Check the model's name.")
-    return Unknown(f"the answer for {name}'s {file} was HTTP {status}", "Try again later.")
+        return UnknownModel(f"{name} has no {file}", "Check the model's name.")
+    return UnknownModel(f"the answer for {name}'s {file} was HTTP {status}", "Try again later.")
 
 
 def _token(environment: Mapping[str, str]) -> str:

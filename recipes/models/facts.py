@@ -89,7 +89,7 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownModel:
     """Something that cannot be told, why, and what would tell it."""
 
     reason: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from recipes.models.config import read_config
-from recipes.models.facts import ModelFacts, Unknown
+from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class Models:
             return local
         return self.hub.snapshot(name) if _HUB_NAME.fullmatch(name) else None
 
-    def find(self, name: str) -> ModelFacts | Unknown:
+    def find(self, name: str) -> ModelFacts | UnknownModel:
         """Return a model's facts, or why they cannot be told and what to do."""
         local = self.root / Path(name).expanduser()
         if name and local.is_dir():
             return read_config(local / "config.json", name, "config.json")
         if not _HUB_NAME.fullmatch(name):
-            return Unknown(f"there is no model directory {local}", "Correct the path of the model.")
+            return UnknownModel(f"there is no model directory {local}", "Correct the path of the model.")
         snapshot = self.hub.snapshot(name)
         cached = read_config(snapshot / "config.json", name, "cache") if snapshot is not None else None
         if isinstance(cached, ModelFacts):
@@ -98,7 +98,7 @@ class Models:
             return listed
         if cached is not None:
             return cached
-        return Unknown(
+        return UnknownModel(
             f"{name} is neither in the Hugging Face cache ({self.hub.directory}) nor a known model",
             f"Run `distill-tui models {name} --download`, or `hf download {name} config.json`, with internet "
             "(for a gated model, `hf auth login` first, with an account that was given access).",

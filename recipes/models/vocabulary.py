@@ -8,21 +8,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.models.facts import Unknown
+from recipes.models.facts import UnknownModel
 
 if TYPE_CHECKING:
     from recipes.models.hub import Models
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VocabularyDifference:
     """How two vocabularies differ."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _TokenizerFile:
     """A tokenizer's file as it was when it was looked at."""
 
     path: Path
@@ -30,7 +30,7 @@ class _File:
     size: int
 
 
-def _find(directory: Path) -> _File | Unknown:
+def _find(directory: Path) -> _TokenizerFile | UnknownModel:
     """Find the file that holds a tokenizer's vocabulary."""
     for name in ("tokenizer.json", "vocab.json"):
         path = directory / name
@@ -38,15 +38,15 @@ def _find(directory: Path) -> _File | Unknown:
             stamp = path.stat()
         except OSError:
             continue
-        return _File(path, stamp.st_mtime_ns, stamp.st_size)
-    return Unknown(
+        return _TokenizerFile(path, stamp.st_mtime_ns, stamp.st_size)
+    return UnknownModel(
         f"{directory} holds no tokenizer.json or vocab.json",
         "Download the model's tokenizer files on a node with internet.",
     )
 
 
 @lru_cache(maxsize=8)
-def _parsed(file: _File) -> dict[str, int] | Unknown:
+def _parsed(file: _TokenizerFile) -> dict[str, int] | UnknownModel:
     """Read token -> id, added tokens included; never raises."""
     path = file.path
     again = "Download the tokenizer again."
@@ -57,9 +57,9 @@ def _parsed(file: _File) -> dict[str, int] | Unknown:
         if path.name == "vocab.json" and extra.is_file():
             vocabulary.update(json.loads(extra.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        return Unknown(f"{path} cannot be read: {error}", again)
+        return UnknownModel(f"{path} cannot be read: {error}", again)
     if not vocabulary or not all(isinstance(number, int) for number in vocabulary.values()):
-        return Unknown(f"{path} holds no vocabulary", again)
+        return UnknownModel(f"{path} holds no vocabulary", again)
     return vocabulary
 
 
@@ -74,36 +74,40 @@ def _tokens(data: dict[str, Any]) -> dict[str, int]:
     return tokens
 
 
-def compare(models: Models, student: str, teacher: str) -> Difference | Unknown | None:
-    """Compare two tokenizers by name; None if they are the same, `Unknown` where files are missing."""
+def compare(models: Models, student: str, teacher: str) -> VocabularyDifference | UnknownModel | None:
+    """Compare two tokenizers by name; None if they are the same, `UnknownModel` where files are missing."""
     if student == teacher:
         return None
-    found: list[_File] = []
+    found: list[_TokenizerFile] = []
     for name in (student, teacher):
         directory = models.directory(name)
         if directory is None:
-            return Unknown(
+            return UnknownModel(
                 f"the tokenizer of {name} is not in the Hugging Face cache ({models.hub.directory})",
                 f"Run `hf download {name} tokenizer.json` on a node with internet.",
             )
         file = _find(directory)
-        if isinstance(file, Unknown):
+        if isinstance(file, UnknownModel):
             return file
         found.append(file)
     return _compared(student, teacher, *found)
 
 
 @lru_cache(maxsize=16)
-def _compared(student: str, teacher: str, left: _File, right: _File) -> Difference | Unknown | None:
+def _compared(
+    student: str, teacher: str, left: _TokenizerFile, right: _TokenizerFile
+) -> VocabularyDifference | UnknownModel | None:
     """Compare two files; kept, since a vocabulary has 150 000 tokens and people type meanwhile."""
     first, second = _parsed(left), _parsed(right)
-    if isinstance(first, Unknown):
+    if isinstance(first, UnknownModel):
         return first
-    if isinstance(second, Unknown):
+    if isinstance(second, UnknownModel):
         return second
     if first == second:
         return None
     if len(first) != len(second):
-        return Difference(f"{student} has {len(first)} tokens, {teacher} has {len(second)}")
+        return VocabularyDifference(f"{student} has {len(first)} tokens, {teacher} has {len(second)}")
     token = next(token for token, number in first.items() if second.get(token) != number)
-    return Difference(f"the token {token!r} is {first[token]} in {student}, {second.get(token)} in {teacher}")
+    return VocabularyDifference(
+        f"the token {token!r} is {first[token]} in {student}, {second.get(token)} in {teacher}"
+    )

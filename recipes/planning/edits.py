@@ -11,7 +11,7 @@ _RESERVED = ("null", "true", "false", "inf", "nan", "yes", "no", "on", "off", "y
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class RecipeEdit:
     """One value of a recipe changed; `absent` says that the key was not there, `remove` that it goes."""
 
     key: str
@@ -33,7 +33,7 @@ class Fix:
     """Edits that belong together, with a title; without edits, something to do outside the recipe."""
 
     title: str
-    edits: tuple[Edit, ...] = field(default=())
+    edits: tuple[RecipeEdit, ...] = field(default=())
 
     def overrides(self) -> tuple[str, ...]:
         """Return the edits as Hydra overrides."""

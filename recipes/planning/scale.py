@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recipes.planning.edits import Edit, Fix
+from recipes.planning.edits import Fix, RecipeEdit
 from recipes.planning.setup import Setup, Side
 from recipes.planning.sizes import legal_global_batches, nearest_parallel
 
@@ -31,7 +31,7 @@ def scale(
     nodes: int,
     gpus_per_node: int | None = None,
     *,
-    again: Callable[[Sequence[Edit]], EffectiveRecipe],
+    again: Callable[[Sequence[RecipeEdit]], EffectiveRecipe],
     student: ModelFacts | None = None,
     teacher: ModelFacts | None = None,
     prompts: int | None = None,
@@ -42,12 +42,12 @@ def scale(
     made for one is refused on the other. Then parallel sizes that no longer divide the GPUs change as
     little as possible, then the batches that the ranks no longer share. `again` resolves it with edits.
     """
-    edits: dict[str, Edit] = {}
+    edits: dict[str, RecipeEdit] = {}
     notes: list[str] = []
 
     def change(key: str, value: object, present: EffectiveRecipe) -> None:
         if present.get(key) != value:
-            edits[key] = Edit(key, recipe.get(key), value, absent=not recipe.has(key))
+            edits[key] = RecipeEdit(key, recipe.get(key), value, absent=not recipe.has(key))
 
     per_node = gpus_per_node or Setup.of(recipe).gpus_per_node
     change("cluster.num_nodes", nodes, recipe)

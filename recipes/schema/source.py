@@ -12,11 +12,13 @@ re-exports and moved modules to the statement that defines them:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+from recipes.schema.blocks import Blocks, Cut, Node
 
 _BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With)
 """Statements whose body runs when a module is imported, or may."""
@@ -29,22 +31,31 @@ class Imported(NamedTuple):
     name: str
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @dataclass(frozen=True)
 class Module:
-    """A parsed module. Its tables hold what is defined or imported at module level, `if` and `try` included.
+    """A module. Its tables hold what is defined or imported at module level, `if` and `try` included.
 
-    `path` is relative to the checkout, with slashes. `stars` are the modules of `from … import *`.
+    `path` is relative to the checkout, with slashes. `stars` are the modules of `from … import *`. Classes
+    and functions are parsed when they are looked up (`SyntaxError` then, as for `tree`, is possible only for
+    text that no Python could read).
     """
 
     name: str
     path: str
     text: str
-    tree: ast.Module
-    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
-    functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
+    classes: Mapping[str, ast.ClassDef]
+    functions: Mapping[str, Function]
     assignments: dict[str, ast.expr] = field(default_factory=dict)
     imports: dict[str, Imported] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The whole module, parsed."""
+        return ast.parse(self.text)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -53,8 +64,16 @@ class Module:
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The node around each node of the tree."""
+        """The node around each node of `tree`."""
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def text_of(self, function: str) -> str:
+        """Return the text of a function, "" where it is not known without parsing."""
+        blocks = self.functions
+        if isinstance(blocks, _Table) and function in blocks.blocks:
+            start, end = blocks.blocks.span(function)
+            return self.text[start:end]
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +123,24 @@ class CheckoutSource:
     def _parse(self, name: str, path: str) -> Module | None:
         text = self.text(path) or ""
         try:
-            tree = ast.parse(text)
+            cut = Cut(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-        module = Module(name, path, text, tree)
-        package = name if path.endswith("/__init__.py") else name.rpartition(".")[0]
-        for node in _top_level(tree.body):
-            _collect(module, node, package)
+            return _parse_whole(name, path, text)
+        classes: Blocks[ast.ClassDef] = Blocks(cut.parse, cut.spans["class"])
+        functions: Blocks[Function] = Blocks(cut.parse, cut.spans["def"])
+        module = Module(name, path, text, _Table(classes), _Table(functions))
+        _collect_all(module, cut.rest)
         return module
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files read so far (relative paths): what a result made from this source depends on."""
+        """The files read so far (relative paths)."""
         return tuple(sorted(path for path, text in self._texts.items() if text is not None))
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """The files asked for so far, missing ones too: what a result made from this source depends on."""
+        return tuple(sorted(self._texts))
 
     def find(self, module: str, name: str) -> Definition | None:
         """Return where a name of a module is defined, through imports; None if that is not in the checkout.
@@ -184,11 +208,54 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
+class _Table(Mapping[str, Node]):
+    """Statements by name: those in blocks at the margin, and those that were met inside `if` or `try`."""
+
+    def __init__(self, blocks: Blocks[Node] | None = None) -> None:
+        self.blocks = blocks if blocks is not None else Blocks(_no_blocks, {})
+        self.inner: dict[str, Node] = {}
+
+    def __getitem__(self, name: str) -> Node:
+        return self.blocks[name] if name in self.blocks else self.inner[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.blocks or name in self.inner
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self.blocks), **dict.fromkeys(self.inner)})
+
+    def __len__(self) -> int:
+        return len({*self.blocks, *self.inner})
+
+
+def _no_blocks(start: int, end: int) -> ast.stmt:
+    raise KeyError((start, end))
+
+
+def _parse_whole(name: str, path: str, text: str) -> Module | None:
+    """Parse a module whose text could not be cut; None where it is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    module = Module(name, path, text, _Table(), _Table())
+    _collect_all(module, tree)
+    return module
+
+
+def _collect_all(module: Module, tree: ast.Module) -> None:
+    package = module.name if module.path.endswith("/__init__.py") else module.name.rpartition(".")[0]
+    for node in _top_level(tree.body):
+        _collect(module, node, package)
+
+
 def _collect(module: Module, node: ast.stmt, package: str) -> None:
     if isinstance(node, ast.ClassDef):
-        module.classes.setdefault(node.name, node)
+        assert isinstance(module.classes, _Table)
+        module.classes.inner.setdefault(node.name, node)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        module.functions.setdefault(node.name, node)
+        assert isinstance(module.functions, _Table)
+        module.functions.inner.setdefault(node.name, node)
     elif isinstance(node, ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recipes.errors import Place
+from recipes.errors import FilePosition
 from recipes.yaml.lines import Lines
 from recipes.yaml.scalars import read_omegaconf, read_tagged
 
@@ -164,6 +164,6 @@ class Tree:
         """The first document, None if the text holds none."""
         return self.roots[0] if self.roots else None
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> FilePosition:
         """Return an offset as a place for a message."""
-        return Place(self.name, *self.lines.place(offset))
+        return FilePosition(self.name, *self.lines.place(offset))

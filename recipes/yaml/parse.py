@@ -24,7 +24,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from recipes.errors import Place, RecipeError
+from recipes.errors import FilePosition, RecipeError
 from recipes.yaml.lines import Lines
 from recipes.yaml.nodes import AliasNode, Entry, Item, MappingNode, Node, ScalarNode, SequenceNode, Tree
 
@@ -66,7 +66,7 @@ def parse(text: str, name: str = "the text") -> Tree:
     except MarkedYAMLError as error:
         raise _explained(error, name, lines) from error
     except (YAMLError, *_PARSER_FAULTS) as error:
-        raise RecipeError(f"Not YAML: {error}", where=Place(name)) from error
+        raise RecipeError(f"Not YAML: {error}", where=FilePosition(name)) from error
     return Tree(name, text, lines, roots)
 
 
@@ -79,8 +79,8 @@ def _explained(error: MarkedYAMLError, name: str, lines: Lines) -> RecipeError:
     return RecipeError(f"Not YAML: {problem}", where=_place(name, lines, mark.index if mark else 0), fix=fix)
 
 
-def _place(name: str, lines: Lines, offset: int) -> Place:
-    return Place(name, *lines.place(max(0, min(offset, len(lines.text)))))
+def _place(name: str, lines: Lines, offset: int) -> FilePosition:
+    return FilePosition(name, *lines.place(max(0, min(offset, len(lines.text)))))
 
 
 class _Builder:

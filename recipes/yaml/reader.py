@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from recipes.errors import Place, RecipeError
+from recipes.errors import FilePosition, RecipeError
 
 _DIFFERENT = re.compile("[\t\x85\u2028\u2029]|^[^#\n]*[?]", re.MULTILINE)
 
@@ -27,7 +27,7 @@ def read(text: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     except yaml.YAMLError as error:
         raise _explained(error, name) from error
     except (ValueError, TypeError, RecursionError, AttributeError, KeyError) as error:
-        raise RecipeError(f"OmegaConf cannot read it: {error}", where=Place(name)) from error
+        raise RecipeError(f"OmegaConf cannot read it: {error}", where=FilePosition(name)) from error
 
 
 def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
@@ -54,7 +54,7 @@ def scanners_differ(text: str) -> bool:
 
 def _explained(error: Exception, name: str) -> RecipeError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = Place(name, mark.line + 1, mark.column + 1) if mark else Place(name)
+    place = FilePosition(name, mark.line + 1, mark.column + 1) if mark else FilePosition(name)
     problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
     return RecipeError(f"OmegaConf cannot read it: {' '.join(str(problem).split())}", where=place)
 

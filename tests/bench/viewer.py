@@ -14,12 +14,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from launcher.logs.watch import watch_directory
+from launcher.monitor.watch import watch_directory
 from launcher.transports.local import LocalTransport
 from tests.bench.measuring import LINE, LIVE_S, Row, memory_of, metered, writing
 from tests.bench.otherviewers import peer, peers_of
-from tui.app import DistillApp, Settings
-from tui.opening import About, Opened
+from tui.app import AppSettings, DistillApp
+from tui.opening import OpenedRun, RunSummary
 from tui.screens.monitor import MonitorScreen
 
 LINES_A_S = 50_000
@@ -59,7 +59,9 @@ async def seen(app: DistillApp, text: str) -> None:
 
 
 def monitor_of(app: DistillApp, directory: Path) -> MonitorScreen:
-    opened = Opened(About("bench"), watch_directory(LocalTransport(), str(directory)), LocalTransport())
+    opened = OpenedRun(
+        RunSummary("bench"), watch_directory(LocalTransport(), str(directory)), LocalTransport()
+    )
     return MonitorScreen(app, lambda: opened, "bench")
 
 
@@ -69,7 +71,7 @@ async def app_on(root: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     small = root / "small"
     small.mkdir(exist_ok=True)
     (small / "ray-driver.log").write_text("a small log\n")
-    app = DistillApp(Settings(root / "none"))
+    app = DistillApp(AppSettings(root / "none"))
     async with app.run_test(size=size):
         screen = monitor_of(app, small)
         await app.push_screen(screen)

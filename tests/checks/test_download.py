@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.models import ModelFacts, Models, Unknown
+from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.models.download import download
 from tests.checks.test_models import CONFIG
 
@@ -65,7 +65,7 @@ def known(home: Path, endpoint: str, **variables: str) -> tuple[Models, dict[str
 
 def test_what_is_fetched_is_found_in_the_cache_afterwards(endpoint: str, tmp_path: Path) -> None:
     models, environment = known(tmp_path, endpoint)
-    assert isinstance(models.find("org/open"), Unknown)
+    assert isinstance(models.find("org/open"), UnknownModel)
     folder = download(models.hub, "org/open", environment)
     assert folder == tmp_path / "hub" / "models--org--open" / "snapshots" / "c0ffee"
     facts = models.find("org/open")
@@ -103,7 +103,7 @@ def test_refusals_say_what_to_do_and_leave_nothing(
 ) -> None:
     models, environment = known(tmp_path, endpoint)
     found = download(models.hub, name, environment)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownModel)
     assert all(word in f"{found.reason} {found.fix}" for word in words)
     assert list(tmp_path.iterdir()) == []
 
@@ -112,7 +112,7 @@ def test_refusals_say_what_to_do_and_leave_nothing(
 def test_no_network_is_said(tmp_path: Path, where: str) -> None:
     models, environment = known(tmp_path, where)
     found = download(models.hub, "org/open", environment)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownModel)
     assert found.fix
 
 
@@ -120,5 +120,5 @@ def test_a_cache_that_cannot_be_written_is_said(endpoint: str, tmp_path: Path) -
     (tmp_path / "hub").write_text("a file")
     models, environment = known(tmp_path, endpoint)
     found = download(models.hub, "org/open", environment)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownModel)
     assert "cannot be written" in found.reason

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipes.checks import Checker, Inputs, Request, apply
+from recipes.checks import Checker, ClusterRequest, Inputs, apply
 from recipes.checks.core import shown
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.memory import demand_of, estimate, options
-from recipes.planning import Edit, Fix
+from recipes.planning import Fix, RecipeEdit
 from recipes.planning.scale import scale
 from tests.checks.world import BASE, REQUEST, World
 
@@ -60,7 +60,7 @@ def test_no_library_recipe_fails() -> None:
 
 def test_the_base_recipe_on_four_gpus_has_one_reason_and_a_fix(shared: Path) -> None:
     base = shared / "corpus" / "nemo-rl" / "examples" / STOCK[0]
-    inputs = Inputs.of(environment=NO_CACHE, request=Request(nodes=1, gpus_per_node=4))
+    inputs = Inputs.of(environment=NO_CACHE, request=ClusterRequest(nodes=1, gpus_per_node=4))
     checker = Checker(inputs)
     (result,) = checker.check(base).failing
     assert result.id == "C34"
@@ -142,7 +142,7 @@ def megatron(draw: st.DrawFn, given: dict[str, object], side: str, gpus: int) ->
 
 
 @st.composite
-def legal_settings(draw: st.DrawFn) -> tuple[list[str], Request]:
+def legal_settings(draw: st.DrawFn) -> tuple[list[str], ClusterRequest]:
     """Settings that are legal by construction: sizes first, batches as their multiples."""
     nodes = draw(st.sampled_from([1, 2, 3, 4]))
     per_node = 4
@@ -185,7 +185,7 @@ def legal_settings(draw: st.DrawFn) -> tuple[list[str], Request]:
 
 
 @given(legal_settings())
-def test_legal_settings_raise_no_alarm(world: World, settings: tuple[list[str], Request]) -> None:
+def test_legal_settings_raise_no_alarm(world: World, settings: tuple[list[str], ClusterRequest]) -> None:
     overrides, request = settings
     data = world.root / "data" / "train.jsonl"
     prompts = next(int(text.partition("=")[2]) for text in overrides if "num_prompts" in text)
@@ -209,7 +209,7 @@ def test_the_trap_of_generation_apart_on_one_node_then_two(world: World) -> None
     resolver = Resolver()
     path = world.root / "recipe.yaml"
 
-    def again(edits: Sequence[Edit]) -> EffectiveRecipe:
+    def again(edits: Sequence[RecipeEdit]) -> EffectiveRecipe:
         return resolver.resolve(path, [*APART, *Fix("", tuple(edits)).overrides()])
 
     scaled = scale(resolver.resolve(path, APART), 2, again=again)
@@ -228,7 +228,7 @@ def test_every_size_is_reached_by_legal_edits(world: World, nodes: int, apart: b
     start = APART if apart else ()
     resolver = Resolver()
 
-    def again(edits: Sequence[Edit]) -> EffectiveRecipe:
+    def again(edits: Sequence[RecipeEdit]) -> EffectiveRecipe:
         return resolver.resolve(BASE, [*start, *Fix("", tuple(edits)).overrides()])
 
     scaled = scale(resolver.resolve(BASE, start), nodes, again=again)

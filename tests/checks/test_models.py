@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recipes.models import ModelFacts, Models, Unknown
+from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.models.table import TABLE
-from recipes.models.vocabulary import Difference, compare
+from recipes.models.vocabulary import VocabularyDifference, compare
 
 CONFIG = {
     "model_type": "qwen3",
@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_said_not_guessed(tmp_path: Path, content: object
     elif content is not None:
         path.write_text(content if isinstance(content, str) else json.dumps(content))
     found = models(tmp_path).find("mine")
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownModel)
     assert word in found.reason
     assert found.fix
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_said_not_guessed(tmp_path: Path, content: object
 @pytest.mark.parametrize("name", ["", "nobody/nothing", "../up", "/no/such/dir", "a/b/c"])
 def test_an_unknown_model_says_what_to_do(tmp_path: Path, name: str) -> None:
     found = models(tmp_path / "empty").find(name)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownModel)
     assert found.fix
 
 
@@ -151,9 +151,9 @@ def test_vocabularies_are_compared_token_by_token(tmp_path: Path) -> None:
     known = models(tmp_path)
     assert compare(known, "a/one", "a/one") is None
     assert compare(known, "a/one", "a/same") is None
-    assert isinstance(compare(known, "a/one", "a/other"), Difference)
+    assert isinstance(compare(known, "a/one", "a/other"), VocabularyDifference)
     longer = compare(known, "a/one", "a/longer")
-    assert isinstance(longer, Difference)
+    assert isinstance(longer, VocabularyDifference)
     assert "3 tokens" in longer.what
-    assert isinstance(compare(known, "a/one", "a/broken"), Unknown)
-    assert isinstance(compare(known, "a/one", "a/absent"), Unknown)
+    assert isinstance(compare(known, "a/one", "a/broken"), UnknownModel)
+    assert isinstance(compare(known, "a/one", "a/absent"), UnknownModel)

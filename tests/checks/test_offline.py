@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.checks import Context, Inputs, Request
+from recipes.checks import ClusterRequest, Context, Inputs
 from recipes.checks.offline import needs, package_cache, worker_environments
 from recipes.inheritance import resolve
 from tests.checks.test_models import cache
@@ -54,11 +54,11 @@ def test_weights_that_were_not_fetched_are_missing(world: World, tmp_path: Path)
 
 
 def test_missing_files_fail_only_without_internet(world: World) -> None:
-    online = replace(world, environment={"HF_HOME": "/nonexistent"}, request=Request())
+    online = replace(world, environment={"HF_HOME": "/nonexistent"}, request=ClusterRequest())
     asked = online.check(OVERRIDES)
     assert asked.ok
     assert {result.outcome for result in asked.of("C66")} == {"warn"}
-    offline = replace(online, request=Request(offline=True)).check(OVERRIDES)
+    offline = replace(online, request=ClusterRequest(offline=True)).check(OVERRIDES)
     assert {result.id for result in offline.failing} == {"C66"}
 
 

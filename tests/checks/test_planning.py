@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes.models.table import TABLE
-from recipes.planning.edits import Edit, Fix, hydra
+from recipes.planning.edits import Fix, RecipeEdit, hydra
 from recipes.planning.sizes import (
     legal_global_batches,
     legal_parallel,
@@ -70,11 +70,11 @@ def test_steps_within_a_limit() -> None:
 def test_edits_read_back_from_their_overrides(value: object) -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    (text,) = Edit("a.b", 1, value).overrides()
+    (text,) = RecipeEdit("a.b", 1, value).overrides()
     assert OverridesParser.create().parse_override(text).value() == value
 
 
 def test_removing_a_null_key_reads_as_removal() -> None:
-    fix = Fix("x", (Edit("a", None, None, remove=True), Edit("b", 1, None, remove=True)))
+    fix = Fix("x", (RecipeEdit("a", None, None, remove=True), RecipeEdit("b", 1, None, remove=True)))
     assert fix.overrides() == ("++a=0", "~a", "~b")
     assert hydra({"k": [1, None]}) == "{k:[1,null]}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recipes.checks import Checker, Inputs, Report, Request
+from recipes.checks import Checker, ClusterRequest, Inputs, Report
 from recipes.inheritance import Resolver
 
 BASE = Path(__file__).parent / "base.yaml"
@@ -39,7 +39,7 @@ WORKERS = (
     "nemo_rl.models.policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2",
     "nemo_rl.models.policy.workers.megatron_policy_worker.MegatronPolicyWorker",
 )
-REQUEST = Request(node_gpus=4, node_cpus=48, available_nodes=8, submitting=True)
+REQUEST = ClusterRequest(node_gpus=4, node_cpus=48, available_nodes=8, submitting=True)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class World:
 
     root: Path
     environment: Mapping[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
-    request: Request = REQUEST
+    request: ClusterRequest = REQUEST
     resolver: Resolver = field(default_factory=Resolver)
 
     @classmethod

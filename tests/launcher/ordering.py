@@ -12,7 +12,7 @@ from launcher.clusters.slurm.gres import Gpus
 from launcher.clusters.slurm.partitions import Cpus, Mix, Partition
 from launcher.runs import RunStore
 from launcher.sites import Site
-from launcher.submitting import Order, Proposal, lay_out
+from launcher.submit.submit import SubmissionPlan, SubmitRequest, plan_submission
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
 from tests.checks.world import World
@@ -105,6 +105,6 @@ class Desk:
         """Where the runs are."""
         return RunStore(self.transport, str(self.world.root / "runs"))
 
-    def propose(self, order: Order) -> Proposal:
+    def propose(self, order: SubmitRequest) -> SubmissionPlan:
         """Lay an order out."""
-        return lay_out(order, self.found, self.store, self.environment)
+        return plan_submission(order, self.found, self.store, self.environment)

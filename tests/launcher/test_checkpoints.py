@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import InputError
-from launcher.logs.checkpoints import (
-    Loss,
+from launcher.logs.events import CheckpointSaving, MetricRecorded, Role, Source
+from launcher.monitor.checkpoints import (
+    LossAtRisk,
     complete_checkpoint,
     loss_of,
     next_checkpoint,
     save_period,
     saving,
 )
-from launcher.logs.events import CheckpointSaving, MetricRecorded, Role, Source
-from launcher.logs.state import RunState
+from launcher.monitor.state import RunState
 from launcher.transports.local import LocalTransport
 
 LAST = "the last checkpoint is of step"
@@ -53,19 +53,19 @@ def test_which_comes_next() -> None:
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
-        (Loss(0), "No training step is finished yet."),
-        (Loss(7), "Step 7 is done and no checkpoint was saved: all of it would be lost."),
-        (Loss(7, 7), "Step 7 is done; the last checkpoint is of step 7: no finished step is lost."),
-        (Loss(8, 7, 30.0), f"Step 8 is done; {LAST} 7, saved 30 s ago: 1 step would be lost."),
-        (Loss(9, 7, 600.0), f"Step 9 is done; {LAST} 7, saved 10 min ago: 2 steps would be lost."),
+        (LossAtRisk(0), "No training step is finished yet."),
+        (LossAtRisk(7), "Step 7 is done and no checkpoint was saved: all of it would be lost."),
+        (LossAtRisk(7, 7), "Step 7 is done; the last checkpoint is of step 7: no finished step is lost."),
+        (LossAtRisk(8, 7, 30.0), f"Step 8 is done; {LAST} 7, saved 30 s ago: 1 step would be lost."),
+        (LossAtRisk(9, 7, 600.0), f"Step 9 is done; {LAST} 7, saved 10 min ago: 2 steps would be lost."),
     ],
 )
-def test_what_is_lost(loss: Loss, words: str) -> None:
+def test_what_is_lost(loss: LossAtRisk, words: str) -> None:
     assert loss.in_words() == words
 
 
 def test_the_loss_of_a_state() -> None:
-    assert loss_of(state(25, 10, 20), 1080.0) == Loss(25, 20, 60.0)
+    assert loss_of(state(25, 10, 20), 1080.0) == LossAtRisk(25, 20, 60.0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from launcher.clusters.slurm.partitions import Mix
 from launcher.errors import InputError
 from launcher.runs import load
 from launcher.sites import Profile
-from launcher.submitting import Order, Proposal, send
+from launcher.submit.submit import SubmissionPlan, SubmitRequest, send
 from tests.launcher.ordering import BOOSTER, FOUND, SITE, Desk
 
 IMAGE = "nvcr.io#nvidia/nemo-rl:v0.6"
@@ -26,8 +26,8 @@ def desk(tmp_path: Path) -> Desk:
     return Desk.at(tmp_path)
 
 
-def propose(desk: Desk, **changes: object) -> Proposal:
-    order = Order(desk.recipe, 1, "2:00:00", launcher="ray.sub", container=IMAGE)
+def propose(desk: Desk, **changes: object) -> SubmissionPlan:
+    order = SubmitRequest(desk.recipe, 1, "2:00:00", launcher="ray.sub", container=IMAGE)
     return desk.propose(replace(order, **changes))  # type: ignore[arg-type]
 
 

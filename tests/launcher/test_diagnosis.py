@@ -16,8 +16,8 @@ from launcher.logs.driver_log import DriverReader
 from launcher.logs.events import Event, JobChanged, JobState, Role
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Scanner
-from launcher.logs.state import RunState
-from launcher.logs.summary import state_json
+from launcher.monitor.state import RunState
+from launcher.monitor.summary import state_json
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tests.launcher.test_lines import cut
 

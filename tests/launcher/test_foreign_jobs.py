@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.foreign import ForeignJob, describe
+from launcher.clusters.slurm.external_jobs import ExternalJob, describe
 from launcher.errors import InputError
 from launcher.transports.local import LocalTransport
 
@@ -37,7 +37,7 @@ def test_accounting_is_asked_again_until_it_knows_the_directory(tmp_path: Path) 
         "COMPLETED|me|/p/scratch/me|sbatch -o out-%j.txt job.sh\n",
     )
     job = describe(slurm, "7", pause=waited.append)
-    assert job == ForeignJob("7", "me", "/p/scratch/me", ("/p/scratch/me/out-7.txt",))
+    assert job == ExternalJob("7", "me", "/p/scratch/me", ("/p/scratch/me/out-7.txt",))
     assert waited == [1.0]
 
 

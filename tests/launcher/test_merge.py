@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.logs import merge
-from launcher.logs.merge import MergedLog
+from launcher.logs import merged_log as merge
+from launcher.logs.merged_log import MergedLog
 from launcher.transports.local import LocalTransport
 
 T = 1_795_831_200.0

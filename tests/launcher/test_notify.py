@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from launcher.errors import InputError
 from launcher.logs.events import JobChanged, JobState
-from launcher.logs.state import RunState
-from launcher.logs.watch import Watch
-from launcher.notify import (
+from launcher.monitor.notify import (
     BELL,
-    Command,
+    CommandChannel,
     Kind,
-    Note,
     Notifier,
+    RunNotification,
     change,
     channels,
     note_of,
     sequence,
     wanted_by_settings,
 )
+from launcher.monitor.state import RunState
+from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tui.headless.stream import EventStream
 
@@ -84,7 +84,7 @@ def test_what_each_terminal_gets() -> None:
 def test_a_command_gets_the_facts_and_no_shell_sees_them(tmp_path: Path, script: Path) -> None:
     out = tmp_path / "out"
     evil = f"$(touch {tmp_path}/evil) `touch {tmp_path}/evil` ; touch {tmp_path}/evil"
-    note = Note(Kind.FAILURE, evil, JobState.FAILED, "out of memory", "71", 12, 300, 0.25)
+    note = RunNotification(Kind.FAILURE, evil, JobState.FAILED, "out of memory", "71", 12, 300, 0.25)
     (command,) = channels([f"'{script}'"], {"PATH": "/usr/bin:/bin", "OUT": str(out)})
     assert command.tell(note) == ""
     told = dict(line.partition("=")[::2] for line in out.read_text().splitlines() if "=" in line)
@@ -98,7 +98,9 @@ def test_a_command_gets_the_facts_and_no_shell_sees_them(tmp_path: Path, script:
 
 
 def test_a_command_that_fails_is_told_once(tmp_path: Path) -> None:
-    command = Command(("sh", "-c", "echo '\x1b[31mno such pager' >&2; exit 3"), {"PATH": "/usr/bin:/bin"})
+    command = CommandChannel(
+        ("sh", "-c", "echo '\x1b[31mno such pager' >&2; exit 3"), {"PATH": "/usr/bin:/bin"}
+    )
     notifier = Notifier("r", (command,))
     states = [JobState.QUEUED, JobState.RUNNING, JobState.UNKNOWN, JobState.QUEUED, JobState.RUNNING]
     said = [notifier.look(RunState(job=JobChanged(state))) for state in states]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from launcher.logs.events import MilestoneReached, Role, Source
-from launcher.logs.state import RunState
+from launcher.monitor.state import RunState
 from tui.headless.plain import EventPrinter
 
 HERE = ("logs/slurm-local-c7ba11.out", "logs/local-c7ba11-logs/launcher.log")

@@ -10,7 +10,7 @@ from launcher.logs.driver_log import DriverReader
 from launcher.logs.events import Event, ExceptionSeen, JobState, MilestoneReached, Role
 from launcher.logs.launcher_log import launcher_reader
 from launcher.logs.scanner import Reader, Scanner
-from launcher.logs.state import RunState
+from launcher.monitor.state import RunState
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 
 

@@ -11,14 +11,19 @@ import pytest
 
 from launcher.scripts import rehearsal_lib
 from launcher.scripts.rehearsal_lib.language import VOCABULARY
-from launcher.scripts.rehearsal_lib.settings import RehearsalError, Settings, load_recipe, read_settings
+from launcher.scripts.rehearsal_lib.settings import (
+    RehearsalError,
+    RehearsalSettings,
+    load_recipe,
+    read_settings,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 RECIPE = ROOT / "recipes" / "library" / "rehearsal.yaml"
 SCRIPT = ROOT / "launcher" / "scripts" / "rehearsal.py"
 
 
-def settings(*overrides: str, recipe: Path = RECIPE) -> Settings:
+def settings(*overrides: str, recipe: Path = RECIPE) -> RehearsalSettings:
     return read_settings(load_recipe(recipe, list(overrides)), str(recipe))
 
 

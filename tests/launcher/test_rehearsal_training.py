@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from launcher.scripts.rehearsal_lib import checkpoints, report, training
-from launcher.scripts.rehearsal_lib.checkpoints import Saved, superfluous
+from launcher.scripts.rehearsal_lib.checkpoints import SavedCheckpoint, superfluous
 from launcher.scripts.rehearsal_lib.cluster import LocalPool
 from launcher.scripts.rehearsal_lib.language import Floats, Ints
 from launcher.scripts.rehearsal_lib.settings import RehearsalError, load_recipe, read_settings
@@ -210,8 +210,10 @@ def test_the_best_and_the_latest_checkpoints_stay(
     saving = read_settings(load_recipe(RECIPE, []), "r").saving
     saving = replace(saving, metric=metric, higher_is_better=higher, keep_top_k=keep, period=2)
     scores = {2: 0.9, 4: 0.1, 6: 0.5, 8: 0.1}
-    saved = [Saved(Path(f"step_{step}"), step, {"val:accuracy": score}) for step, score in scores.items()]
-    last = Saved(Path("step_9"), 9, {})
+    saved = [
+        SavedCheckpoint(Path(f"step_{step}"), step, {"val:accuracy": score}) for step, score in scores.items()
+    ]
+    last = SavedCheckpoint(Path("step_9"), 9, {})
     assert [one.step for one in superfluous([*saved, last], saving)] == removed
 
 

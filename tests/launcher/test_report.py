@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from launcher.logs.events import Role
-from launcher.logs.redact import GONE, Redactor
-from launcher.logs.report import Facts, markdown, report_json, tail, telling, write_tar
 from launcher.logs.sources import LogFile
-from launcher.logs.watch import Watch, watch_directory
+from launcher.monitor.redact import GONE, Redactor
+from launcher.monitor.report import ReportFacts, markdown, report_json, tail, telling, write_tar
+from launcher.monitor.watch import Watch, watch_directory
 from launcher.transports.local import LocalTransport
 from tests.command import Command
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
@@ -71,7 +71,7 @@ def watch(logs: Path) -> Watch:
     return seen
 
 
-def facts() -> Facts:
+def facts() -> ReportFacts:
     environment = {
         "NCCL_DEBUG": "INFO",
         "HF_HOME": f"/p/home/jusers/{CANARIES['a name']}/hf",
@@ -79,7 +79,7 @@ def facts() -> Facts:
         "HF_TOKEN": CANARIES["a token of the hub"],
         "UNRELATED": "1",
     }
-    return Facts(
+    return ReportFacts(
         "recipe.yaml",
         (("logger.wandb.api_key", "'x'", f"'{CANARIES['a key of W&B']}'"), ("policy.a", "1", "2")),
         environment=telling(environment),

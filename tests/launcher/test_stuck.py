@@ -27,11 +27,11 @@ from launcher.logs.events import (
     StepBegan,
     UnitsOnline,
 )
-from launcher.logs.nodes import expanded
-from launcher.logs.state import RunState
-from launcher.logs.stuck import stuck
-from launcher.logs.summary import event_json
-from launcher.logs.watch import Watch
+from launcher.logs.node_names import expanded
+from launcher.monitor.state import RunState
+from launcher.monitor.stuck import stuck
+from launcher.monitor.summary import event_json
+from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tests.driver_text import DriverText
 from tui.headless.plain import EventPrinter

@@ -12,7 +12,7 @@ from launcher.clusters.slurm.messages import RefusedError
 from launcher.errors import InputError, TransportError
 from launcher.runs import Run, load
 from launcher.sites import Profile, SmokePlace, sites
-from launcher.submitting import ForetoldError, Order, UnconfirmedError, foretell, send
+from launcher.submit.submit import PreflightFailedError, SubmitRequest, UnconfirmedError, estimate_start, send
 from tests.launcher.ordering import BOOSTER, FOUND, NO_ACCOUNTING, SITE, Desk
 
 MEGATRON = ("policy.dtensor_cfg.enabled=false", "policy.megatron_cfg.enabled=true")
@@ -23,8 +23,8 @@ def desk(tmp_path: Path) -> Desk:
     return Desk.at(tmp_path)
 
 
-def order(desk: Desk, **changes: object) -> Order:
-    return replace(Order(desk.recipe, 1, "2:00:00"), **changes)  # type: ignore[arg-type]
+def order(desk: Desk, **changes: object) -> SubmitRequest:
+    return replace(SubmitRequest(desk.recipe, 1, "2:00:00"), **changes)  # type: ignore[arg-type]
 
 
 def test_what_an_order_leaves_open_is_chosen_and_nothing_is_written(desk: Desk) -> None:
@@ -72,7 +72,7 @@ def test_a_check_that_fails_blocks_unless_it_is_skipped_which_the_run_records(de
     proposal = desk.propose(wrong)
     (result,) = proposal.blocking
     assert (result.id, result.where[0].file) == ("C16", "<override>")
-    with pytest.raises(ForetoldError, match="C16") as refused:
+    with pytest.raises(PreflightFailedError, match="C16") as refused:
         send(proposal, desk.store, desk.environment)
     assert "--skip-check ID" in refused.value.fix
     assert not Path(desk.store.root).exists()
@@ -212,14 +212,14 @@ def at(seconds: float) -> str:
 
 def test_a_shorter_time_that_would_start_sooner(tmp_path: Path) -> None:
     desk = Desk.at(tmp_path, **{"08:00:00": at(90000), "04:00:00": at(7200), "02:00:00": at(1)})
-    forecast = foretell(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
+    forecast = estimate_start(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
     assert (forecast.start, forecast.asked.now) == (desk.transport.answers["08:00:00"], False)
     assert [(item.time_s, item.now) for item in forecast.sooner] == [(14400, False), (7200, True)]
 
 
 def test_what_starts_at_once_is_asked_for_once(tmp_path: Path) -> None:
     desk = Desk.at(tmp_path, **{"08:00:00": at(1)})
-    forecast = foretell(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
+    forecast = estimate_start(desk.propose(order(desk, time="8:00:00")), desk.store, desk.environment)
     assert (forecast.asked.now, forecast.sooner) == (True, ())
     assert len([argv for argv in desk.transport.asked if argv[0] == "sbatch"]) == 1
 
@@ -227,6 +227,6 @@ def test_what_starts_at_once_is_asked_for_once(tmp_path: Path) -> None:
 def test_a_shorter_time_that_starts_no_sooner_is_not_told(tmp_path: Path) -> None:
     same = at(90000)
     desk = Desk.at(tmp_path, **{"00:30:00": same, "00:15:00": same})
-    forecast = foretell(desk.propose(order(desk, time="30")), desk.store, desk.environment)
+    forecast = estimate_start(desk.propose(order(desk, time="30")), desk.store, desk.environment)
     assert forecast.sooner == ()
     assert not any("--time=00:07:30" in argv for argv in desk.transport.asked)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.logs.events import MetricRecorded
-from launcher.logs.progress import Pace, pace_of
-from launcher.logs.summary import state_json
 from launcher.logs.tensorboard import DamagedError, EventFile, Scalar
 from launcher.logs.trackers import Trackers
-from launcher.logs.watch import watch_directory
+from launcher.monitor.progress import Pace, pace_of
+from launcher.monitor.summary import state_json
+from launcher.monitor.watch import watch_directory
 from launcher.transports.local import LocalTransport
 from tests.driver_text import DriverText
 from tests.launcher.test_lines import cut

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.errors import TransportError
-from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReached, Role, VerdictChanged
+from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReached, Role, RootFindingChanged
 from launcher.logs.follow import Follower
 from launcher.logs.sources import LogFile, role_of
-from launcher.logs.summary import event_json, state_json
-from launcher.logs.watch import Watch, watch_logs
-from launcher.transports.base import Entry
+from launcher.monitor.summary import event_json, state_json
+from launcher.monitor.watch import Watch, watch_logs
+from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tests.launcher.test_lines import cut
@@ -281,7 +281,7 @@ def test_a_file_system_that_hangs_is_an_error_not_a_hang(tmp_path: Path) -> None
     transport = LocalTransport(deadline_s=0.2)
     with pytest.raises(TransportError, match="no answer from the file system"):
         transport._files(lambda: fifo.read_bytes(), "cannot read", str(fifo))
-    assert isinstance(transport.stat(str(fifo)), Entry)
+    assert isinstance(transport.stat(str(fifo)), FileStat)
     os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
 
 
@@ -309,11 +309,11 @@ def test_a_log_that_begins_anew_takes_its_findings_with_it(tmp_path: Path) -> No
     log = tmp_path / "ray-driver.log"
     log.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried\n" + "x" * 200 + "\n")
     seen = watch(tmp_path)
-    (verdict,) = [event for event in seen.poll() if isinstance(event, VerdictChanged)]
+    (verdict,) = [event for event in seen.poll() if isinstance(event, RootFindingChanged)]
     assert verdict.root is not None
     assert (verdict.root.id, verdict.before) == ("cuda-oom", None)
     log.write_text("a new driver\n")
-    (verdict,) = [event for event in seen.poll() if isinstance(event, VerdictChanged)]
+    (verdict,) = [event for event in seen.poll() if isinstance(event, RootFindingChanged)]
     assert verdict.root is None
     assert seen.state.findings == []
 

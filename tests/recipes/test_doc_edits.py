@@ -261,13 +261,13 @@ def test_files_with_problems_open_and_take_only_the_repair() -> None:
     ],
 )
 def test_what_is_no_yaml_says_where(data: bytes, line: int, column: int, tmp_path: Path) -> None:
-    from recipes.errors import Place
+    from recipes.errors import FilePosition
 
     path = tmp_path / "r.yaml"
     path.write_bytes(data)
     with pytest.raises(RecipeError) as caught:
         Document.open(path)
-    assert caught.value.where == Place(str(path), line, column)
+    assert caught.value.where == FilePosition(str(path), line, column)
 
 
 def test_keys_are_read_and_written_back() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recipes.errors import Exit, Place, RecipeError
+from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver, resolve
 from recipes.values import Leaf, leaves
 from recipes.yaml.scalars import same
@@ -241,7 +241,7 @@ def test_every_fault_has_its_place(
     assert what in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 3
     place = caught.value.where
-    assert isinstance(place, Place)
+    assert isinstance(place, FilePosition)
     assert (place.line, place.column) == (line, column)
 
 
@@ -264,7 +264,7 @@ def test_a_missing_parent_is_reported_with_the_chain(tmp_path: Path) -> None:
         resolve(path)
     assert "a.yaml -> " in str(caught.value)
     assert "gone.yaml" in str(caught.value)
-    assert isinstance(caught.value.where, Place)
+    assert isinstance(caught.value.where, FilePosition)
     assert caught.value.where.file.endswith("b.yaml")
 
 
@@ -277,7 +277,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bytes.yaml").write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(RecipeError, match="0xff") as caught:
         resolve(tmp_path / "bytes.yaml")
-    assert caught.value.where == Place(str(tmp_path / "bytes.yaml"), 2, 4)
+    assert caught.value.where == FilePosition(str(tmp_path / "bytes.yaml"), 2, 4)
 
 
 def test_parents_are_read_again_when_they_change(tmp_path: Path) -> None:

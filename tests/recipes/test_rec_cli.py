@@ -160,7 +160,8 @@ def test_lint(recipe: Runner) -> None:
     assert [(item["key"], item["policy"], item["teacher"]) for item in found["drift"]] == [("size", 32, 64)]
     text = recipe("lint", recipe.child)
     assert "did you mean distillation.topk_logits_k?" in text.out
-    assert text.code == 0
+    assert text.code == 1
+    assert recipe("lint", recipe.child, "--exit-zero").code == 0
 
 
 def test_show_minimise_and_comment(recipe: Runner) -> None:

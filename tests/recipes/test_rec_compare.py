@@ -9,7 +9,7 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from recipes.compare import ABSENT, Difference, differences, minimise, rebase
+from recipes.compare import ABSENT, ValueDifference, differences, minimise, rebase
 from recipes.document import Document
 from recipes.expand import expand
 from recipes.inheritance import Resolver
@@ -48,10 +48,10 @@ def test_differences_are_by_value_and_type() -> None:
     a = {"x": 1, "y": {"z": [1, {"q": 2}]}, "only": None, "t": 1}
     b = {"y": {"z": [1, {"q": 3}]}, "x": 1, "new": 2, "t": True}
     assert list(differences(a, b)) == [
-        Difference("y.z", [1, {"q": 2}], [1, {"q": 3}]),
-        Difference("only", None, ABSENT),
-        Difference("t", 1, True),
-        Difference("new", ABSENT, 2),
+        ValueDifference("y.z", [1, {"q": 2}], [1, {"q": 3}]),
+        ValueDifference("only", None, ABSENT),
+        ValueDifference("t", 1, True),
+        ValueDifference("new", ABSENT, 2),
     ]
 
 

@@ -10,7 +10,7 @@ from recipes.document import Document
 from recipes.errors import RecipeError
 from recipes.inheritance import Resolver, resolve
 from recipes.known_keys import ALGORITHMS, Known, algorithm_of, known_keys, read_checkout, shipped_keys
-from recipes.lint import Drift, Unknown, set_in_both, teacher_drift, unknown_keys
+from recipes.lint import Drift, UnknownKey, set_in_both, teacher_drift, unknown_keys
 
 POLICY = """
 from typing import Any, Literal, NotRequired, Optional, TypedDict, Union
@@ -111,7 +111,7 @@ def test_without_a_checkout_the_shipped_keys_serve(tmp_path: Path) -> None:
     assert Known.from_json(known.to_json()) == known
 
 
-def lint(directory: Path, text: str, checkout: Path | None = None, parent: str = "") -> list[Unknown]:
+def lint(directory: Path, text: str, checkout: Path | None = None, parent: str = "") -> list[UnknownKey]:
     (directory / "parent.yaml").write_text(parent)
     (directory / "recipe.yaml").write_text(("defaults: parent.yaml\n" if parent else "") + text)
     document = Document.open(directory / "recipe.yaml")
@@ -126,11 +126,11 @@ def test_unknown_keys_come_with_a_guess(tmp_path: Path, checkout: Path) -> None:
         "  scheduler:\n    - nmae: x\n      kwargs: {anything: 1}\nenv:\n  math: {free: 1}\nzzz: 1\n"
     )
     assert lint(tmp_path, text, checkout) == [
-        Unknown("distillation.topk_logit_k", 2, "distillation.topk_logits_k"),
-        Unknown("policy.max_grad_nrm", 4, "policy.max_grad_norm"),
-        Unknown("policy.tensor_parallel_size", 5, "policy.dtensor_cfg.tensor_parallel_size"),
-        Unknown("policy.scheduler.0.nmae", 7, "policy.scheduler.0.name"),
-        Unknown("zzz", 11, ""),
+        UnknownKey("distillation.topk_logit_k", 2, "distillation.topk_logits_k"),
+        UnknownKey("policy.max_grad_nrm", 4, "policy.max_grad_norm"),
+        UnknownKey("policy.tensor_parallel_size", 5, "policy.dtensor_cfg.tensor_parallel_size"),
+        UnknownKey("policy.scheduler.0.nmae", 7, "policy.scheduler.0.name"),
+        UnknownKey("zzz", 11, ""),
     ]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from launcher.clusters.slurm.cluster import SlurmCluster
-from launcher.clusters.slurm.verdict import SlurmRunState, attempt_of
 from launcher.errors import InputError, TransportError
 from launcher.logs.events import (
     DriverEnded,
@@ -22,8 +21,9 @@ from launcher.logs.events import (
     Role,
     Source,
 )
-from launcher.logs.summary import state_json
-from launcher.logs.watch import Watch
+from launcher.monitor.attempts import SlurmRunState, attempt_of
+from launcher.monitor.summary import state_json
+from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
 from tests.slurm.test_following import Scripted

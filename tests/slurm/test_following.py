@@ -12,9 +12,9 @@ from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.cluster import SlurmCluster
 from launcher.clusters.slurm.jobs import JobRecord, base_state, meaning, waiting
 from launcher.clusters.slurm.queue import Queue
-from launcher.clusters.slurm.verdict import SlurmRunState
 from launcher.errors import TransportError
 from launcher.logs.events import DriverEnded, JobChanged, JobState, LogChanged, Role, Source
+from launcher.monitor.attempts import SlurmRunState
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of

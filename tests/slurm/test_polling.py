@@ -13,7 +13,7 @@ import pytest
 from launcher.runs import record_job
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
-from tui.listing import LIST_S, RunLister
+from tui.run_list import LIST_S, RunLister
 
 RUNS = 20
 

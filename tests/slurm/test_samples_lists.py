@@ -11,10 +11,10 @@ import pytest
 
 from launcher.clusters.slurm.accounts import Account, read_accounts
 from launcher.clusters.slurm.jobs import base_state, read_queue
+from launcher.clusters.slurm.parse import ParseError, parse_duration, read_records, read_table
 from launcher.clusters.slurm.partitions import (
     read_qos,
 )
-from launcher.clusters.slurm.text import CannotReadError, read_records, read_table, seconds
 from tests.slurm.samples import output
 
 DAY = 86400
@@ -184,7 +184,7 @@ UNREADABLE: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_cannot_be_read_is_said_with_its_text(samples: Path, name: str) -> None:
     text = output(samples, name)
-    with pytest.raises(CannotReadError) as caught:
+    with pytest.raises(ParseError) as caught:
         UNREADABLE[name](text)
     first = next(line for line in text.splitlines() if line.strip()).strip()
     assert "cannot read this" in caught.value.what
@@ -233,10 +233,10 @@ def test_every_sample_is_looked_at(samples: Path) -> None:
     ],
 )
 def test_durations(text: str, value: int | None) -> None:
-    assert seconds(text) == value
+    assert parse_duration(text) == value
 
 
 @pytest.mark.parametrize("text", ["1x", "a:b", "1:2:3:4", "-3"])
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(CannotReadError, match=re.escape(text)):
-        seconds(text)
+    with pytest.raises(ParseError, match=re.escape(text)):
+        parse_duration(text)

@@ -13,10 +13,10 @@ from launcher.clusters.slurm.messages import (
     failure,
     fix_for,
     read_job_id,
-    read_verdict,
+    read_test_only,
     told,
 )
-from launcher.clusters.slurm.text import CannotReadError
+from launcher.clusters.slurm.parse import ParseError
 from tests.slurm.samples import output
 
 VERDICTS = {
@@ -29,12 +29,12 @@ VERDICTS = {
 
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts(samples: Path, name: str) -> None:
-    verdict = read_verdict(output(samples, name))
+    verdict = read_test_only(output(samples, name))
     assert (verdict.start, verdict.cpus, verdict.nodes, verdict.partition) == VERDICTS[name]
 
 
 def test_a_verdict_that_names_the_cluster() -> None:
-    verdict = read_verdict(
+    verdict = read_test_only(
         "sbatch: Job 5 to start at 2026-01-01T00:00:00 on cluster c1 a using 8 processors"
         " on nodes n1 in partition p"
     )
@@ -104,5 +104,5 @@ def test_answers_of_sbatch(samples: Path) -> None:
     found = re.findall(r'"stdout": "((?:[Ss]ubmitted|Granted)[^"]*?)\\n"', text)
     assert {read_job_id(line) for line in found if "batch" in line} == {"24", "15"}
     assert (read_job_id("77\n"), read_job_id("77;juwels\n")) == ("77", "77")
-    with pytest.raises(CannotReadError, match="Granted job allocation"):
+    with pytest.raises(ParseError, match="Granted job allocation"):
         read_job_id(next(line for line in found if line.startswith("Granted")))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from launcher.clusters.slurm.gres import Gpus, gpu_memory_gib, gpus_of, read_gres
+from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.clusters.slurm.partitions import (
     Cpus,
     limited,
@@ -16,7 +17,6 @@ from launcher.clusters.slurm.partitions import (
     read_qos,
     read_sinfo,
 )
-from launcher.clusters.slurm.text import read_records, read_table
 from tests.slurm.samples import output
 
 DAY = 86400

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-import tui.listing
-import tui.monitoring
+import tui.run_list
+import tui.run_poller
 
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look more often than a person could see."""
-    monkeypatch.setattr(tui.monitoring, "POLL_S", 0.1)
-    monkeypatch.setattr(tui.listing, "LIST_S", 0.2)
+    monkeypatch.setattr(tui.run_poller, "POLL_S", 0.1)
+    monkeypatch.setattr(tui.run_list, "LIST_S", 0.2)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from blockbuster import BlockBuster
 from textual.pilot import Pilot
 
 from tests.tui.replay import LATER
-from tui.app import DistillApp, Settings
+from tui.app import AppSettings, DistillApp
 from tui.screens import cancelling, dialogs, help, monitor  # noqa: A004, F401 - imports on the loop would block it
 from tui.screens.wizard import screen as wizard_screen  # noqa: F401 - as above
 
@@ -64,7 +64,7 @@ class Screen:
 @asynccontextmanager
 async def shown(root: Path, size: tuple[int, int] = NARROW, **settings: Any) -> AsyncIterator[Screen]:
     """Run the app; nothing of ours may block its event loop meanwhile."""
-    app = DistillApp(replace(Settings(root, now=lambda: LATER), **settings))
+    app = DistillApp(replace(AppSettings(root, now=lambda: LATER), **settings))
     async with app.run_test(size=size, notifications=True) as pilot:
         watchdog = BlockBuster(scanned_modules=["tui", "launcher", "recipes"])
         watchdog.activate()

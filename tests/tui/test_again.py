@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from launcher.logs.events import FindingSeen, Role, Source
-from launcher.logs.signatures import Edit
+from launcher.logs.signatures import SuggestedEdit
 from launcher.runs import RecipeRef, Run, RunSpec, SlurmRequest
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.test_wizard import node, on_review, page, runs, wizard  # noqa: F401 - a fixture among them
 from tui.screens.monitor import MonitorScreen
-from tui.screens.wizard.again import draft_of, remedies
+from tui.screens.wizard.from_run import draft_of, remedies
 from tui.screens.wizard.screen import WizardScreen
 
 FAILURE = (
@@ -27,9 +27,10 @@ FAILURE = (
 def test_remedies_are_what_the_cause_s_advice_names_a_value_for() -> None:
     cause = FindingSeen(
         "x", "X", "fatal", "x", Source("d", Role.DRIVER, 1), root=True,
-        edits=(Edit("policy.a", True), Edit("policy.b", how="lower"), Edit("policy.c", "val:accuracy")),
+        edits=(SuggestedEdit("policy.a", True), SuggestedEdit("policy.b", how="lower"),
+               SuggestedEdit("policy.c", "val:accuracy")),
     )  # fmt: skip
-    other = replace(cause, root=False, edits=(Edit("policy.d", 1),))
+    other = replace(cause, root=False, edits=(SuggestedEdit("policy.d", 1),))
     assert remedies([other, cause]) == ("++policy.a=true", "++policy.c='val:accuracy'")
 
 

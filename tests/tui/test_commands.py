@@ -10,20 +10,20 @@ from textual.binding import Binding
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
 from tui.app import DistillApp
-from tui.commands import COMMANDS, Command, Where, bindings, commands, key_name, key_tables
+from tui.commands import COMMANDS, Command, Scope, bindings, commands, key_name, key_tables
+from tui.logview.view import LogView
 from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
 from tui.screens.wizard.screen import WizardScreen
 from tui.widgets.keybar import bar
-from tui.widgets.logview import LogView
 
 OWNERS = {
-    Where.HOME: HomeScreen,
-    Where.MONITOR: MonitorScreen,
-    Where.LOG: LogView,
-    Where.WIZARD: WizardScreen,
-    Where.APP: DistillApp,
+    Scope.HOME: HomeScreen,
+    Scope.MONITOR: MonitorScreen,
+    Scope.LOG: LogView,
+    Scope.WIZARD: WizardScreen,
+    Scope.APP: DistillApp,
 }
 TAKEN_BY_TMUX = {"ctrl+b"}
 NOT_SENT_BY_TMUX = ("shift+enter", "ctrl+enter", "ctrl+shift", "super+")
@@ -53,7 +53,7 @@ def test_keys_arrive_in_every_terminal() -> None:
 
 
 def test_bindings_carry_ids_and_words() -> None:
-    for binding in bindings(Where.MONITOR):
+    for binding in bindings(Scope.MONITOR):
         assert isinstance(binding, Binding)
         assert binding.id
         assert binding.description
@@ -61,7 +61,7 @@ def test_bindings_carry_ids_and_words() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 160])
 def test_the_bar_fits_and_always_tells_help_and_quit(width: int) -> None:
-    shown_commands = [command for command in commands(Where.MONITOR, Where.APP) if command.bar]
+    shown_commands = [command for command in commands(Scope.MONITOR, Scope.APP) if command.bar]
     told = bar(shown_commands, width)
     assert told.cell_length <= width
     assert "F1 help" in told.plain
@@ -69,7 +69,7 @@ def test_the_bar_fits_and_always_tells_help_and_quit(width: int) -> None:
 
 
 def test_the_help_names_every_command_within_its_width() -> None:
-    text = help_text(tuple(Where), "about", 60).plain
+    text = help_text(tuple(Scope), "about", 60).plain
     for command in COMMANDS:
         assert command.title in text
     assert max(len(line) for line in text.split("\n")) <= 60
@@ -98,7 +98,7 @@ def offered(app: DistillApp) -> list[str]:
     return [command.title for command in app.get_system_commands(app.screen)]
 
 
-def titles(*places: Where, without: tuple[str, ...] = ()) -> set[str]:
+def titles(*places: Scope, without: tuple[str, ...] = ()) -> set[str]:
     def wanted(command: Command) -> bool:
         return command.palette and command.id not in without
 
@@ -109,7 +109,7 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path, NARROW) as screen:
         await screen.see("11/20")
-        assert set(offered(screen.app)) == titles(Where.HOME, Where.APP)
+        assert set(offered(screen.app)) == titles(Scope.HOME, Scope.APP)
         await screen.press("ctrl+p")
         await screen.type("open the run")
         await screen.see("Open the run")
@@ -117,7 +117,7 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
         await screen.see("✓ Ray head up")
         perhaps = {"Next finding", "Previous finding"}
         # No line is left out, and the run has not ended.
-        all_there = titles(Where.MONITOR, Where.APP, without=("log.all-lines", "monitor.again"))
+        all_there = titles(Scope.MONITOR, Scope.APP, without=("log.all-lines", "monitor.again"))
         assert set(offered(screen.app)) | perhaps == all_there
         await screen.press("ctrl+p")
         await screen.type("search in")

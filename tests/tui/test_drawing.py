@@ -12,12 +12,12 @@ from rich.cells import cell_len
 
 from launcher.logs.events import FindingSeen, JobState, Role, Source
 from launcher.logs.signatures import catalogue
-from tui.opening import About
-from tui.view import Curve, RunView
+from tui.formatting import bar, duration, number, size, sparkline, ticking
+from tui.opening import RunSummary
+from tui.run_view import Curve, RunView
 from tui.widgets.curve import curve_lines
 from tui.widgets.plot import nice_ticks, plot
-from tui.widgets.strip import state_lines
-from tui.words import bar, duration, number, size, sparkline, ticking
+from tui.widgets.status_panel import state_lines
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=200)
 
@@ -95,7 +95,7 @@ def test_what_is_no_number_is_told() -> None:
 def test_the_strip_tells_when_the_job_s_time_is_over() -> None:
     def told(now: float, deadline: float | None = 2000.0) -> str:
         view = RunView(
-            About("r"),
+            RunSummary("r"),
             JobState.RUNNING,
             started=0.0,
             step=10,
@@ -112,14 +112,14 @@ def test_the_strip_tells_when_the_job_s_time_is_over() -> None:
 
 
 def test_the_strip_tells_that_the_cluster_gives_no_answer() -> None:
-    view = RunView(About("r"), JobState.RUNNING, unanswered="Unable to contact slurm controller")
+    view = RunView(RunSummary("r"), JobState.RUNNING, unanswered="Unable to contact slurm controller")
     told = [line.plain for line in state_lines(view, 0.0, 80)]
     assert " ! no answer from the cluster: Unable to contact slurm controller" in told
 
 
 def test_a_finding_that_stands_in_no_log_names_no_line() -> None:
     notice = FindingSeen("stuck-pending", "It waits", "warning", "since noon", Source("", Role.SLURM, 0))
-    told = [line.plain for line in state_lines(RunView(About("r"), findings=(notice,)), 0.0, 80)]
+    told = [line.plain for line in state_lines(RunView(RunSummary("r"), findings=(notice,)), 0.0, 80)]
     assert told[-2:] == [" ! warning: It waits", "   since noon"]
 
 
@@ -132,7 +132,7 @@ def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
                 signature.id, signature.title, "fatal", "seen", place, advice.fix, "jwb0005", 7, root=True
             )
             other = replace(root, title="Another one", root=False)
-            view = RunView(About("r"), JobState.FAILED, f"{root.title}: seen", findings=(root, other))
+            view = RunView(RunSummary("r"), JobState.FAILED, f"{root.title}: seen", findings=(root, other))
             told = [line.plain for line in state_lines(view, 0.0, width)]
             assert all(cell_len(line) <= width for line in told)
             assert told[3:5] == [

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from launcher.runs import load, load_summary
-from launcher.transports.base import Entry
+from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import LOSSES, Replay, make_run, running
-from tui.listing import RunLister, filled_row, starting_row
+from tui.run_list import RunLister, filled_row, starting_row
 
 BOTH = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x48"])
 
@@ -116,7 +116,7 @@ def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
     class Counting(LocalTransport):
         calls = 0
 
-        def listdir(self, path: str) -> list[Entry]:
+        def listdir(self, path: str) -> list[FileStat]:
             Counting.calls += 1
             return super().listdir(path)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tests.tui.replay import Replay, make_run
-from tui.widgets.logline import shown as shown_line
+from tui.logview.line import shown as shown_line
 
 EVIL = (
     "\x1b]52;c;UFdORUQ=\x07 \x1b[2J \x1b]0;evil\x07 \x9b31m \x9d0;evil\x9c \x1bPq#0\x1b\\ \x85 "

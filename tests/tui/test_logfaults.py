@@ -11,7 +11,7 @@ import pytest
 
 import tui.opening
 from launcher.errors import TransportError
-from launcher.transports.base import Entry
+from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import Screen, shown
 from tests.tui.replay import Replay, running
@@ -27,7 +27,7 @@ class Forbidding(LocalTransport):
         self._refuse(path)
         return super().read(path, offset, size)
 
-    def stat(self, path: str) -> Entry | None:
+    def stat(self, path: str) -> FileStat | None:
         self._refuse(path)
         return super().stat(path)
 

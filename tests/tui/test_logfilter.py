@@ -11,26 +11,27 @@ from hypothesis import strategies as st
 
 from launcher.transports.local import LocalTransport
 from tests.tui.test_logtext import SHORT, counted, find, log_text, small_blocks, texts
-from tui.widgets import logfilter, logtext
-from tui.widgets.logfilter import FilteredText
-from tui.widgets.logline import shown
-from tui.widgets.logmatch import Needle, Not, Pattern, Term
-from tui.widgets.logsource import FileSource
+from tui.logview import filter as logfilter
+from tui.logview import line_index as logtext
+from tui.logview.filter import FilteredText
+from tui.logview.line import shown
+from tui.logview.match import LineFilterTerm, Not, Pattern, TextQuery
+from tui.logview.source import FileSource
 
 __all__ = ["small_blocks"]
-FILTERS: list[tuple[Term, ...]] = [
-    (Needle("needle"),),
+FILTERS: list[tuple[LineFilterTerm, ...]] = [
+    (TextQuery("needle"),),
     (Pattern("x{3}|ä"),),
-    (Not(Needle("x")),),
-    (Not(Needle("needle")), Pattern(".")),
+    (Not(TextQuery("x")),),
+    (Not(TextQuery("needle")), Pattern(".")),
 ]
 
 
-def filtered(path: Path, terms: tuple[Term, ...]) -> FilteredText:
+def filtered(path: Path, terms: tuple[LineFilterTerm, ...]) -> FilteredText:
     return FilteredText(FileSource(LocalTransport(), str(path)), terms)
 
 
-def expected_of(data: bytes, terms: tuple[Term, ...]) -> list[str]:
+def expected_of(data: bytes, terms: tuple[LineFilterTerm, ...]) -> list[str]:
     lines = data.split(b"\n")
     lines = lines if lines[-1] else lines[:-1]
     return [shown(raw) for raw in lines if all(term.matches(raw, shown(raw)) for term in terms)]
@@ -48,7 +49,7 @@ def test_any_window_of_a_growing_log(
     tmp_path_factory: pytest.TempPathFactory,
     data: bytes,
     cuts: list[int],
-    terms: tuple[Term, ...],
+    terms: tuple[LineFilterTerm, ...],
     first: int,
     kept: int,
 ) -> None:
@@ -73,7 +74,11 @@ def test_any_window_of_a_growing_log(
 @pytest.mark.usefixtures("small_blocks")
 @given(data=SHORT, terms=st.sampled_from(FILTERS), line=st.integers(0, 40), backwards=st.booleans())
 def test_search_and_places_within_a_filter(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, terms: tuple[Term, ...], line: int, backwards: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    data: bytes,
+    terms: tuple[LineFilterTerm, ...],
+    line: int,
+    backwards: bool,
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "log"
     path.write_bytes(data)
@@ -83,7 +88,7 @@ def test_search_and_places_within_a_filter(
     matches = [place for place, shown_line in enumerate(expected) if "b" in shown_line.lower()]
     near = [place for place in matches if (place <= line if backwards else place >= line)]
     wanted = (near[-1:] or matches[-1:]) if backwards else (near[:1] or matches[:1])
-    assert find(text, Needle("b"), line, backwards=backwards)[0] == next(iter(wanted), None)
+    assert find(text, TextQuery("b"), line, backwards=backwards)[0] == next(iter(wanted), None)
     for place, shown_line in enumerate(text.window(0, 1000)):
         assert text.line_at(shown_line.offset) == place
 
@@ -108,7 +113,7 @@ def test_the_end_is_there_first_and_keeps_its_place(tmp_path: Path) -> None:
 def test_truncation_begins_anew_and_great_growth_is_taken_in_bit_by_bit(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo\n")
-    text = filtered(path, (Needle("o"),))
+    text = filtered(path, (TextQuery("o"),))
     first = text.refresh()
     assert (first.lines, first.generation) == (2, 0)
     os.truncate(path, 4)

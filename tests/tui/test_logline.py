@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.widgets.logline import line_of, shown
+from tui.logview.line import line_of, shown
 
 PIECE = st.sampled_from(
     [

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.widgets.logline import shown
-from tui.widgets.logmatch import (
+from tui.logview.line import shown
+from tui.logview.match import (
     Level,
-    Needle,
+    LineFilterTerm,
     Not,
     Pattern,
     Printed,
     Severity,
-    Term,
     TermError,
+    TextQuery,
     matching,
-    parse_sought,
+    parse_query,
     parse_term,
     severity_of,
 )
@@ -40,9 +40,9 @@ LINES = st.sampled_from(
         b"\xff\xfe needle \x00",
     ]
 )
-TERMS: list[Term] = [
-    Needle("needle"),
-    Needle("Ä"),
+TERMS: list[LineFilterTerm] = [
+    TextQuery("needle"),
+    TextQuery("Ä"),
     Pattern("n.e+dle$"),
     Pattern("NEEDLE"),
     Pattern("needle|[äx]"),
@@ -55,13 +55,15 @@ TERMS: list[Term] = [
     Printed("actor", "policy"),
     Printed("actor", "none"),
     Printed("pid", "77"),
-    Not(Needle("needle")),
+    Not(TextQuery("needle")),
     Not(Printed("rank", "3")),
 ]
 
 
 @given(lines=st.lists(LINES, min_size=1, max_size=30), terms=st.lists(st.sampled_from(TERMS), max_size=3))
-def test_matching_lines_are_those_that_each_term_matches(lines: list[bytes], terms: list[Term]) -> None:
+def test_matching_lines_are_those_that_each_term_matches(
+    lines: list[bytes], terms: list[LineFilterTerm]
+) -> None:
     expected = [
         number for number, raw in enumerate(lines) if all(term.matches(raw, shown(raw)) for term in terms)
     ]
@@ -117,7 +119,7 @@ def test_what_every_match_of_a_pattern_holds(pattern: str, literals: tuple[bytes
 
 @pytest.mark.parametrize("typed", [r"/\d+ .*x{2,3}/", "/(?:ab){1,9}c+/", "/a|b+|c*/"])
 def test_common_patterns_are_patterns(typed: str) -> None:
-    assert isinstance(parse_sought(typed), Pattern)
+    assert isinstance(parse_query(typed), Pattern)
 
 
 def test_a_pattern_minds_case_only_where_it_has_capitals() -> None:

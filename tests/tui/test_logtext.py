@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.transports.local import LocalTransport
-from tui.widgets import logfilter, logtext
-from tui.widgets.logline import shown
-from tui.widgets.logmatch import Needle, Sought
-from tui.widgets.logsource import FileSource
-from tui.widgets.logtext import Extent, Lines, LogText, Seek
+from tui.logview import filter as logfilter
+from tui.logview import line_index as logtext
+from tui.logview.line import shown
+from tui.logview.line_index import Extent, LineSource, LogText, Seek
+from tui.logview.match import Query, TextQuery
+from tui.logview.source import FileSource
 
 LINE = st.one_of(
     st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"")),
@@ -52,11 +53,11 @@ def log_text(path: Path, transport: LocalTransport | None = None) -> LogText:
     return LogText(FileSource(transport or LocalTransport(), str(path)))
 
 
-def texts(text: Lines, first: int, count: int) -> list[str]:
+def texts(text: LineSource, first: int, count: int) -> list[str]:
     return [line.text for line in text.window(first, count)]
 
 
-def find(text: Lines, sought: Sought, line: int, *, backwards: bool) -> tuple[int | None, bool]:
+def find(text: LineSource, sought: Query, line: int, *, backwards: bool) -> tuple[int | None, bool]:
     """Search to the end; returns the line, and whether it was found from the other end on."""
     seek = Seek(text, sought, line, backwards=backwards)
     while not seek.step():
@@ -64,7 +65,7 @@ def find(text: Lines, sought: Sought, line: int, *, backwards: bool) -> tuple[in
     return seek.found, seek.wrapped and seek.found is not None
 
 
-def counted(text: Lines, budget: int = 50) -> Extent:
+def counted(text: LineSource, budget: int = 50) -> Extent:
     extent = text.refresh()
     while not extent.counted:
         extent = text.count(budget)
@@ -122,7 +123,7 @@ def test_search_finds_what_is_shown(
     before = [place for place in matches if place <= start]
     after = [place for place in matches if place >= start]
     near, other = (before[-1:], matches[-1:]) if backwards else (after[:1], matches[:1])
-    found, wrapped = find(text, Needle(word), start, backwards=backwards)
+    found, wrapped = find(text, TextQuery(word), start, backwards=backwards)
     assert found == next(iter([*near, *other]), None)
     assert wrapped == (bool(matches) and not near)
 

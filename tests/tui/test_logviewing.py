@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import tui.screens.logcommands as logcommands
+import tui.screens.log_commands as logcommands
 from launcher.errors import InputError
 from tests.tui.pilot import WIDE, shown
 from tests.tui.replay import Replay, make_run, running
 from tests.tui.test_monitor import open_logs
 from tui import clipboard
 from tui.app import DistillApp
+from tui.logview.line_index import Seek
 from tui.paging import pager_command
-from tui.widgets.logtext import Seek
 
 FAILURE = "Traceback (most recent call last):\n  File x\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n"
 
@@ -46,7 +46,7 @@ async def test_search_goes_along_with_typing_and_escape_comes_back(tmp_path: Pat
         await screen.see("number 123")
         await screen.press("escape")
         await screen.see("following", "number 299")
-        assert screen.monitor.logs.text.sought is None
+        assert screen.monitor.logs.text.search_query is None
         await screen.press("slash")
         await screen.press("slash", *"number .95", "slash", "enter")
         await screen.see("number 295", "paused")
@@ -301,7 +301,7 @@ async def test_a_search_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         await screen.see("number 299")
-        monkeypatch.setattr("tui.widgets.logtext.Seek.step", endless)
+        monkeypatch.setattr("tui.logview.line_index.Seek.step", endless)
         await screen.press("slash")
         await screen.type("never")
         await screen.see("searching 0% (esc ends it)")

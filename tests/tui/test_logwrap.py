@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from tests.tui.pilot import shown
 from tests.tui.replay import Replay, running
 from tests.tui.test_monitor import open_logs
-from tui.widgets.logline import Line
-from tui.widgets.logwrap import fitting_at_the_end, page_of, rows_of, whole_lines
+from tui.logview.line import Line
+from tui.logview.wrap import fitting_at_the_end, page_of, rows_of, whole_lines
 
 TEXTS = st.text(st.sampled_from("ab 漢字é|"), max_size=60)
 LINES = st.lists(TEXTS.map(Line), max_size=12)

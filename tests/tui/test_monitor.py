@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tui.opening
-from launcher.logs.watch import watch_directory
+from launcher.monitor.watch import watch_directory
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tests.tui.replay import Replay, make_run, running

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from launcher.logs.events import FindingSeen, Role, Source
-from launcher.logs.signatures import Edit
-from launcher.logs.summary import finding_json
+from launcher.logs.signatures import SuggestedEdit
+from launcher.monitor.summary import finding_json
 from tui.headless.plain import finding_lines
 
 
 def test_the_cause_is_told_with_what_it_changes_in_the_recipe() -> None:
-    edits = (Edit("policy.a", True), Edit("policy.b", how="lower"))
+    edits = (SuggestedEdit("policy.a", True), SuggestedEdit("policy.b", how="lower"))
     place = Source("ray-driver.log", Role.DRIVER, 7)
     cause = FindingSeen(
         "x", "It failed", "fatal", "so it did", place, "Do it right.", root=True, rank=3, edits=edits

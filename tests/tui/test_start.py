@@ -26,13 +26,13 @@ HEAVY = (
     "ruamel",
     "numpy",
     "launcher.runs",
-    "launcher.watching",
+    "launcher.monitor.watch_run",
 )
 
 FIRST_PAINT = """
 import json, resource, sys
 from pathlib import Path
-from tui.app import DistillApp, Settings
+from tui.app import AppSettings, DistillApp
 
 class Probe(DistillApp):
     def on_mount(self):
@@ -48,7 +48,7 @@ class Probe(DistillApp):
         Path(sys.argv[1]).write_text(json.dumps(told))
         self.exit()
 
-Probe(Settings(Path(sys.argv[2]))).run(headless=True, size=(80, 24))
+Probe(AppSettings(Path(sys.argv[2]))).run(headless=True, size=(80, 24))
 """
 BARE = """
 import json, resource, sys

@@ -16,10 +16,10 @@ from tests.tui.fakeslurm import LoginNode
 from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
-from tui.screens.wizard.feed import Looked
-from tui.screens.wizard.model import Draft, fields_of
+from tui.screens.wizard.model import WizardState, fields_of
+from tui.screens.wizard.poller import DraftResolved
 from tui.screens.wizard.screen import WizardScreen
-from tui.widgets.form import Row
+from tui.widgets.form import FieldRow
 
 NEXT, BACK = "pagedown", "escape"
 
@@ -36,7 +36,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoginNode:
 
 @asynccontextmanager
 async def wizard(node: LoginNode, size: tuple[int, int] = NARROW, **texts: str) -> AsyncIterator[Screen]:
-    draft = Draft({"recipe": str(node.recipe), **texts})
+    draft = WizardState({"recipe": str(node.recipe), **texts})
     async with shown(node.runs, size, draft=draft) as screen:
         await screen.see("1 Cluster", "booster", "distill")
         yield screen
@@ -149,16 +149,16 @@ async def test_letters_that_are_typed_fast_are_all_there(node: LoginNode) -> Non
 async def test_steps_that_are_passed_in_haste_are_laid_out_once(node: LoginNode) -> None:
     async with wizard(node) as screen:
         one = page(screen)
-        looked = Looked(one.seen)
+        looked = DraftResolved(one.seen)
         await asyncio.gather(
             one.action_next(),
-            one.on_looked(looked),
+            one.on_draft_resolved(looked),
             one.action_next(),
             one.action_next(),
-            one.on_looked(looked),
+            one.on_draft_resolved(looked),
         )
         await screen.pilot.pause()
-        rows = [row.item.name for row in one.query(Row)]
+        rows = [row.item.name for row in one.query(FieldRow)]
         assert (
             rows == list(one.form.names) == [item.name for item in fields_of(one.step, one.draft, one.seen)]
         )
@@ -331,7 +331,7 @@ async def test_no_slurm_here(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PATH", str(node.root / "bin"))
     for command in ("sinfo", "scontrol", "sacctmgr", "sbatch", "squeue"):
         (node.root / "bin" / command).unlink()
-    draft = Draft({"recipe": str(node.recipe)})
+    draft = WizardState({"recipe": str(node.recipe)})
     async with shown(node.runs, draft=draft) as screen:
         await screen.see("There is no Slurm here", "rehearse on this machine", "look around")
         await screen.press("l")
@@ -344,7 +344,7 @@ async def test_no_slurm_is_told_again_when_it_is_asked_again(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    async with shown(node.runs, draft=Draft({"recipe": str(node.recipe)})) as screen:
+    async with shown(node.runs, draft=WizardState({"recipe": str(node.recipe)})) as screen:
         await screen.see("There is no Slurm here")
         await screen.press("l", "f5")
         await screen.see("There is no Slurm here")

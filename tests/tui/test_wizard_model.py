@@ -12,14 +12,14 @@ import pytest
 from launcher.runs import RunStore
 from launcher.transports.local import LocalTransport
 from recipes.fields import FIELDS, table
-from recipes.planning import Edit, Fix
+from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
-from tui.screens.wizard.choices import choices_for, legal_sizes
-from tui.screens.wizard.lookout import Lookout
+from tui.screens.wizard.alternatives import choices_for, legal_sizes
+from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import (
     STEPS,
-    Draft,
-    Seen,
+    DraftStatus,
+    WizardState,
     changes,
     errors,
     fields_of,
@@ -40,25 +40,25 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> LoginNode:
 
 
 @pytest.fixture(scope="module")
-def lookout(node: LoginNode) -> Lookout:
-    known = Lookout(RunStore(LocalTransport(), str(node.runs)), {**os.environ, **node.environment})
+def lookout(node: LoginNode) -> DraftResolver:
+    known = DraftResolver(RunStore(LocalTransport(), str(node.runs)), {**os.environ, **node.environment})
     known.ask_slurm()
     return known
 
 
-def draft_of(node: LoginNode, **texts: str) -> Draft:
-    return Draft({"recipe": str(node.recipe), **texts})
+def draft_of(node: LoginNode, **texts: str) -> WizardState:
+    return WizardState({"recipe": str(node.recipe), **texts})
 
 
-def seen_of(lookout: Lookout, draft: Draft) -> Seen:
+def seen_of(lookout: DraftResolver, draft: WizardState) -> DraftStatus:
     return lookout.glance(draft)
 
 
-def value(name: str, draft: Draft, seen: Seen) -> str:
+def value(name: str, draft: WizardState, seen: DraftStatus) -> str:
     return text_of(name, draft, seen)
 
 
-def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, lookout: Lookout) -> None:
+def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, lookout: DraftResolver) -> None:
     draft = draft_of(node)
     seen = seen_of(lookout, draft)
     standing = {item.name: value(item.name, draft, seen) for item in FIELDS}
@@ -76,7 +76,7 @@ def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, lookout:
     assert seen.checkout.version == "0.4.0"
 
 
-def test_time_follows_kind_and_partition(node: LoginNode, lookout: Lookout) -> None:
+def test_time_follows_kind_and_partition(node: LoginNode, lookout: DraftResolver) -> None:
     for texts, wanted in (
         ({"partition": "devel"}, "02:00:00"), ({"kind": "smoke"}, "00:30:00"),
         ({"kind": "rehearsal"}, "00:10:00"), ({"partition": "closed"}, "01:00:00"),
@@ -85,9 +85,9 @@ def test_time_follows_kind_and_partition(node: LoginNode, lookout: Lookout) -> N
         assert value("time", draft, seen_of(lookout, draft)) == wanted
 
 
-def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, lookout: Lookout) -> None:
+def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, lookout: DraftResolver) -> None:
     seen = seen_of(lookout, draft_of(node))
-    draft = Draft().with_text("nodes", "2 ", usual("nodes", Draft(), seen))
+    draft = WizardState().with_text("nodes", "2 ", usual("nodes", WizardState(), seen))
     assert draft.texts == {"nodes": "2"}
     assert draft.touched
     assert not draft.with_text("nodes", " 1", usual("nodes", draft, seen)).touched
@@ -108,7 +108,7 @@ def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, lookout: L
         ("student", "", "is needed"),
     ],
 )
-def test_errors_are_data(node: LoginNode, lookout: Lookout, name: str, text: str, says: str) -> None:
+def test_errors_are_data(node: LoginNode, lookout: DraftResolver, name: str, text: str, says: str) -> None:
     draft = replace(draft_of(node), texts={**draft_of(node).texts, name: text})
     seen = seen_of(lookout, draft)
     assert says in errors(draft, seen)[name]
@@ -128,7 +128,7 @@ def test_errors_are_data(node: LoginNode, lookout: Lookout, name: str, text: str
     ],
 )
 def test_what_the_site_may_refuse_is_told_and_left_to_it(
-    node: LoginNode, lookout: Lookout, texts: dict[str, str], name: str, says: str
+    node: LoginNode, lookout: DraftResolver, texts: dict[str, str], name: str, says: str
 ) -> None:
     draft = draft_of(node, **texts)
     seen = seen_of(lookout, draft)
@@ -137,7 +137,7 @@ def test_what_the_site_may_refuse_is_told_and_left_to_it(
     assert errors(draft, seen) == {}
 
 
-def test_what_is_typed_becomes_an_order(node: LoginNode, lookout: Lookout) -> None:
+def test_what_is_typed_becomes_an_order(node: LoginNode, lookout: DraftResolver) -> None:
     draft = replace(
         draft_of(node, partition="devel", account="distill", nodes="2", time="30", chain="3", profile="light",
                  kind="smoke", teacher_tp="2", student="Qwen/Qwen3-1.7B", qos="normal"),
@@ -157,8 +157,8 @@ def test_what_is_typed_becomes_an_order(node: LoginNode, lookout: Lookout) -> No
     assert order.skip_checks == ("C64",)
 
 
-def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, lookout: Lookout) -> None:
-    draft = Draft({"kind": "rehearsal", "checkout": "/nowhere"})
+def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, lookout: DraftResolver) -> None:
+    draft = WizardState({"kind": "rehearsal", "checkout": "/nowhere"})
     seen = seen_of(lookout, draft)
     assert [step.id for step in steps_of(draft, seen)] == ["cluster", "recipe", "job", "review"]
     assert [item.name for item in fields_of(STEPS[1], draft, seen)] == ["kind", "recipe"]
@@ -170,7 +170,7 @@ def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, lookout
     assert done.proposal.submission.spec.kind == "rehearsal"
 
 
-def test_what_does_not_divide_is_said_at_once(node: LoginNode, lookout: Lookout) -> None:
+def test_what_does_not_divide_is_said_at_once(node: LoginNode, lookout: DraftResolver) -> None:
     draft = draft_of(node, global_batch="30")
     seen = seen_of(lookout, draft)
     assert note_on(FIELD["global_batch"], draft, seen).level == "error"
@@ -180,7 +180,7 @@ def test_what_does_not_divide_is_said_at_once(node: LoginNode, lookout: Lookout)
     assert legal_sizes("policy_tp", seen) == (1, 2, 4)
 
 
-def test_another_vocabulary_is_said_at_once(node: LoginNode, lookout: Lookout) -> None:
+def test_another_vocabulary_is_said_at_once(node: LoginNode, lookout: DraftResolver) -> None:
     seen = seen_of(lookout, draft_of(node, student="Qwen/Qwen3-1.7B", teacher="meta-llama/Llama-3.1-8B"))
     assert seen.report is not None
     (result,) = seen.report.of("C64")
@@ -190,11 +190,14 @@ def test_another_vocabulary_is_said_at_once(node: LoginNode, lookout: Lookout) -
     assert not [name for name in offered if "lama" in name]
 
 
-def test_a_fix_goes_into_its_field_and_else_becomes_an_override(node: LoginNode, lookout: Lookout) -> None:
+def test_a_fix_goes_into_its_field_and_else_becomes_an_override(
+    node: LoginNode, lookout: DraftResolver
+) -> None:
     draft = draft_of(node)
     seen = seen_of(lookout, draft)
-    fix = Fix("both", (Edit("policy.train_global_batch_size", 30, 32), Edit("loss_fn.kl_type", "a", "mixed"),
-                       Edit("cluster.num_nodes", 1, 2)))  # fmt: skip
+    fix = Fix("both", (RecipeEdit("policy.train_global_batch_size", 30, 32),
+                       RecipeEdit("loss_fn.kl_type", "a", "mixed"),
+                       RecipeEdit("cluster.num_nodes", 1, 2)))  # fmt: skip
     after = draft.with_fix(fix, seen)
     assert after.texts["global_batch"] == "32"
     assert after.texts["nodes"] == "2"
@@ -202,12 +205,12 @@ def test_a_fix_goes_into_its_field_and_else_becomes_an_override(node: LoginNode,
 
 
 def test_skipping_is_taken_back() -> None:
-    draft = Draft().with_skipped("C1").with_skipped("C2")
+    draft = WizardState().with_skipped("C1").with_skipped("C2")
     assert draft.skipped == ("C1", "C2")
     assert draft.with_skipped("C1").skipped == ("C2",)
 
 
-def test_choices_of_the_cluster(node: LoginNode, lookout: Lookout) -> None:
+def test_choices_of_the_cluster(node: LoginNode, lookout: DraftResolver) -> None:
     draft = draft_of(node)
     seen = seen_of(lookout, draft)
     offered = {name: [choice.value for choice in choices_for(name, draft, seen)]
@@ -219,7 +222,7 @@ def test_choices_of_the_cluster(node: LoginNode, lookout: Lookout) -> None:
     assert "rehearsal.yaml" not in [choice.value for choice in choices_for("recipe", draft, seen)]
 
 
-def test_a_glance_is_quick(node: LoginNode, lookout: Lookout) -> None:
+def test_a_glance_is_quick(node: LoginNode, lookout: DraftResolver) -> None:
     draft = draft_of(node, global_batch="30")
     seen_of(lookout, draft)
     begun = time.process_time()
@@ -230,7 +233,9 @@ def test_a_glance_is_quick(node: LoginNode, lookout: Lookout) -> None:
 
 def test_without_slurm_everything_but_submitting_is_told(tmp_path: Path) -> None:
     node = LoginNode.at(tmp_path / "node", slurm=False)
-    known = Lookout(RunStore(LocalTransport(), str(node.runs)), {**node.environment, "PATH": str(node.root)})
+    known = DraftResolver(
+        RunStore(LocalTransport(), str(node.runs)), {**node.environment, "PATH": str(node.root)}
+    )
     known.ask_slurm()
     draft = draft_of(node)
     seen = known.look(draft, known.glance(draft))

@@ -10,7 +10,7 @@ from recipes.errors import Exit
 from tui.headless.output import say
 
 if TYPE_CHECKING:
-    from launcher.logs.watch import Watch
+    from launcher.monitor.watch import Watch
     from launcher.runs import Run, RunStore
 
 POLL_S = 1.0
@@ -30,9 +30,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _cancel(options: argparse.Namespace) -> int:
     """Stop a run and wait until nothing of it is left on any node. Checkpoints stay."""
-    from launcher.logs.checkpoints import loss_of
+    from launcher.monitor.checkpoints import loss_of
+    from launcher.monitor.watch_run import watch_run
     from launcher.runs import load_summary
-    from launcher.watching import watch_run
     from tui.headless.runs import store
 
     known = store()
@@ -52,8 +52,8 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 def _stop(known: RunStore, run: Run) -> int:
+    from launcher.monitor.watch_run import cluster_of
     from launcher.runs import load
-    from launcher.watching import cluster_of
 
     run = load(known.transport, run.directory)
     if run.job is not None:
@@ -71,7 +71,7 @@ def _wait(known: RunStore, run: Run, watch: Watch) -> bool:
         LaunchError: the user gave up waiting; the run goes on.
     """
     from launcher.errors import InputError, LaunchError
-    from launcher.logs.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
+    from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
     from tui.headless.interrupts import Interrupts
 
     period = save_period(known.transport, run.directory)

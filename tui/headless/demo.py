@@ -13,7 +13,7 @@ from tui.headless.output import say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from launcher.logs.state import RunState
+    from launcher.monitor.state import RunState
     from launcher.runs import Run, RunStore
     from tui.headless.interrupts import Interrupts
 
@@ -84,7 +84,7 @@ def _agree_to_ray_here(*, yes: bool) -> None:
 
 
 def _start(store: RunStore, recipe: Path | None, overrides: tuple[str, ...]) -> Run:
-    from launcher.rehearse import DEMO_RECIPE, start
+    from launcher.submit.rehearsal import DEMO_RECIPE, start
 
     return start(store.transport, store, os.environ, recipe=recipe or DEMO_RECIPE, overrides=overrides)
 
@@ -111,7 +111,7 @@ def _follow(recipe: Path | None, overrides: tuple[str, ...], *, as_json: bool) -
 
 
 def _print_until_end(known: RunStore, run: Run, interrupts: Interrupts, *, as_json: bool) -> int:
-    from launcher.watching import watch_run
+    from launcher.monitor.watch_run import watch_run
     from tui.headless.stream import EventStream
 
     watch = watch_run(known.transport, run)
@@ -133,7 +133,7 @@ def _launcher_gone(state: RunState) -> bool:
 def _wait_until_gone(known: RunStore, run: Run) -> None:
     import time
 
-    from launcher.watching import cluster_of
+    from launcher.monitor.watch_run import cluster_of
 
     deadline = time.monotonic() + 30
     while run.job is not None and time.monotonic() < deadline:
@@ -144,14 +144,14 @@ def _wait_until_gone(known: RunStore, run: Run) -> None:
 
 
 def _stop(known: RunStore, run: Run) -> None:
-    from launcher.watching import cluster_of
+    from launcher.monitor.watch_run import cluster_of
 
     if run.job is not None:
         cluster_of(run, known.transport).cancel(run, run.job)
 
 
 def _open_app(options: argparse.Namespace, recipe: Path | None, overrides: tuple[str, ...]) -> int:
-    from launcher.places import runs_root
+    from launcher.paths import runs_root
     from tui.app import DemoStart, run_app
 
     def start() -> Run:

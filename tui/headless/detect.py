@@ -45,7 +45,7 @@ def look(*, refresh: bool = False) -> Detection:
     import os
 
     from launcher.clusters.slurm.detect import detect
-    from launcher.places import cache_root
+    from launcher.paths import cache_root
     from launcher.transports.local import LocalTransport
 
     return detect(LocalTransport(), os.environ, cache_root(), refresh=refresh)

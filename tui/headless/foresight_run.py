@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks import Checker, Inputs, Report, Request, Result
+from recipes.checks import Checker, ClusterRequest, Inputs, Report, Result
 from recipes.document import Document
 from recipes.errors import Exit, ExplainedError, RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.memory import Estimate, Option, demand_of, estimate, options
-from recipes.models import Models, Unknown
+from recipes.models import Models, UnknownModel
 from tui.headless.output import print_json, say
 from tui.headless.recipe_files import SCHEMA, jsonable, store
 
@@ -67,7 +67,7 @@ def _inputs(options: argparse.Namespace, path: Path) -> Inputs:
             raise RecipeError(
                 f"--{name.replace('_', '-')} {value:g} is not positive", fix="Give a number above 0."
             )
-    request = Request(
+    request = ClusterRequest(
         nodes=options.nodes,
         gpus_per_node=options.gpus_per_node,
         gpu_memory_gib=options.gpu_memory,
@@ -85,11 +85,11 @@ def checker_for(checkout: str | None, path: Path) -> Checker:
 def _seconds(text: str | None) -> int | None:
     if text is None:
         return None
-    from launcher.clusters.slurm.text import CannotReadError, seconds
+    from launcher.clusters.slurm.parse import ParseError, parse_duration
 
     try:
-        return seconds(text)
-    except CannotReadError as error:
+        return parse_duration(text)
+    except ParseError as error:
         fix = "Write it as MM, HH:MM:SS or D-HH:MM:SS."
         raise RecipeError(f"--time '{text}' is no time", fix=fix) from error
 
@@ -278,10 +278,10 @@ def models(options_: argparse.Namespace) -> int:
         from recipes.models.download import download
 
         fetched = download(known.hub, options_.id, os.environ)
-        if isinstance(fetched, Unknown):
+        if isinstance(fetched, UnknownModel):
             raise OutsideError(f"cannot tell: {fetched.reason}", fix=fetched.fix)
     facts = known.find(options_.id)
-    if isinstance(facts, Unknown):
+    if isinstance(facts, UnknownModel):
         raise ExplainedError(f"cannot tell: {facts.reason}", fix=facts.fix)
     values: dict[str, object] = {
         "id": facts.id,

@@ -23,10 +23,10 @@ def _new(options: argparse.Namespace) -> int:
     from tui.headless.tty import require_terminal
 
     require_terminal()
-    from launcher.places import runs_root
+    from launcher.paths import runs_root
     from tui.app import run_app
-    from tui.screens.wizard.model import Draft
+    from tui.screens.wizard.model import WizardState
 
     texts = {"recipe": options.recipe} if options.recipe else {}
-    draft = Draft(texts, tuple(options.overrides))
+    draft = WizardState(texts, tuple(options.overrides))
     return run_app(runs_root=runs_root(), mouse=not options.no_mouse, draft=draft)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from launcher.clusters.slurm.verdict import attempt_of
 from launcher.logs.events import (
     MILESTONE_TITLES,
     CheckpointSaving,
@@ -18,11 +17,12 @@ from launcher.logs.events import (
     MetricRecorded,
     MilestoneReached,
     NoticesChanged,
+    RootFindingChanged,
     UnitsOnline,
-    VerdictChanged,
 )
-from launcher.logs.state import RunState
-from launcher.logs.summary import finding_json
+from launcher.monitor.attempts import attempt_of
+from launcher.monitor.state import RunState
+from launcher.monitor.summary import finding_json
 
 
 def clock(time: float | None) -> str:
@@ -58,9 +58,9 @@ class EventPrinter:
                 return [f"{clock(event.time)}  ✗ {event.title} {_place(event)}"] if self._new(event) else []
             case NoticesChanged():
                 return self._notices(event)
-            case VerdictChanged(root=None):
+            case RootFindingChanged(root=None):
                 return [f"{clock(None)}  · went on: what was seen was no failure"]
-            case VerdictChanged(root=FindingSeen() as root):
+            case RootFindingChanged(root=FindingSeen() as root):
                 return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_place(root)}"]
             case JobChanged():
                 return self._job(event)

@@ -63,8 +63,11 @@ def _add_reading(recipe: argparse._SubParsersAction[Any]) -> None:
     origin.add_argument("key", metavar="KEY", help=KEY_HELP)
     lint = add("lint", "list unknown keys, and settings that the teacher does not follow")
     lint.add_argument(
-        "--checkout", metavar="DIR", help="NeMo-RL, for its known keys (default: $NEMO_RL_ROOT)"
+        "--checkout",
+        metavar="DIR",
+        help="NeMo-RL, for its known keys; default: $NEMO_RL_ROOT, or the one that holds FILE",
     )
+    lint.add_argument("--exit-zero", action="store_true", help="exit code 0 even if there are findings")
     for command in (show, resolve, origin, lint):
         command.add_argument("override", metavar="OVERRIDE", nargs="*", help="KEY=VALUE, +KEY=VALUE, ~KEY")
     for command in (get, diff, resolve, origin, lint):

@@ -5,21 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
 from recipes.errors import Exit, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
-from recipes.lint import set_in_both
+from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed
 from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, open_document, store
+from tui.headless.recipe_files import SCHEMA, checkout_of, open_document, store
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from recipes.document import Change
+    from recipes.document import Change, Document
 
 
 def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
@@ -38,7 +39,16 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
                 changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
     store(document, dry_run=options.dry_run)
     _tell(changes)
+    _advise(document, pairs[::2], both=options.both)
     return 0
+
+
+def _advise(document: Document, keys: Sequence[str], *, both: bool) -> None:
+    """Warn of set keys that NeMo-RL does not know, and of values that it will refuse."""
+    sections = (f"{STUDENT}.", f"{TEACHER}.") if both else ("",)
+    named = [section + key for key in keys for section in sections]
+    for line in advice(document, named, Resolver(), checkout_of(None, document)):
+        say(f"warning: {line}")
 
 
 def _tell(changes: Iterable[Change]) -> None:

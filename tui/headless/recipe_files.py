@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.chain import decode
+from recipes.checks.checkout import holding_checkout
 from recipes.document import Document
 from tui.headless.output import say
 
@@ -34,6 +36,17 @@ def resolve_document(document: Document, overrides: Sequence[str], resolver: Res
     path = document.path or Path(STANDARD_NAME)
     revision = document.revision
     return resolver.resolve(path, overrides, tree=revision.tree, composed=revision.composed)
+
+
+def checkout_of(given: str | None, document: Document) -> Path | None:
+    """Return the checkout whose classes and recipes count for a recipe; None where there is none.
+
+    It is the given one, else $NEMO_RL_ROOT, else the one that holds the file.
+    """
+    named = given or os.environ.get("NEMO_RL_ROOT")
+    if named:
+        return Path(named).expanduser().absolute()
+    return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
 def store(document: Document, *, dry_run: bool) -> None:

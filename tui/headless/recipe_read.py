@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.compare import ABSENT, differences
+from recipes.errors import Exit
 from recipes.expand import expand
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.keys import KeyMissingError, format_key, parse_key
@@ -16,7 +15,7 @@ from recipes.origins import chain_of, followers_of, replaced_by
 from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
 from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, jsonable, open_document, resolve_document
+from tui.headless.recipe_files import SCHEMA, checkout_of, jsonable, open_document, resolve_document
 
 if TYPE_CHECKING:
     import argparse
@@ -160,12 +159,13 @@ def _link(link: Link) -> dict[str, object]:
 
 
 def lint(options: argparse.Namespace) -> int:
-    """List unknown keys and teacher drift. Both are warnings: the exit code is 0."""
+    """List unknown keys and teacher drift; exit code 1 if there is any, unless 0 is asked for."""
     document = open_document(options.file)
     recipe = resolve_document(document, options.override, Resolver())
-    named = options.checkout or os.environ.get("NEMO_RL_ROOT")
-    unknown = unknown_keys(recipe, document.revision.values or EMPTY, Path(named) if named else None)
+    checkout = checkout_of(options.checkout, document)
+    unknown = unknown_keys(recipe, document.revision.values or EMPTY, checkout)
     drift = teacher_drift(recipe)
+    code = int(Exit.FAILED) if (unknown or drift) and not options.exit_zero else 0
     if options.json:
         print_json(
             SCHEMA
@@ -186,7 +186,7 @@ def lint(options: argparse.Namespace) -> int:
                 ],
             }
         )
-        return 0
+        return code
     for item in unknown:
         guess = f"; did you mean {item.did_you_mean}?" if item.did_you_mean else ""
         print(f"{options.file}:{item.line}: NeMo-RL does not know {item.key}{guess}")
@@ -199,4 +199,4 @@ def lint(options: argparse.Namespace) -> int:
         say("To set one for both: recipe set FILE --both KEY VALUE, with KEY as it stands below policy.")
     if not unknown and not drift:
         say("Every key is known, and the teacher follows the policy.")
-    return 0
+    return code

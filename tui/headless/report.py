@@ -10,9 +10,9 @@ from tui.headless.output import print_json, say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from launcher.logs.redact import Redactor
-    from launcher.logs.report import Facts
-    from launcher.logs.watch import Watch
+    from launcher.monitor.redact import Redactor
+    from launcher.monitor.report import ReportFacts
+    from launcher.monitor.watch import Watch
     from launcher.runs import Run
 
 
@@ -31,7 +31,7 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 def _report(options: argparse.Namespace) -> int:
     """Tell what happened to a run: state, cause, evidence, settings. Keys and names are removed."""
     from launcher.errors import InputError, TransportError
-    from launcher.logs.report import markdown, report_json, write_tar
+    from launcher.monitor.report import markdown, report_json, write_tar
 
     if options.lines < 1:
         raise InputError(f"--lines wants a number of lines, not {options.lines}")
@@ -55,7 +55,7 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
     from pathlib import Path
 
     from launcher.errors import InputError
-    from launcher.logs.watch import watch_directory
+    from launcher.monitor.watch import watch_directory
     from launcher.runs import load
     from launcher.transports.local import LocalTransport
     from tui.headless.watch import run_or_job
@@ -76,7 +76,7 @@ def _redactor(run: Run | None) -> Redactor:
     import getpass
     from pathlib import Path
 
-    from launcher.logs.redact import Redactor
+    from launcher.monitor.redact import Redactor
 
     names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
     secrets: list[str] = []
@@ -95,11 +95,11 @@ def _values_of(file: Path) -> list[str]:
     return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
 
 
-def _facts(run: Run | None) -> Facts:
-    from launcher.logs.report import Facts, telling
+def _facts(run: Run | None) -> ReportFacts:
+    from launcher.monitor.report import ReportFacts, telling
 
     if run is None:
-        return Facts()
+        return ReportFacts()
     import json
     from pathlib import Path
 
@@ -109,7 +109,7 @@ def _facts(run: Run | None) -> Facts:
     except (OSError, ValueError, KeyError, AttributeError):
         environment = {}
     changes, problem = _changes(run)
-    return Facts(run.spec.recipe.source, changes, problem, environment, _jobs(run))
+    return ReportFacts(run.spec.recipe.source, changes, problem, environment, _jobs(run))
 
 
 def _jobs(run: Run) -> tuple[dict[str, Any], ...]:

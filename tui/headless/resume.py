@@ -10,8 +10,8 @@ from tui.headless.output import print_json, say
 from tui.headless.submit import cost_line
 
 if TYPE_CHECKING:
-    from launcher.resuming import Resumption
     from launcher.runs import Job
+    from launcher.submit.resume import ResumePlan
 
 _KEYS_SHOWN = 5
 
@@ -30,8 +30,8 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _resume(options: argparse.Namespace) -> int:
     """Submit one more job of a run: the same recipe as it was submitted, from the last checkpoint."""
-    from launcher.orders import limit_of
-    from launcher.resuming import go_on, lay_out_resume
+    from launcher.submit.request import limit_of
+    from launcher.submit.resume import go_on, lay_out_resume
     from tui.headless.runs import store
 
     known = store()
@@ -51,7 +51,7 @@ def _resume(options: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _tell(resumption: Resumption) -> None:
+def _tell(resumption: ResumePlan) -> None:
     """Say where it goes on, and with what."""
     run = resumption.run.spec
     say(f"{run.id} {resumption.state}" + f": {resumption.reason}" * bool(resumption.reason))
@@ -71,7 +71,7 @@ def _tell(resumption: Resumption) -> None:
     say(cost_line(run.nodes, run.gpus_per_node, resumption.cost))
 
 
-def _as_json(resumption: Resumption, job: Job | None) -> dict[str, object]:
+def _as_json(resumption: ResumePlan, job: Job | None) -> dict[str, object]:
     run, cost = resumption.run, resumption.cost
     return {
         "schema": 1,

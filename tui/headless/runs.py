@@ -22,7 +22,7 @@ def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
 
 def store() -> RunStore:
     """Return the store of the user's runs."""
-    from launcher.places import runs_root
+    from launcher.paths import runs_root
     from launcher.runs import RunStore
     from launcher.transports.local import LocalTransport
 
@@ -31,8 +31,8 @@ def store() -> RunStore:
 
 def _runs(options: argparse.Namespace) -> int:
     """List all runs, newest first, with their states."""
+    from launcher.monitor.watch_run import summary_of
     from launcher.runs import Run, load
-    from launcher.watching import summary_of
 
     known = store()
     rows: list[dict[str, Any]] = []

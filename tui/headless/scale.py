@@ -11,7 +11,7 @@ from tui.headless.output import duration, print_json, say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from launcher.measured import Measured
+    from launcher.monitor.run_metrics import RunMetrics
     from recipes.checks import Checker, Report
     from recipes.document import Document
     from recipes.memory import Estimate
@@ -78,25 +78,25 @@ def _require_sizes(options: argparse.Namespace) -> None:
         raise InputError("--nodes, --gpus-per-node and --prompts-per-step must be 1 or more")
 
 
-def _measured(run: str | None) -> Measured | None:
+def _measured(run: str | None) -> RunMetrics | None:
     if run is None:
         return None
-    from launcher.measured import measured
+    from launcher.monitor.run_metrics import run_metrics
     from tui.headless.runs import store
 
     known = store()
-    return measured(known.transport, known.find(run))
+    return run_metrics(known.transport, known.find(run))
 
 
 def _scaled(options: argparse.Namespace, path: Path, checker: Checker) -> Scaled:
     from recipes.models import ModelFacts
-    from recipes.planning import Edit, Fix, Setup
+    from recipes.planning import Fix, RecipeEdit, Setup
     from recipes.planning.scale import scale
 
     recipe = checker.resolver.resolve(path, ())
 
     def again(edits: Any) -> Any:  # noqa: ANN401 - as `scale` wants it
-        chosen: tuple[Edit, ...] = tuple(edits)
+        chosen: tuple[RecipeEdit, ...] = tuple(edits)
         return checker.resolver.resolve(path, Fix("", chosen).overrides())
 
     facts = [checker.inputs.models.find(side.model) for side in Setup.of(recipe).sides]
@@ -143,7 +143,9 @@ def _needed(found: Estimate | None) -> dict[str, float]:
     return {} if found is None else {phase.id: round(phase.needed, 1) for phase in found.phases}
 
 
-def _tell(scaled: Scaled, known: Measured | None, memory: tuple[Estimate | None, ...], after: Report) -> None:
+def _tell(
+    scaled: Scaled, known: RunMetrics | None, memory: tuple[Estimate | None, ...], after: Report
+) -> None:
     """Say what changes besides the text."""
     say(scaled.fix.title if scaled.fix.edits else "nothing has to change")
     for note in scaled.notes:
@@ -158,7 +160,7 @@ def _tell(scaled: Scaled, known: Measured | None, memory: tuple[Estimate | None,
         say(f"estimated: {phase} needs {gib:.1f} GiB a GPU{was}")
 
 
-def _tell_measured(scaled: Scaled, known: Measured, after: Report) -> None:
+def _tell_measured(scaled: Scaled, known: RunMetrics, after: Report) -> None:
     size = f"{known.run} on {known.nodes} x {known.gpus_per_node} GPUs"
     if known.peak_gib is not None:
         say(f"measured: {size}: at most {known.peak_gib:.1f} of {known.gpu_gib:.1f} GiB in use")
@@ -179,7 +181,7 @@ def _tell_measured(scaled: Scaled, known: Measured, after: Report) -> None:
 
 
 def _as_json(
-    scaled: Scaled, document: Document, known: Measured | None, memory: tuple[Estimate | None, ...]
+    scaled: Scaled, document: Document, known: RunMetrics | None, memory: tuple[Estimate | None, ...]
 ) -> dict[str, object]:
     from dataclasses import asdict
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from launcher.logs.events import Event, JobState
-from launcher.logs.state import RunState
-from launcher.logs.summary import event_json
-from launcher.logs.watch import Watch
-from launcher.notify import Notifier
+from launcher.monitor.notify import Notifier
+from launcher.monitor.state import RunState
+from launcher.monitor.summary import event_json
+from launcher.monitor.watch import Watch
 from recipes.errors import Exit
 from tui.headless.output import print_json, say
 from tui.headless.plain import EventPrinter

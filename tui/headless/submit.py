@@ -9,8 +9,8 @@ from recipes.errors import Exit
 from tui.headless.output import print_json, say
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.choices import Cost
-    from launcher.submitting import Forecast, Order, Proposal
+    from launcher.clusters.slurm.job_options import Cost
+    from launcher.submit.submit import StartEstimate, SubmissionPlan, SubmitRequest
 
 
 def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
@@ -98,18 +98,18 @@ def _submit(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, once: the recipe with NODES and GPUs as Slurm is asked for them."""
     import os
 
-    from launcher.submitting import foretell, lay_out, send
+    from launcher.submit.submit import estimate_start, plan_submission, send
     from tui.headless.detect import look
     from tui.headless.runs import store
 
     known = store()
-    proposal = lay_out(_order(options), look(), known, os.environ)
+    proposal = plan_submission(_order(options), look(), known, os.environ)
     _tell(proposal)
     result = as_json(proposal, known.root)
     if options.dry_run:
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
     elif options.test_only:
-        forecast = foretell(proposal, known, os.environ)
+        forecast = estimate_start(proposal, known, os.environ)
         result |= forecast_json(forecast)
     else:
         run = send(proposal, known, os.environ, confirmed=_confirmed(proposal))
@@ -118,12 +118,12 @@ def _submit(options: argparse.Namespace) -> int:
     return Exit.FAILED if proposal.blocking else Exit.OK
 
 
-def _order(options: argparse.Namespace) -> Order:
+def _order(options: argparse.Namespace) -> SubmitRequest:
     from pathlib import Path
 
-    from launcher.submitting import Order
+    from launcher.submit.submit import SubmitRequest
 
-    return Order(
+    return SubmitRequest(
         recipe=Path(options.recipe),
         nodes=options.nodes,
         time=options.time,
@@ -147,7 +147,7 @@ def _order(options: argparse.Namespace) -> Order:
     )
 
 
-def as_json(proposal: Proposal, root: str) -> dict[str, Any]:
+def as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
     """Return what `submit --json` prints, before anything is submitted."""
     from pathlib import Path
 
@@ -173,7 +173,7 @@ def as_json(proposal: Proposal, root: str) -> dict[str, Any]:
     }
 
 
-def forecast_json(forecast: Forecast) -> dict[str, Any]:
+def forecast_json(forecast: StartEstimate) -> dict[str, Any]:
     """Return when it would start, and what would start sooner."""
     return {
         "starts": forecast.start,
@@ -184,7 +184,7 @@ def forecast_json(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def _tell(proposal: Proposal) -> None:
+def _tell(proposal: SubmissionPlan) -> None:
     """Say what it costs, and what stands against it."""
     choices, cost = proposal.choices, proposal.cost
     say(cost_line(choices.nodes, choices.gpus_per_node, cost))
@@ -217,7 +217,7 @@ def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:
     )
 
 
-def _confirmed(proposal: Proposal) -> bool:
+def _confirmed(proposal: SubmissionPlan) -> bool:
     """Ask where something wants a yes, and someone is there to give it."""
     import sys
 
@@ -246,7 +246,7 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def _show_start(result: dict[str, Any]) -> None:
-    from launcher.clusters.slurm.text import slurm_time
+    from launcher.clusters.slurm.parse import slurm_time
 
     print(f"would start {'now' if result['starts_now'] else 'at ' + result['starts']}")
     for item in result["sooner"]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from launcher.errors import InputError
     from launcher.logs.events import Role
-    from launcher.logs.watch import Watch
+    from launcher.monitor.watch import Watch
     from launcher.transports.base import Transport
 
 ROLES = ("slurm", "head", "driver", "worker", "companion")
@@ -69,8 +69,8 @@ def _open_monitor(options: argparse.Namespace) -> int:
     from tui.headless.tty import require_terminal
 
     require_terminal()
-    from launcher.notify import channels
-    from launcher.places import runs_root
+    from launcher.monitor.notify import channels
+    from launcher.paths import runs_root
     from tui.app import run_app
 
     target = _target(options)
@@ -86,7 +86,7 @@ def _target(options: argparse.Namespace) -> Target:
 
     from launcher.errors import InputError
     from launcher.logs.events import Role
-    from launcher.logs.watch import watch_directory, watch_logs
+    from launcher.monitor.watch import watch_directory, watch_logs
     from launcher.transports.local import LocalTransport
 
     transport = LocalTransport()
@@ -121,8 +121,8 @@ def run_or_job(reference: str) -> Target:
     import re
 
     from launcher.errors import InputError
+    from launcher.monitor.watch_run import watch_job, watch_run
     from launcher.runs import Run
-    from launcher.watching import watch_job, watch_run
     from tui.headless.runs import store
 
     known = store()
@@ -168,7 +168,7 @@ def _role_and_file(text: str) -> tuple[Role | None, str]:
 
 def _once(target: Target, *, as_json: bool) -> int:
     from launcher.errors import TransportError
-    from launcher.logs.summary import state_json
+    from launcher.monitor.summary import state_json
 
     target.watch.catch_up(final=True)
     if target.watch.problem:
@@ -185,7 +185,7 @@ def _once(target: Target, *, as_json: bool) -> int:
 
 
 def _follow(target: Target, notify: Sequence[str], *, as_json: bool) -> int:
-    from launcher.notify import Notifier, channels, wanted_by_settings
+    from launcher.monitor.notify import Notifier, channels, wanted_by_settings
     from tui.headless.stream import EventStream
 
     notifier = Notifier(target.name, channels(notify or wanted_by_settings()))

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from textual.screen import Screen
 
 from tui.background import in_background, post
-from tui.opening import Failed, local
-from tui.screens.dialogs import Ask, Choice
+from tui.opening import OpenFailed, local
+from tui.screens.dialogs import Ask, DialogChoice
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
     """Say what cancelling a run loses."""
-    from launcher.logs.checkpoints import Loss
+    from launcher.monitor.checkpoints import LossAtRisk
 
-    return Loss(step, checkpoint).in_words()
+    return LossAtRisk(step, checkpoint).in_words()
 
 
 def ask_to_cancel(
@@ -23,16 +23,16 @@ def ask_to_cancel(
 ) -> None:
     """Ask, then stop the run in the background; `begun` is called once that is under way.
 
-    The screen gets a `Failed` message if the run does not stop.
+    The screen gets a `OpenFailed` message if the run does not stop.
     """
 
     def answered(answer: str | None) -> None:
         if answer == "cancel":
             begun()
-            in_background(lambda: cancel(directory), "cancel", lambda error: post(screen, Failed(error)))
+            in_background(lambda: cancel(directory), "cancel", lambda error: post(screen, OpenFailed(error)))
 
     text = f"{name}\n\n{lost}\nWhat it wrote so far stays."
-    choices = [Choice("y", "cancel the run", "cancel"), Choice("n", "let it go on", "keep")]
+    choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "let it go on", "keep")]
     screen.app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
 
 
@@ -44,8 +44,8 @@ def cancel(directory: str) -> None:
         LaunchError: it does not stop.
         TransportError: its machine cannot be asked.
     """
+    from launcher.monitor.watch_run import cluster_of
     from launcher.runs import load
-    from launcher.watching import cluster_of
 
     transport = local()
     run = load(transport, directory)

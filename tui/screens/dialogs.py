@@ -20,7 +20,7 @@ from recipes.errors import ExplainedError
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DialogChoice:
     """An answer: the key that gives it, what it says, and the value it stands for."""
 
     key: str
@@ -33,7 +33,7 @@ class Ask(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "Leave", show=False)]
 
-    def __init__(self, title: str, text: str, choices: Sequence[Choice], *, chosen: int = 0) -> None:
+    def __init__(self, title: str, text: str, choices: Sequence[DialogChoice], *, chosen: int = 0) -> None:
         super().__init__()
         self._title, self._text = clean(title), clean_lines(text)
         self._choices, self._chosen = tuple(choices), chosen
@@ -70,7 +70,7 @@ class Ask(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-def _answer(choice: Choice) -> Content:
+def _answer(choice: DialogChoice) -> Content:
     key = f" {choice.key} " if choice.key else " "
     return Content.assemble((key, "bold"), f" {clean(choice.text)} ")
 
@@ -79,7 +79,7 @@ def tell(error: ExplainedError) -> Ask:
     """Return a dialog that shows an error: what, where, what to do."""
     what, *rest = str(error).split("\n")
     text = "\n".join([f"✗ {what}", *(line.strip() for line in rest)])
-    return Ask("That did not work", text, [Choice("o", "OK", "ok")])
+    return Ask("That did not work", text, [DialogChoice("o", "OK", "ok")])
 
 
 class Wait(ModalScreen[None]):

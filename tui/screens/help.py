@@ -14,7 +14,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.commands import Command, Where, commands, key_name
+from tui.commands import Command, Scope, commands, key_name
 
 _KEYS = 19
 _WIDTH = 86
@@ -31,7 +31,7 @@ class HelpScreen(ModalScreen[None]):
         Binding("j", "scroll('down')", "Down", show=False),
     ]
 
-    def __init__(self, places: tuple[Where, ...], about: str) -> None:
+    def __init__(self, places: tuple[Scope, ...], about: str) -> None:
         super().__init__()
         self._places, self._about = places, about
 
@@ -61,7 +61,7 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_text(places: tuple[Where, ...], about: str, width: int) -> Content:
+def help_text(places: tuple[Scope, ...], about: str, width: int) -> Content:
     """Return the help's text: a heading a place, a line or more a command."""
     parts = [Content("\n".join(wrap(about, width)))]
     for place in places:

@@ -10,14 +10,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
 
-from tui.commands import Where, bindings
-from tui.listing import HomeFeed, Listed, RunRow
-from tui.opening import Failed
+from tui.commands import Scope, bindings
+from tui.formatting import plural
+from tui.opening import OpenFailed
+from tui.run_list import HomePoller, RunListChanged, RunRow
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import Lines
-from tui.widgets.runlist import RunHeader, RunList, state_word
-from tui.words import plural
+from tui.widgets.run_table import RunHeader, RunTable, state_word
+from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -43,24 +43,24 @@ Logs of runs that something else started can be watched too:
 class HomeScreen(Screen[None]):
     """Lists runs; opens, filters, cancels them."""
 
-    BINDINGS = bindings(Where.HOME)
-    PLACES = (Where.HOME, Where.APP)
+    BINDINGS = bindings(Scope.HOME)
+    PLACES = (Scope.HOME, Scope.APP)
     ABOUT = ABOUT
 
     def __init__(self, host: Host, root: Path) -> None:
         super().__init__()
         self._host = host
         self._root = root
-        self._feed = HomeFeed(root, self, host.in_front)
+        self._feed = HomePoller(root, self, host.in_front)
         self._started = False
         self._rows: tuple[RunRow, ...] = ()
         self._problem = ""
         self._listed = False
-        self.runs = RunList()
-        self.title_line = Lines(classes="title-line")
+        self.runs = RunTable()
+        self.title_line = StyledLines(classes="title-line")
         self.headings = RunHeader()
-        self.note = Lines(id="home-note")
-        self.detail = Lines(id="home-detail")
+        self.note = StyledLines(id="home-note")
+        self.detail = StyledLines(id="home-detail")
         self.field: Input | None = None
 
     def compose(self) -> ComposeResult:
@@ -95,7 +95,7 @@ class HomeScreen(Screen[None]):
         """End the thread."""
         self._feed.stop()
 
-    def on_listed(self, event: Listed) -> None:
+    def on_run_list_changed(self, event: RunListChanged) -> None:
         """Take the list."""
         event.stop()
         self._rows, self._problem, self._listed = event.rows, event.problem, True
@@ -111,11 +111,11 @@ class HomeScreen(Screen[None]):
             await self.action_show_all()
         self.set_focus(self.runs)
 
-    def on_run_list_moved(self) -> None:
+    def on_run_table_selection_changed(self) -> None:
         """Tell more of the selected run."""
         self._tell_selected()
 
-    def on_run_list_opened(self) -> None:
+    def on_run_table_row_opened(self) -> None:
         """Open the run that was clicked."""
         self.action_open_run()
 
@@ -167,7 +167,7 @@ class HomeScreen(Screen[None]):
         width = self.size.width
         self.detail.say([line.truncate(width, ellipsis=True) for line in (first, second)])
 
-    def on_failed(self, event: Failed) -> None:
+    def on_open_failed(self, event: OpenFailed) -> None:
         """Say why a run was not stopped."""
         from tui.screens.dialogs import tell
 
@@ -191,11 +191,13 @@ class HomeScreen(Screen[None]):
         if row is None:
             return
         if row.damaged:
-            from tui.screens.dialogs import Ask, Choice
+            from tui.screens.dialogs import Ask, DialogChoice
 
             self.app.push_screen(
                 Ask(
-                    "This run cannot be read", f"{row.damaged}\nin {row.directory}", [Choice("o", "OK", "ok")]
+                    "This run cannot be read",
+                    f"{row.damaged}\nin {row.directory}",
+                    [DialogChoice("o", "OK", "ok")],
                 )
             )
             return

@@ -9,10 +9,10 @@ from textual.screen import Screen
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
-    from launcher.notify import Channel
-    from tui.screens.wizard.lookout import Lookout
-    from tui.screens.wizard.model import Draft
-    from tui.view import RunView
+    from launcher.monitor.notify import Channel
+    from tui.run_view import RunView
+    from tui.screens.wizard.draft_resolver import DraftResolver
+    from tui.screens.wizard.model import WizardState
 
 
 class Host(Protocol):
@@ -42,15 +42,15 @@ class Host(Protocol):
         """Open the wizard."""
         ...
 
-    def run_again(self, draft: Draft) -> None:
+    def run_again(self, draft: WizardState) -> None:
         """Open the wizard with what was chosen for a run before."""
         ...
 
-    def lookout(self) -> Lookout:
+    def lookout(self) -> DraftResolver:
         """Return what finds out about clusters, recipes and checkouts; asked on a thread."""
         ...
 
-    def put_aside(self, screen: Screen[None], draft: Draft) -> None:
+    def put_aside(self, screen: Screen[None], draft: WizardState) -> None:
         """Go back from the wizard to the list; the draft is kept for the next time."""
         ...
 

@@ -8,18 +8,18 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 
 from launcher.transports.base import Transport
-from tui.commands import Where, bindings
-from tui.monitoring import MonitorFeed, RunOpened, Viewed
-from tui.opening import About, Failed, Opened, Opener
+from tui.commands import Scope, bindings
+from tui.logview.pane import LogPane
+from tui.opening import OpenedRun, Opener, OpenFailed, RunSummary
+from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
+from tui.run_view import RunView
 from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import Ask, Choice, tell
+from tui.screens.dialogs import Ask, DialogChoice, tell
 from tui.screens.host import Host
-from tui.screens.logcommands import LogCommands
-from tui.view import RunView
+from tui.screens.log_commands import LogCommands
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
-from tui.widgets.logpane import LogPane
-from tui.widgets.strip import StateStrip
+from tui.widgets.status_panel import StateStrip
 from tui.widgets.timeline import Timeline, current_line
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ _PANE_COMMANDS = {
 class MonitorScreen(LogCommands):
     """State, timeline, curve and logs of a run: side by side where there is room, else one at a time."""
 
-    BINDINGS = bindings(Where.MONITOR)
-    PLACES = (Where.MONITOR, Where.LOG, Where.APP)
+    BINDINGS = bindings(Scope.MONITOR)
+    PLACES = (Scope.MONITOR, Scope.LOG, Scope.APP)
     ABOUT = (
         "One run, as it happens. Its state comes from its logs and from whatever runs it; "
         "leaving the monitor, or the app, does not touch the run."
@@ -50,12 +50,12 @@ class MonitorScreen(LogCommands):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
-        self._feed = MonitorFeed(opener, self, host.in_front, host.channels)
-        self._opened: Opened | None = None
+        self._feed = MonitorPoller(opener, self, host.in_front, host.channels)
+        self._opened: OpenedRun | None = None
         self._stopping = False
         self._pane = "timeline"
         self.bar_first: tuple[str, ...] = ()
-        self.view = RunView(About(opening), reason="looking …")
+        self.view = RunView(RunSummary(opening), reason="looking …")
         self.strip = StateStrip()
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline, id="timeline")
@@ -82,7 +82,7 @@ class MonitorScreen(LogCommands):
                     yield self.curve
             with Vertical(id="logs"):
                 yield self.logs
-        yield KeyBar(Where.MONITOR, Where.APP)
+        yield KeyBar(Scope.MONITOR, Scope.APP)
 
     def on_mount(self) -> None:
         """Show the frame; the run is opened after it was painted."""
@@ -113,7 +113,7 @@ class MonitorScreen(LogCommands):
         self.logs.read_through(event.opened.transport)
         self._arrange()
 
-    def on_failed(self, event: Failed) -> None:
+    def on_open_failed(self, event: OpenFailed) -> None:
         """Say why there is nothing to watch, and go back; or why the run was not stopped."""
         event.stop()
         if self._opened is None:
@@ -123,7 +123,7 @@ class MonitorScreen(LogCommands):
         self._arrange()
         self.app.push_screen(tell(event.error))
 
-    def on_viewed(self, event: Viewed) -> None:
+    def on_run_view_changed(self, event: RunViewChanged) -> None:
         """Show what changed."""
         event.stop()
         before, self.view = self.view, event.view
@@ -152,7 +152,7 @@ class MonitorScreen(LogCommands):
         line = current_line(self.view)
         self.timeline_box.scroll_to(y=max(line + 2 - height, 0), animate=False)
 
-    def on_log_pane_moved(self) -> None:
+    def on_log_pane_status_changed(self) -> None:
         """Another log: other commands may be valid."""
         self._arrange()
 
@@ -197,7 +197,7 @@ class MonitorScreen(LogCommands):
     def action_run_again(self) -> None:
         """Prepare the same run anew, on request with what helps against its failure."""
         # Not imported before it is needed: a monitor is open earlier without the wizard.
-        from tui.screens.wizard.again import draft_of, remedies
+        from tui.screens.wizard.from_run import draft_of, remedies
 
         run = self._run
         if run is None:
@@ -212,7 +212,7 @@ class MonitorScreen(LogCommands):
                 self._host.run_again(draft_of(run, overrides if answer == "with" else ()))
 
         changes = "\n".join(item.removeprefix("++") for item in overrides)
-        choices = [Choice("w", "with that", "with"), Choice("p", "as it was", "plain")]
+        choices = [DialogChoice("w", "with that", "with"), DialogChoice("p", "as it was", "plain")]
         text = f"The advice on its failure changes the recipe:\n\n{changes}"
         self.app.push_screen(Ask("Run it again", text, choices), answered)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widget import Widget
 
-from tui.view import Curve, RunView
+from tui.formatting import number, plural
+from tui.run_view import Curve, RunView
 from tui.widgets.plot import Plot, plot
-from tui.words import number, plural
 
 
 class CurveView(Widget):

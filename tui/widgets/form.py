@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from launcher.text import clean
 from recipes.fields import Field
-from tui.widgets.lines import Lines
+from tui.widgets.styled_lines import StyledLines
 
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
 
@@ -30,14 +30,14 @@ class Pick(Widget, can_focus=True):
         Binding("enter", "list", "List", show=False),
     ]
 
-    class Changed(Message):
+    class ValueChanged(Message):
         """Another value is chosen."""
 
         def __init__(self, pick: Pick) -> None:
             super().__init__()
             self.pick = pick
 
-    class Asked(Message):
+    class AllValuesRequested(Message):
         """The user wants to see all values."""
 
         def __init__(self, pick: Pick) -> None:
@@ -65,7 +65,7 @@ class Pick(Widget, can_focus=True):
         if value != self.value:
             self.value = value
             self.refresh()
-            self.post_message(self.Changed(self))
+            self.post_message(self.ValueChanged(self))
 
     def action_turn(self, step: int) -> None:
         """Choose the next value, or the one before."""
@@ -76,7 +76,7 @@ class Pick(Widget, can_focus=True):
 
     def action_list(self) -> None:
         """Ask for the list."""
-        self.post_message(self.Asked(self))
+        self.post_message(self.AllValuesRequested(self))
 
     def on_click(self, event: Click) -> None:
         """List the values when it has the keys already."""
@@ -117,7 +117,7 @@ class Go(Widget, can_focus=True):
         self.action_go()
 
 
-class Row(Horizontal):
+class FieldRow(Horizontal):
     """One field: its title, what is typed, what is said of it."""
 
     def __init__(self, item: Field) -> None:
@@ -125,11 +125,11 @@ class Row(Horizontal):
             classes="-long" if item.kind == "path" or item.name in ("student", "teacher") else ""
         )
         self.item = item
-        self._title = Lines(classes="row-title")
+        self._title = StyledLines(classes="row-title")
         self.entry: Input | Pick = (
             Pick() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
         )
-        self._note = Lines(classes="row-note")
+        self._note = StyledLines(classes="row-note")
         self._shown = ("", "")
         self._taken = ""
         """What stands here as far as the one who asks knows."""
@@ -183,7 +183,7 @@ class Row(Horizontal):
 class Form(VerticalScroll, can_focus=False):
     """Rows of fields, and what goes on."""
 
-    class Typed(Message):
+    class Edited(Message):
         """A field's text changed."""
 
         def __init__(self, name: str, text: str) -> None:
@@ -191,7 +191,7 @@ class Form(VerticalScroll, can_focus=False):
             self.name = name
             self.text = text
 
-    class Asked(Message):
+    class ChoicesRequested(Message):
         """What can be chosen in a field is to be listed."""
 
         def __init__(self, name: str) -> None:
@@ -200,7 +200,7 @@ class Form(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__(id="form")
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[FieldRow, ...] = ()
         self.go = Go()
 
     def compose(self) -> ComposeResult:
@@ -213,14 +213,14 @@ class Form(VerticalScroll, can_focus=False):
         return tuple(row.item.name for row in self.rows)
 
     @property
-    def focused_row(self) -> Row | None:
+    def focused_row(self) -> FieldRow | None:
         """The row that has the keys."""
         return next((row for row in self.rows if row.entry.has_focus), None)
 
     async def ask(self, fields: Sequence[Field]) -> None:
         """Show other fields; rows of fields that stay keep what is typed."""
         kept = {row.item.name: row for row in self.rows}
-        rows = tuple(kept.get(item.name) or Row(item) for item in fields)
+        rows = tuple(kept.get(item.name) or FieldRow(item) for item in fields)
         await self.remove_children([row for row in self.rows if row not in rows])
         stay = [row for row in rows if row.is_attached]
         self.rows = rows
@@ -242,7 +242,7 @@ class Form(VerticalScroll, can_focus=False):
             if row.item.name == name:
                 row.entry.focus()
 
-    def _row_of(self, entry: Widget) -> Row | None:
+    def _row_of(self, entry: Widget) -> FieldRow | None:
         return next((row for row in self.rows if row.entry is entry), None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -250,23 +250,23 @@ class Form(VerticalScroll, can_focus=False):
         event.stop()
         row = self._row_of(event.input)
         if row is not None:
-            self.post_message(self.Typed(row.item.name, event.value))
+            self.post_message(self.Edited(row.item.name, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the next field."""
         event.stop()
         self.screen.focus_next()
 
-    def on_pick_changed(self, event: Pick.Changed) -> None:
+    def on_pick_value_changed(self, event: Pick.ValueChanged) -> None:
         """Tell what is chosen."""
         event.stop()
         row = self._row_of(event.pick)
         if row is not None:
-            self.post_message(self.Typed(row.item.name, event.pick.value))
+            self.post_message(self.Edited(row.item.name, event.pick.value))
 
-    def on_pick_asked(self, event: Pick.Asked) -> None:
+    def on_pick_all_values_requested(self, event: Pick.AllValuesRequested) -> None:
         """Ask for a list."""
         event.stop()
         row = self._row_of(event.pick)
         if row is not None:
-            self.post_message(self.Asked(row.item.name))
+            self.post_message(self.ChoicesRequested(row.item.name))

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.commands import Command, Where, commands, key_name
+from tui.commands import Command, Scope, commands, key_name
 
 _ALWAYS = ("app.help", "app.quit")
 
@@ -20,7 +20,7 @@ class KeyBar(Widget):
     auto_links = False
     DEFAULT_CSS = "KeyBar { dock: bottom; height: 1; width: 100%; background: $panel; color: $text-muted; }"
 
-    def __init__(self, *places: Where) -> None:
+    def __init__(self, *places: Scope) -> None:
         super().__init__()
         self._places = places
         self._painted: list[Command] = []
@@ -44,7 +44,7 @@ class KeyBar(Widget):
         return [item for item in commands(*self._places) if item.bar and self._valid(item)]
 
     def _valid(self, command: Command) -> bool:
-        if command.where is Where.APP:
+        if command.where is Scope.APP:
             return True
         return bool(self.screen.check_action(command.action.partition("(")[0], ()))
 
@@ -62,7 +62,7 @@ def bar(shown: list[Command], width: int, first: Container[str] = ()) -> Content
             kept.add(item.id)
     parts: list[Content | tuple[str, str | Style]] = []
     for item in [item for item in shown if item.id in kept]:
-        space = "app" if item.where is Where.APP else "screen"
+        space = "app" if item.where is Scope.APP else "screen"
         entry = Content.assemble((f" {key_name(item.keys[0])}", "$text bold"), f" {item.bar} ")
         parts.append(entry.stylize(Style.from_meta({"@click": f"{space}.{item.action}"})))
     return Content.assemble(*parts)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui.words import number
+from tui.formatting import number
+from tui.run_view import Point
 
-Point = tuple[float, float]
 # Unicode, braille patterns: the bit of the dot at (column, row) of a cell.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _EMPTY = 0x2800

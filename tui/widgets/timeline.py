@@ -6,15 +6,15 @@ from rich.cells import set_cell_size
 from textual.content import Content
 
 from launcher.logs.events import JobState
-from tui.view import Mark, RunView
-from tui.widgets.lines import Lines
-from tui.words import clock_time, ticking
+from tui.formatting import clock_time, ticking
+from tui.run_view import RunView, TimelineEntry
+from tui.widgets.styled_lines import StyledLines
 
 _TITLE, _TIME, _TOOK = 24, 9, 8
 WIDTH = 2 + _TITLE + _TIME + _TOOK + 1
 
 
-class Timeline(Lines):
+class Timeline(StyledLines):
     """Reached milestones with time and duration, the awaited one with its running time."""
 
     def show(self, view: RunView, now: float) -> None:
@@ -34,7 +34,7 @@ def current_line(view: RunView) -> int:
     return max(places, default=0)
 
 
-def _line(view: RunView, mark: Mark, now: float, *, broke_off: bool) -> Content:
+def _line(view: RunView, mark: TimelineEntry, now: float, *, broke_off: bool) -> Content:
     if mark.reached:
         when = clock_time(mark.time) if mark.time is not None else "reached"
         took = f"+{ticking(mark.took)}" if mark.took is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.text import read_table
+from launcher.clusters.slurm.parse import read_table
 from launcher.text import clean
 
 # The name comes last: it may hold the separator.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.text import Table, listed, read_table
+from launcher.clusters.slurm.parse import Table, listed, read_table
 
 FORMAT = "Cluster,Account,Partition,QOS,DefaultQOS,DefaultAccount"
 COLUMNS = ("Cluster", "Account", "Partition", "QOS", "Def QOS", "Def Acct")

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.clusters.slurm.choices import Choices
 from launcher.clusters.slurm.client import conf
+from launcher.clusters.slurm.job_options import JobOptions
 from launcher.plan import passed_on
-from launcher.rehearse import check_venv
 from launcher.runs import SECRETS
 from launcher.scripts import script_files, script_path
 from launcher.sites import Site
+from launcher.submit.rehearsal import check_venv
 from launcher.transports.base import Transport
 
 
@@ -37,7 +37,7 @@ def bare(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
-    choices: Choices,
+    choices: JobOptions,
     directory: Path,
     *,
     saves: bool,
@@ -69,7 +69,7 @@ def bare(
     )
 
 
-def common_environment(environment: Mapping[str, str], site: Site, choices: Choices) -> dict[str, str]:
+def common_environment(environment: Mapping[str, str], site: Site, choices: JobOptions) -> dict[str, str]:
     """Return what any job gets: a little of this program's environment, what the site and the profile say."""
     return {
         **passed_on(environment),
@@ -79,7 +79,7 @@ def common_environment(environment: Mapping[str, str], site: Site, choices: Choi
     }
 
 
-def job_script(site: Site, choices: Choices, launcher: str, before: Sequence[str] = ()) -> bytes:
+def job_script(site: Site, choices: JobOptions, launcher: str, before: Sequence[str] = ()) -> bytes:
     """Return `job.sh`: modules, the launcher, and what a chain does at its end."""
     lines = [
         "#!/bin/bash -l" if site.modules else "#!/bin/bash",
@@ -102,7 +102,7 @@ def job_script(site: Site, choices: Choices, launcher: str, before: Sequence[str
     return ("\n".join(lines) + "\n").encode()
 
 
-def driver_command(argv: Sequence[str], choices: Choices, directory: Path, *, saves: bool) -> str:
+def driver_command(argv: Sequence[str], choices: JobOptions, directory: Path, *, saves: bool) -> str:
     """Return the shell command of the driver."""
     command = shlex.join([*argv, "--config", str(directory / "effective.yaml")])
     if saves:
@@ -118,14 +118,14 @@ def key_file(keys: Mapping[str, str]) -> bytes:
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
 
 
-def _venv(transport: Transport, environment: Mapping[str, str], choices: Choices) -> Path:
+def _venv(transport: Transport, environment: Mapping[str, str], choices: JobOptions) -> Path:
     own = sys.prefix if choices.checkout is None else Path(choices.checkout.path, ".venv")
     venv = Path(environment.get("RAY_BARE_VENV") or own)
     check_venv(transport, venv)
     return venv
 
 
-def _launcher_files(choices: Choices) -> dict[str, bytes]:
+def _launcher_files(choices: JobOptions) -> dict[str, bytes]:
     scripts = script_files()
     if choices.kind == "rehearsal":
         return scripts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.text import CannotReadError, read_table
+from launcher.clusters.slurm.parse import ParseError, read_table
 
 COMMAND = ("jutil", "user", "projects", "-o", "columns")
 _PROJECT, _ACCOUNTS = "project", "budget-accounts"
@@ -28,7 +28,7 @@ def read_budgets(text: str) -> tuple[Budget, ...]:
     what = "list of projects"
     header = next((line.lower().split() for line in text.splitlines() if line.strip()), [])
     if _PROJECT not in header or _ACCOUNTS not in header:
-        raise CannotReadError(what, text)
+        raise ParseError(what, text)
     table = read_table(text, None, what=what)
     rows = [{name.lower(): value for name, value in row.items()} for row in table.rows]
     return tuple(

@@ -20,20 +20,20 @@ from launcher.clusters.slurm.client import (
     conf,
     is_unreachable,
 )
+from launcher.clusters.slurm.job_status import job_status, refused
 from launcher.clusters.slurm.jobs import JobRecord
-from launcher.clusters.slurm.judge import judge, refused
 from launcher.clusters.slurm.messages import (
     RefusedError,
+    TestOnlyAnswer,
     UnreachableError,
-    Verdict,
     failure,
     fix_for,
     read_job_id,
-    read_verdict,
+    read_test_only,
 )
+from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.clusters.slurm.submission import Choices, sbatch_options
-from launcher.clusters.slurm.text import CannotReadError
+from launcher.clusters.slurm.submission import JobOptions, sbatch_options
 from launcher.errors import LaunchError, TransportError
 from launcher.logs.events import JobChanged
 from launcher.plan import LaunchPlan, passed_on
@@ -85,7 +85,7 @@ class SlurmCluster:
             if done is not None and done.code == 0:
                 try:
                     return self._adopt(run, job, read_job_id(done.stdout))
-                except CannotReadError:
+                except ParseError:
                     done = None
         if done is not None and not is_unreachable(done) and fix_for(done.stderr):
             return self._refuse(run, job, done)
@@ -151,7 +151,7 @@ class SlurmCluster:
             snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
             run = self._settle_intents(run, snapshot)
             open_jobs = [item for item in run.jobs if not item.refused]
-        return judge([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
+        return job_status([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
 
     def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
         """Give jobs whose submission had no clear answer the number under which their token was found."""
@@ -214,7 +214,7 @@ class SlurmCluster:
             self.sleep(2)
 
 
-def foretell(transport: Transport, environment: Mapping[str, str], choices: Choices) -> Verdict:
+def test_only(transport: Transport, environment: Mapping[str, str], choices: JobOptions) -> TestOnlyAnswer:
     """Ask Slurm when such a job would start; nothing is submitted.
 
     Raises:
@@ -230,4 +230,4 @@ def foretell(transport: Transport, environment: Mapping[str, str], choices: Choi
     )
     if done.code:
         raise failure("sbatch --test-only", done.code, done.stderr)
-    return read_verdict(done.stderr)
+    return read_test_only(done.stderr)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from launcher.clusters.slurm.batch import Batch, common_environment, driver_command, job_script
-from launcher.clusters.slurm.choices import Choices
+from launcher.clusters.slurm.job_options import JobOptions
 from launcher.clusters.slurm.partitions import Partition
 from launcher.errors import InputError
 from launcher.scripts import script_path
@@ -31,7 +31,7 @@ def contained(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
-    choices: Choices,
+    choices: JobOptions,
     directory: Path,
     *,
     saves: bool,
@@ -71,7 +71,7 @@ def contained(
     )
 
 
-def container_of(choices: Choices, site: Site) -> str:
+def container_of(choices: JobOptions, site: Site) -> str:
     """Return the image: as chosen, else the profile's, else the site's.
 
     Raises:
@@ -88,7 +88,7 @@ def container_of(choices: Choices, site: Site) -> str:
     return image
 
 
-def mounts_of(choices: Choices, site: Site, checkout: str, directory: Path) -> tuple[str, ...]:
+def mounts_of(choices: JobOptions, site: Site, checkout: str, directory: Path) -> tuple[str, ...]:
     """Return what the container sees: the checkout, the run's directory, and what site, profile and user add.
 
     Raises:

@@ -18,6 +18,7 @@ from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import Budget, read_budgets
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.messages import NotConfiguredError, RefusedError, UnreachableError, told
+from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
@@ -28,7 +29,6 @@ from launcher.clusters.slurm.partitions import (
     read_qos,
     read_sinfo,
 )
-from launcher.clusters.slurm.text import CannotReadError
 from launcher.errors import TransportError
 from launcher.sites import Site, site_here
 from launcher.text import clean
@@ -42,7 +42,7 @@ _SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DetectionProblem:
     """Something that could not be found out, or is not as it should be."""
 
     what: str
@@ -61,7 +61,7 @@ class Detection:
     """None where accounting gave no answer."""
     budgets: tuple[Budget, ...] | None = None
     """None where the site has no `jutil`."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DetectionProblem, ...] = ()
 
     def partition(self, name: str) -> Partition | None:
         """Return a partition by name."""
@@ -90,7 +90,7 @@ class Answers:
     qos: str | None = None
     cluster: str | None = None
     budgets: str | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DetectionProblem, ...] = ()
 
 
 def detect(
@@ -130,7 +130,7 @@ def ask(client: SlurmClient) -> Answers:
         version = None
     except TransportError as error:
         raise _no_slurm(client, error) from error
-    problems: list[Problem] = []
+    problems: list[DetectionProblem] = []
 
     def printed(*argv: str) -> str | None:
         try:
@@ -164,17 +164,19 @@ def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
     )
 
 
-def _budgets(client: SlurmClient, problems: list[Problem]) -> str | None:
+def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | None:
     """Ask jutil, which most sites do not have."""
     try:
         done = client.run(BUDGETS_COMMAND)
     except UnreachableError as error:
-        problems.append(Problem(f"jutil gave no answer: {error.what}"))
+        problems.append(DetectionProblem(f"jutil gave no answer: {error.what}"))
         return None
     except TransportError:
         return None
     if done.code:
-        problems.append(Problem(f"jutil gave no answer: {told(done.stderr) or f'exit code {done.code}'}"))
+        problems.append(
+            DetectionProblem(f"jutil gave no answer: {told(done.stderr) or f'exit code {done.code}'}")
+        )
         return None
     return done.stdout
 
@@ -187,17 +189,19 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
     budgets: tuple[Budget, ...] | None = None
     try:
         rows, table = read_sinfo(answers.sinfo or "")
-        problems += [Problem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
+        problems += [DetectionProblem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
         partitions = merge(rows, read_partition_records(answers.partitions or ""))
         qos = read_qos(answers.qos or "")
         partitions = [limited(partition, qos) for partition in partitions]
         if answers.accounts is not None:
             accounts, table = read_accounts(answers.accounts)
-            problems += [Problem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread]
+            problems += [
+                DetectionProblem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread
+            ]
         if answers.budgets is not None:
             budgets = read_budgets(answers.budgets)
-    except CannotReadError as error:
-        problems.append(Problem(error.what))
+    except ParseError as error:
+        problems.append(DetectionProblem(error.what))
     cluster = _cluster_name(answers, accounts or [])
     if accounts is not None and cluster is not None:
         accounts = [item for item in accounts if item.cluster in ("", cluster)]
@@ -213,12 +217,12 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
     return replace(found, problems=tuple(dict.fromkeys(problems)))
 
 
-def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
+def _oddities(found: Detection, answers: Answers, user: str) -> list[DetectionProblem]:
     """Explain answers that are empty or leave something open."""
     problems = []
     if answers.sinfo is not None and not found.partitions:
         problems.append(
-            Problem(
+            DetectionProblem(
                 "Slurm lists no partition for you",
                 "This may be the wrong login node: some sites have one for each part of the machine.",
             )
@@ -226,7 +230,7 @@ def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
     if found.accounts == ():
         names = ", ".join(dict.fromkeys(budget.account for budget in found.budgets or ()))
         problems.append(
-            Problem(
+            DetectionProblem(
                 f"user {user} has no account on this cluster"
                 + f" (jutil lists the budgets {names})" * bool(names),
                 "This may be the wrong machine or login node, or the project has no budget here.",
@@ -234,7 +238,7 @@ def _oddities(found: Detection, answers: Answers, user: str) -> list[Problem]:
         )
     qos = read_qos(answers.qos or "")
     problems += [
-        Problem(
+        DetectionProblem(
             f"the limits of partition {item.name} are unknown: its QoS {item.qos} cannot be read",
             "`submit --test-only` tells whether a job would be taken.",
         )
@@ -257,15 +261,17 @@ def _has_qos(partitions: str) -> bool:
     return any(word.startswith("QoS=") and word != "QoS=N/A" for word in partitions.split())
 
 
-def _explained(command: str, error: TransportError | RefusedError) -> Problem:
+def _explained(command: str, error: TransportError | RefusedError) -> DetectionProblem:
     if "accounting storage is disabled" in error.what.lower():
-        return Problem("this cluster keeps no accounts (accounting is off)", "Submit without an account.")
+        return DetectionProblem(
+            "this cluster keeps no accounts (accounting is off)", "Submit without an account."
+        )
     if command == "sacctmgr":
-        return Problem(
+        return DetectionProblem(
             f"your accounts are unknown: {error.what}",
             "Give --account yourself; `submit --test-only` tells whether it is right.",
         )
-    return Problem(error.what, error.fix)
+    return DetectionProblem(error.what, error.fix)
 
 
 def _kept(transport: Transport, path: Path, environment: Mapping[str, str], now: float) -> Answers | None:

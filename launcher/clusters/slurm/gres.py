@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.text import CannotReadError
+from launcher.clusters.slurm.parse import ParseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def read_gres(text: str) -> tuple[Gres, ...]:
         bare = re.sub(r"\([^)]*\)", "", entry)
         match = re.fullmatch(r"([A-Za-z][\w-]*)((?::[\w.-]+)*?)(?::(\d+)([KMG]?))?", bare)
         if match is None:
-            raise CannotReadError("list of generic resources", text)
+            raise ParseError("list of generic resources", text)
         name, middle, count, unit = match.groups()
         kind = ":".join(part for part in middle.split(":") if part and part != "no_consume")
         factor = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(unit or "", 1)

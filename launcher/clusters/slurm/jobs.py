@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from launcher.clusters.slurm.text import Table, read_table
+from launcher.clusters.slurm.parse import Table, read_table
 from launcher.logs.events import JobChanged, JobState
 from launcher.text import clean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.text import CannotReadError
+from launcher.clusters.slurm.parse import ParseError
 from launcher.errors import LaunchError, TransportError
 
 UNREACHABLE = re.compile(
@@ -79,7 +79,7 @@ class NotConfiguredError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TestOnlyAnswer:
     """What `sbatch --test-only` foretells."""
 
     start: str
@@ -90,7 +90,7 @@ class Verdict:
     cluster: str | None = None
 
 
-def read_verdict(text: str) -> Verdict:
+def read_test_only(text: str) -> TestOnlyAnswer:
     """Read the answer of `sbatch --test-only` (on stderr); both wordings, and lines that were broken in two.
 
     Raises:
@@ -98,8 +98,10 @@ def read_verdict(text: str) -> Verdict:
     """
     match = _VERDICT.search(" ".join(text.split()))
     if match is None:
-        raise CannotReadError("answer of sbatch --test-only", text)
-    return Verdict(match["start"], int(match["cpus"]), match["nodes"], match["partition"], match["cluster"])
+        raise ParseError("answer of sbatch --test-only", text)
+    return TestOnlyAnswer(
+        match["start"], int(match["cpus"]), match["nodes"], match["partition"], match["cluster"]
+    )
 
 
 def read_job_id(text: str) -> str:
@@ -112,7 +114,7 @@ def read_job_id(text: str) -> str:
         match = re.fullmatch(r"(?:[Ss]ubmitted batch job )?(\d+)(?:;\S+)?(?: on cluster \S+)?", line.strip())
         if match is not None:
             return match[1]
-    raise CannotReadError("answer of sbatch", text)
+    raise ParseError("answer of sbatch", text)
 
 
 def told(stderr: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.clusters.slurm.gres import NO_GPUS, Gpus, gpus_of, read_gres
-from launcher.clusters.slurm.text import Table, listed, read_records, read_table, seconds, whole
+from launcher.clusters.slurm.parse import Table, listed, parse_duration, read_records, read_table, whole
 
 SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y"
 SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES")
@@ -110,7 +110,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 name=name.rstrip("*"),
                 default=name.endswith("*"),
                 available=available,
-                max_time_s=seconds(row.get("TIMELIMIT", "")),
+                max_time_s=parse_duration(row.get("TIMELIMIT", "")),
                 nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
                 cpus=_cpus(row),
@@ -137,7 +137,7 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
         name = row.get("name", "")
         found[name] = Qos(
             name=name,
-            max_time_s=seconds(row.get("maxwall", "")),
+            max_time_s=parse_duration(row.get("maxwall", "")),
             max_nodes=tres(row.get("maxtres", "")).get("node"),
             max_nodes_user=tres(row.get("maxtrespu", "")).get("node"),
             max_jobs_user=whole(row.get("maxjobspu", "")),
@@ -181,8 +181,8 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
         state=(record.get("State") or row.available).lower(),
         nodes=nodes.total(),
         mix=tuple(Mix(gpus, count) for gpus, count in order if count),
-        max_time_s=seconds(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
-        default_time_s=seconds(record.get("DefaultTime", "")),
+        max_time_s=parse_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
+        default_time_s=parse_duration(record.get("DefaultTime", "")),
         max_nodes=whole(record.get("MaxNodes", "")),
         qos=None if qos in ("", "N/A", "(null)") else qos,
         allowed=listed(record.get("AllowAccounts", "")),

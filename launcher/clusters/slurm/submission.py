@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from launcher.clusters.slurm.batch import Batch, bare, key_file
-from launcher.clusters.slurm.choices import Choices, Cost, Kind
 from launcher.clusters.slurm.containers import contained
-from launcher.clusters.slurm.text import slurm_time
+from launcher.clusters.slurm.job_options import Cost, JobOptions, Kind
+from launcher.clusters.slurm.parse import slurm_time
 from launcher.errors import InputError
 from launcher.plan import LaunchPlan, new_token
-from launcher.rehearse import distillation, effective_yaml, own_directories, steps_of
 from launcher.runs import SECRETS, RecipeRef, RunSpec, RunStore, new_id
 from launcher.sites import Site
+from launcher.submit.rehearsal import distillation, effective_yaml, own_directories, steps_of
 from launcher.transports.base import Transport
 from recipes.inheritance import EffectiveRecipe
 from recipes.planning.edits import hydra
 
-__all__ = ["Choices", "Cost", "Kind", "Submission", "prepare", "read_env_file", "sbatch_options"]
+__all__ = ["Cost", "JobOptions", "Kind", "Submission", "prepare", "read_env_file", "sbatch_options"]
 SMOKE_STEPS = 5
 SINGLETON = "--dependency=singleton"
 """Jobs of one name follow one another."""
@@ -51,7 +51,7 @@ def prepare(
     site: Site,
     recipe: Path,
     overrides: Sequence[str],
-    choices: Choices,
+    choices: JobOptions,
 ) -> Submission:
     """Lay out a submission.
 
@@ -128,7 +128,7 @@ def _key(override: str) -> str:
     return override.partition("=")[0]
 
 
-def _saves(effective: EffectiveRecipe, choices: Choices) -> bool:
+def _saves(effective: EffectiveRecipe, choices: JobOptions) -> bool:
     """Return whether the driver is told when to save: in a chain, else where the recipe leaves it open."""
     if not effective.get("checkpointing.enabled", False) or choices.kind == "smoke":
         return False
@@ -140,7 +140,7 @@ def _spec(
     effective: EffectiveRecipe,
     recipe: Path,
     overrides: tuple[str, ...],
-    choices: Choices,
+    choices: JobOptions,
 ) -> RunSpec:
     now = datetime.now(UTC)
     return RunSpec(
@@ -163,7 +163,7 @@ def _spec(
 
 
 def _plan(
-    spec: RunSpec, site: Site, choices: Choices, directory: Path, files: tuple[str, ...], batch: Batch
+    spec: RunSpec, site: Site, choices: JobOptions, directory: Path, files: tuple[str, ...], batch: Batch
 ) -> LaunchPlan:
     token = new_token()
     output = str(directory / "logs" / "slurm-%j.out")
@@ -186,7 +186,7 @@ def comment_of(token: str) -> str:
     return f"distill-tui {token}"
 
 
-def sbatch_options(choices: Choices, name: str, token: str) -> list[str]:
+def sbatch_options(choices: JobOptions, name: str, token: str) -> list[str]:
     """Return what is asked of Slurm: all of it, or SBATCH_* and the script's lines would fill the gaps."""
     request = choices.request
     options: dict[str, Any] = {

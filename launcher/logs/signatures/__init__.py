@@ -21,7 +21,7 @@ SEVERITIES = ("fatal", "warning")
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class SuggestedEdit:
     """A change of the recipe that helps."""
 
     key: str
@@ -36,7 +36,7 @@ class Advice:
     """What to do."""
 
     fix: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[SuggestedEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,7 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
 
 
 def _advice(table: Mapping[str, Any]) -> Advice:
-    edits = (Edit(item["key"], item.get("to"), item.get("how", "")) for item in table.get("edits", ()))
+    edits = (
+        SuggestedEdit(item["key"], item.get("to"), item.get("how", "")) for item in table.get("edits", ())
+    )
     return Advice(table["fix"], tuple(edits))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Progress:
+class TrainingProgress:
     """What `training_info.json` says of the run; `scores` are the keys that only some checkpoints have.
 
     current_step counts within current_epoch, which counts from 0.
@@ -41,7 +41,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedCheckpoint:
     """A checkpoint on disk."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Saved:
     info: dict[str, Any]
 
 
-def history(folder: Path) -> list[Saved]:
+def history(folder: Path) -> list[SavedCheckpoint]:
     """Return the finished checkpoints, oldest step first."""
     if not folder.is_dir():
         return []
@@ -62,11 +62,13 @@ def history(folder: Path) -> list[Saved]:
                 raise RehearsalError(
                     f"Not a readable checkpoint: {error}", str(entry), "Move this folder away."
                 ) from None
-            found.append(Saved(entry, int(match[1]), info))
+            found.append(SavedCheckpoint(entry, int(match[1]), info))
     return sorted(found, key=lambda saved: saved.step)
 
 
-def save(saving: Saving, recipe: dict[str, Any], progress: Progress, weights: Weights, adam: Adam) -> None:
+def save(
+    saving: Saving, recipe: dict[str, Any], progress: TrainingProgress, weights: Weights, adam: Adam
+) -> None:
     """Write the checkpoint of `progress.total_steps` and drop those that keep_top_k does not keep."""
     step = progress.total_steps
     folder = saving.folder / f"tmp_step_{step}"
@@ -101,14 +103,14 @@ def _write(file: Path, arrays: Weights) -> None:
         np.savez(stream, allow_pickle=False, **arrays)
 
 
-def superfluous(saved: list[Saved], saving: Saving) -> list[Saved]:
+def superfluous(saved: list[SavedCheckpoint], saving: Saving) -> list[SavedCheckpoint]:
     """Return what NeMo-RL would remove: all but the latest and the top k of those that save_period made."""
     if saving.keep_top_k is None or not saved:
         return []
     worst = float("-inf") if saving.higher_is_better else float("inf")
     sign = 1.0 if saving.higher_is_better else -1.0
 
-    def rank(one: Saved) -> tuple[float, int]:
+    def rank(one: SavedCheckpoint) -> tuple[float, int]:
         score = 0.0 if saving.metric is None else sign * float(one.info.get(saving.metric, worst))
         return score, one.step
 
@@ -117,18 +119,18 @@ def superfluous(saved: list[Saved], saving: Saving) -> list[Saved]:
     return [one for one in saved if one.step not in kept]
 
 
-def load(saved: Saved, weights: Weights, adam: Adam) -> tuple[Progress, Weights, Adam]:
+def load(saved: SavedCheckpoint, weights: Weights, adam: Adam) -> tuple[TrainingProgress, Weights, Adam]:
     """Return the state of a checkpoint; `weights` and `adam` are what it must fit and what it leaves out."""
-    known = {key: saved.info[key] for key in asdict(Progress()) if key in saved.info}
+    known = {key: saved.info[key] for key in asdict(TrainingProgress()) if key in saved.info}
     loaded = _read(saved.folder / "policy" / "weights" / "weights.npz", weights)
     file = saved.folder / "policy" / "optimizer" / "optimizer.npz"
     if not file.exists():
-        return Progress(**known), loaded, adam
+        return TrainingProgress(**known), loaded, adam
     shapes = {f"{part}.{name}": value for name, value in weights.items() for part in ("mean", "square")}
     state = _read(file, shapes | {"updates": np.array(0.0)})
     mean = {name: state[f"mean.{name}"] for name in weights}
     square = {name: state[f"square.{name}"] for name in weights}
-    return Progress(**known), loaded, Adam(adam.rate, mean, square, int(state["updates"]))
+    return TrainingProgress(**known), loaded, Adam(adam.rate, mean, square, int(state["updates"]))
 
 
 def _read(file: Path, like: Weights) -> Weights:

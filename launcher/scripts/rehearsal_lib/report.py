@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from .settings import Settings
+    from .settings import RehearsalSettings
 
 WIDTH = 80
 """Columns of the panels; what rich takes when there is no terminal."""
@@ -78,7 +78,7 @@ class Bar:
         print(file=sys.stderr, flush=True)
 
 
-def setup_lines(settings: Settings, train: int, validation: int) -> None:
+def setup_lines(settings: RehearsalSettings, train: int, validation: int) -> None:
     """Print what NeMo-RL prints while it sets up its data."""
     say("\n▶ Setting up envs...")
     say("\n▶ Setting up data...")

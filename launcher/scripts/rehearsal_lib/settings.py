@@ -57,7 +57,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RehearsalSettings:
     """All that the rehearsal reads of a recipe. `batch` is sequences per optimizer update."""
 
     recipe: dict[str, Any]
@@ -173,13 +173,13 @@ def _override(recipe: dict[str, Any], override: str) -> None:
         raise RehearsalError(f"Error merging override {override}", fix="Quote the value.") from None
 
 
-def read_settings(recipe: dict[str, Any], file: str) -> Settings:
+def read_settings(recipe: dict[str, Any], file: str) -> RehearsalSettings:
     """Check the recipe and return what the rehearsal needs of it; raises RehearsalError."""
     read = _Recipe(recipe, file)
     notes: list[str] = []
     prompts = read.count("distillation.num_prompts_per_step")
     generations = read.count("distillation.num_generations_per_prompt", 1)
-    return Settings(
+    return RehearsalSettings(
         recipe=recipe,
         student=read.get("policy.model_name", str),
         teacher=read.get("teacher.model_name", str),

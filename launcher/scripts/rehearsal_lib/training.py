@@ -13,7 +13,7 @@ import numpy as np
 from . import checkpoints, report
 from .language import PROMPT_LENGTH, Floats, Ints, prompts
 from .report import Sample, Timer, say
-from .settings import RehearsalError, Settings
+from .settings import RehearsalError, RehearsalSettings
 from .student import Adam, Weights, initial_weights
 from .worker import Gradient, Task, rows_of
 
@@ -67,12 +67,12 @@ def mean_length(samples: list[Sample]) -> float:
 class Distillation:
     """A run: its models, its place in the data, its workers."""
 
-    def __init__(self, settings: Settings, pool: Pool, log_dir: Path) -> None:
+    def __init__(self, settings: RehearsalSettings, pool: Pool, log_dir: Path) -> None:
         self.settings, self.pool, self.log_dir = settings, pool, log_dir
         train, validation = prompts()
         self.train_prompts: Ints = np.resize(train, (max(len(train), settings.prompts), PROMPT_LENGTH))
         self.val_prompts = validation[: settings.validation.samples]
-        self.progress = checkpoints.Progress()
+        self.progress = checkpoints.TrainingProgress()
         self.weights = initial_weights(settings.seed)
         self.adam = Adam.fresh(settings.rate, self.weights)
         self.recipe = settings.recipe | {"logger": settings.recipe["logger"] | {"log_dir": str(log_dir)}}

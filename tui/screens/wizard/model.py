@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from launcher.clusters.slurm.text import CannotReadError, seconds, slurm_time
+from launcher.clusters.slurm.parse import ParseError, parse_duration, slurm_time
 from recipes.fields import FIELDS, Field
 from recipes.fields import field as field_of
 from recipes.planning.edits import hydra
 
 if TYPE_CHECKING:
-    from launcher.checkout import Checkout
-    from launcher.clusters.slurm.choices import Cost, Kind
     from launcher.clusters.slurm.detect import Detection
+    from launcher.clusters.slurm.job_options import Cost, Kind
     from launcher.clusters.slurm.partitions import Partition
-    from launcher.submitting import Order, Proposal
+    from launcher.submit.checkout import NemoCheckout
+    from launcher.submit.submit import SubmissionPlan, SubmitRequest
     from recipes.checks import Report, Result
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
     from recipes.memory import Estimate
-    from recipes.models import ModelFacts, Unknown
+    from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
@@ -56,7 +56,7 @@ STEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class WizardState:
     """What the user has typed and chosen so far; nothing else."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -71,14 +71,14 @@ class Draft:
         """Whether there is anything to lose."""
         return bool(self.texts or self.overrides or self.skipped)
 
-    def with_text(self, name: str, text: str, usual: str) -> Draft:
+    def with_text(self, name: str, text: str, usual: str) -> WizardState:
         """Return the draft with a field's text; one that equals what stands there anyway is not kept."""
         texts = {key: value for key, value in self.texts.items() if key != name}
         if text.strip() != usual:
             texts[name] = text.strip()
         return replace(self, texts=texts)
 
-    def with_fix(self, fix: Fix, seen: Seen) -> Draft:
+    def with_fix(self, fix: Fix, seen: DraftStatus) -> WizardState:
         """Return the draft with a check's fix applied: to fields where they say it, else as overrides."""
         draft = self
         for edit in fix.edits:
@@ -89,7 +89,7 @@ class Draft:
                 draft = replace(draft, overrides=(*draft.overrides, *edit.overrides()))
         return draft
 
-    def with_skipped(self, identity: str) -> Draft:
+    def with_skipped(self, identity: str) -> WizardState:
         """Return the draft with a check skipped, or no longer skipped."""
         if identity in self.skipped:
             return replace(self, skipped=tuple(item for item in self.skipped if item != identity))
@@ -97,10 +97,10 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DraftStatus:
     """What was found out about a draft. Everything is None until it is known."""
 
-    draft: Draft = Draft()
+    draft: WizardState = WizardState()
     found: Detection | None = None
     no_slurm: ExplainedError | None = None
     """Why the cluster could not be asked at all."""
@@ -114,15 +114,15 @@ class Seen:
     file: EffectiveRecipe | None = None
     """As its file has it."""
     recipe_error: str = ""
-    checkout: Checkout | None = None
+    checkout: NemoCheckout | None = None
     checkout_error: str = ""
-    student: ModelFacts | Unknown | None = None
-    teacher: ModelFacts | Unknown | None = None
+    student: ModelFacts | UnknownModel | None = None
+    teacher: ModelFacts | UnknownModel | None = None
     report: Report | None = None
     memory: Estimate | None = None
     cost: Cost | None = None
     gpus_per_node: int = 0
-    proposal: Proposal | None = None
+    proposal: SubmissionPlan | None = None
     """What would be submitted; None where it cannot be laid out, or was not yet."""
     problem: ExplainedError | None = None
     """Why it cannot be laid out."""
@@ -131,7 +131,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class FieldNote:
     """What stands beside a field."""
 
     text: str
@@ -139,13 +139,13 @@ class Note:
     """An error must go before an order can be made; a warning is the site's to judge."""
 
 
-def kind_of(draft: Draft) -> Kind:
+def kind_of(draft: WizardState) -> Kind:
     """Return the kind of run."""
     kind = draft.texts.get("kind", "training")
     return kind if kind in ("rehearsal", "smoke") else "training"  # type: ignore[return-value]
 
 
-def fields_of(step: Step, draft: Draft, seen: Seen) -> tuple[Field, ...]:
+def fields_of(step: Step, draft: WizardState, seen: DraftStatus) -> tuple[Field, ...]:
     """Return the fields that a step asks for now: rehearsals have stand-in models and need no checkout."""
     names = list(step.fields)
     if kind_of(draft) == "rehearsal":
@@ -155,26 +155,26 @@ def fields_of(step: Step, draft: Draft, seen: Seen) -> tuple[Field, ...]:
     return tuple(field_of(name) for name in names)
 
 
-def steps_of(draft: Draft, seen: Seen) -> tuple[Step, ...]:
+def steps_of(draft: WizardState, seen: DraftStatus) -> tuple[Step, ...]:
     """Return the steps that ask for something, and the review."""
     return tuple(step for step in STEPS if step.id == "review" or fields_of(step, draft, seen))
 
 
-def key_of(item: Field, seen: Seen) -> str:
+def key_of(item: Field, seen: DraftStatus) -> str:
     """Return the recipe key that a field sets."""
     side = item.key.partition(".")[0]
     megatron = seen.recipe is not None and seen.recipe.get(f"{side}.megatron_cfg.enabled") is True
     return item.key_with("megatron" if megatron else None)
 
 
-def field_with_key(key: str, seen: Seen) -> str | None:
+def field_with_key(key: str, seen: DraftStatus) -> str | None:
     """Return the name of the field that sets a recipe key."""
     if key == "cluster.num_nodes":
         return "nodes"
     return next((item.name for item in FIELDS if item.key and key_of(item, seen) == key), None)
 
 
-def partition_of(draft: Draft, seen: Seen) -> Partition | None:
+def partition_of(draft: WizardState, seen: DraftStatus) -> Partition | None:
     """Return the partition that is chosen, or the default one."""
     if seen.found is None:
         return None
@@ -185,7 +185,7 @@ def partition_of(draft: Draft, seen: Seen) -> Partition | None:
     return usual or next(iter(seen.found.partitions), None)
 
 
-def usual(name: str, draft: Draft, seen: Seen) -> str:
+def usual(name: str, draft: WizardState, seen: DraftStatus) -> str:
     """Return what stands in a field that was not touched."""
     item = field_of(name)
     if item.key:
@@ -211,7 +211,7 @@ def usual(name: str, draft: Draft, seen: Seen) -> str:
     return "1" if name == "chain" else ""
 
 
-def _usual_account(partition: Partition | None, seen: Seen) -> str:
+def _usual_account(partition: Partition | None, seen: DraftStatus) -> str:
     if seen.found is None:
         return ""
     default = next((item.account for item in seen.found.accounts or () if item.default), "")
@@ -221,26 +221,26 @@ def _usual_account(partition: Partition | None, seen: Seen) -> str:
     return default
 
 
-def text_of(name: str, draft: Draft, seen: Seen) -> str:
+def text_of(name: str, draft: WizardState, seen: DraftStatus) -> str:
     """Return what stands in a field."""
     return draft.texts[name] if name in draft.texts else usual(name, draft, seen)
 
 
-def time_s(draft: Draft, seen: Seen) -> int | None:
+def time_s(draft: WizardState, seen: DraftStatus) -> int | None:
     """Return the time limit in seconds; None where none is given."""
     try:
-        return seconds(text_of("time", draft, seen)) or None
-    except CannotReadError:
+        return parse_duration(text_of("time", draft, seen)) or None
+    except ParseError:
         return None
 
 
-def count_of(name: str, draft: Draft, seen: Seen) -> int | None:
+def count_of(name: str, draft: WizardState, seen: DraftStatus) -> int | None:
     """Return a whole number from 1 on; None where there is none."""
     text = text_of(name, draft, seen)
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else None
 
 
-def changes(draft: Draft, seen: Seen) -> tuple[str, ...]:
+def changes(draft: WizardState, seen: DraftStatus) -> tuple[str, ...]:
     """Return the overrides that the fields of the recipe make; what is no value of its field is left out."""
     made = []
     for item in FIELDS:
@@ -255,7 +255,7 @@ def changes(draft: Draft, seen: Seen) -> tuple[str, ...]:
     return tuple(made)
 
 
-def error_in(item: Field, draft: Draft, seen: Seen) -> str:
+def error_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
     """Return why an order cannot be made of what stands in a field; empty where it can."""
     text = text_of(item.name, draft, seen)
     if not text and item.name == "partition" and seen.found is None:
@@ -274,7 +274,7 @@ def error_in(item: Field, draft: Draft, seen: Seen) -> str:
     return ""
 
 
-def warning_in(item: Field, draft: Draft, seen: Seen) -> str:
+def warning_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
     """Return what the site may refuse; it is the site's to judge."""
     partition = partition_of(draft, seen)
     if partition is None:
@@ -296,7 +296,7 @@ def warning_in(item: Field, draft: Draft, seen: Seen) -> str:
     return ""
 
 
-def results_on(item: Field, seen: Seen) -> tuple[Result, ...]:
+def results_on(item: Field, seen: DraftStatus) -> tuple[Result, ...]:
     """Return what checks have against a field, failures first; a check's first key is what it is about."""
     if seen.report is None or not (item.key or item.name == "nodes"):
         return ()
@@ -309,18 +309,18 @@ def results_on(item: Field, seen: Seen) -> tuple[Result, ...]:
     return tuple(sorted(found, key=lambda result: result.outcome != "fail"))
 
 
-def note_on(item: Field, draft: Draft, seen: Seen) -> Note:
+def note_on(item: Field, draft: WizardState, seen: DraftStatus) -> FieldNote:
     """Return what is to be said beside a field."""
     if error := error_in(item, draft, seen):
-        return Note(error, "error")
+        return FieldNote(error, "error")
     if warning := warning_in(item, draft, seen):
-        return Note(warning, "warn")
+        return FieldNote(warning, "warn")
     for result in results_on(item, seen):
-        return Note(f"{result.id} {result.message}", "error" if result.outcome == "fail" else "warn")
-    return Note("")
+        return FieldNote(f"{result.id} {result.message}", "error" if result.outcome == "fail" else "warn")
+    return FieldNote("")
 
 
-def errors(draft: Draft, seen: Seen) -> dict[str, str]:
+def errors(draft: WizardState, seen: DraftStatus) -> dict[str, str]:
     """Return why no order can be made, by field."""
     found = {
         item.name: error_in(item, draft, seen)
@@ -330,16 +330,16 @@ def errors(draft: Draft, seen: Seen) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def order_of(draft: Draft, seen: Seen) -> Order:
+def order_of(draft: WizardState, seen: DraftStatus) -> SubmitRequest:
     """Return the order that a draft without errors makes."""
-    from launcher.submitting import Order
+    from launcher.submit.submit import SubmitRequest
 
     def chosen(name: str) -> str | None:
         return text_of(name, draft, seen) or None
 
     assert seen.path is not None
     kind = kind_of(draft)
-    return Order(
+    return SubmitRequest(
         recipe=seen.path,
         nodes=count_of("nodes", draft, seen) or 1,
         time=text_of("time", draft, seen),
@@ -356,7 +356,7 @@ def order_of(draft: Draft, seen: Seen) -> Order:
     )
 
 
-def step_state(step: Step, draft: Draft, seen: Seen) -> Literal["", "warn", "error"]:
+def step_state(step: Step, draft: WizardState, seen: DraftStatus) -> Literal["", "warn", "error"]:
     """Return whether a step has something that is wrong, or doubtful."""
     levels = {note_on(item, draft, seen).level for item in fields_of(step, draft, seen)}
     return "error" if "error" in levels else "warn" if "warn" in levels else ""

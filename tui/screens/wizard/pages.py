@@ -9,16 +9,24 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from launcher.clusters.slurm.gres import gpu_memory_gib
-from launcher.clusters.slurm.text import slurm_time
+from launcher.clusters.slurm.parse import slurm_time
 from launcher.text import clean, clean_lines
 from recipes.fields import field as field_of
-from recipes.models.facts import ModelFacts, Unknown
-from tui.screens.wizard.choices import legal_sizes, model_about, setup_of
-from tui.screens.wizard.model import STEPS, Draft, Seen, field_with_key, kind_of, partition_of, time_s
-from tui.words import bar, plural
+from recipes.models.facts import ModelFacts, UnknownModel
+from tui.formatting import bar, plural
+from tui.screens.wizard.alternatives import legal_sizes, model_about, setup_of
+from tui.screens.wizard.model import (
+    STEPS,
+    DraftStatus,
+    WizardState,
+    field_with_key,
+    kind_of,
+    partition_of,
+    time_s,
+)
 
 if TYPE_CHECKING:
-    from launcher.clusters.slurm.choices import Cost
+    from launcher.clusters.slurm.job_options import Cost
     from recipes.checks import Result
     from recipes.memory import Estimate, Phase
     from recipes.planning import Side
@@ -67,7 +75,7 @@ def _margin(plain: str) -> int:
     return len(match[0]) if match is not None else 2
 
 
-def facts_of(step: str, draft: Draft, seen: Seen, focused: str) -> Lines:
+def facts_of(step: str, draft: WizardState, seen: DraftStatus, focused: str) -> Lines:
     """Return what is to be said on a step."""
     if step == "cluster":
         return cluster_facts(draft, seen)
@@ -80,7 +88,7 @@ def facts_of(step: str, draft: Draft, seen: Seen, focused: str) -> Lines:
     return [*possible(seen, focused), *check_lines(seen, step), *size_facts(seen), *memory_lines(seen.memory)]
 
 
-def cluster_facts(draft: Draft, seen: Seen) -> Lines:
+def cluster_facts(draft: WizardState, seen: DraftStatus) -> Lines:
     """Return what Slurm has."""
     if seen.found is None:
         if seen.no_slurm is None:
@@ -114,7 +122,7 @@ def cluster_facts(draft: Draft, seen: Seen) -> Lines:
     return lines
 
 
-def recipe_facts(draft: Draft, seen: Seen) -> Lines:
+def recipe_facts(draft: WizardState, seen: DraftStatus) -> Lines:
     """Return what the recipe is, its models and its checkout."""
     lines: Lines = []
     if seen.recipe_error:
@@ -130,7 +138,7 @@ def recipe_facts(draft: Draft, seen: Seen) -> Lines:
         if isinstance(facts, ModelFacts):
             table = " (built-in table)" if facts.source == "table" else ""
             lines.append(fact(name, f"{model_about(facts)}{table}"))
-        elif isinstance(facts, Unknown):
+        elif isinstance(facts, UnknownModel):
             lines.append(fact(name, f"? {clean(facts.reason)}", "$text-warning"))
             lines.append(fact("", clean(facts.fix), "dim"))
     lines += _vocabulary(seen)
@@ -144,7 +152,7 @@ def recipe_facts(draft: Draft, seen: Seen) -> Lines:
     return lines
 
 
-def _vocabulary(seen: Seen) -> Lines:
+def _vocabulary(seen: DraftStatus) -> Lines:
     """Say whether the two speak the same tokens: a mismatch is the most expensive thing to learn late."""
     for result in seen.report.of("C64") if seen.report is not None else ():
         if result.outcome == "pass":
@@ -154,7 +162,7 @@ def _vocabulary(seen: Seen) -> Lines:
     return []
 
 
-def job_facts(draft: Draft, seen: Seen) -> Lines:
+def job_facts(draft: WizardState, seen: DraftStatus) -> Lines:
     """Return what the job costs and may have."""
     partition, lines = partition_of(draft, seen), list[Content]()
     if seen.cost is not None:
@@ -182,13 +190,13 @@ def _hours(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def possible(seen: Seen, focused: str) -> Lines:
+def possible(seen: DraftStatus, focused: str) -> Lines:
     """Return which values of the focused field would be legal."""
     legal = legal_sizes(focused, seen) if focused else ()
     return [fact("possible", f"{field_of(focused).title} {' '.join(map(str, legal))}")] if legal else []
 
 
-def size_facts(seen: Seen) -> Lines:
+def size_facts(seen: DraftStatus) -> Lines:
     """Return how GPUs and samples are shared out."""
     lines: Lines = []
     setup = setup_of(seen)
@@ -236,7 +244,7 @@ def _phase(phase: Phase, gpu_gib: float) -> Content:
     )
 
 
-def check_lines(seen: Seen, step: str) -> Lines:
+def check_lines(seen: DraftStatus, step: str) -> Lines:
     """Return the checks that fail, and those that doubt a field of a step; the review has them all."""
     names = next(item.fields for item in STEPS if item.id == step)
     results = seen.report.results if seen.report is not None else ()
@@ -251,11 +259,11 @@ def check_lines(seen: Seen, step: str) -> Lines:
     return lines
 
 
-def _field(result: Result, seen: Seen) -> str | None:
+def _field(result: Result, seen: DraftStatus) -> str | None:
     return field_with_key(result.where[0].key, seen) if result.where else None
 
 
-def summary(draft: Draft, seen: Seen) -> Content:
+def summary(draft: WizardState, seen: DraftStatus) -> Content:
     """Return the line that sums up: what it costs, whether it fits, what would fail."""
     parts: list[tuple[str, str] | str] = [" "]
     if seen.cost is not None:

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from launcher.clusters.slurm.text import slurm_time
+from launcher.clusters.slurm.parse import slurm_time
 from launcher.text import clean, clean_lines
 from recipes.fields import field as field_of
-from tui.screens.wizard.model import Draft, Seen, errors
+from tui.formatting import plural
+from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, line, memory_lines
-from tui.words import plural
 
 if TYPE_CHECKING:
-    from launcher.submitting import Forecast, Proposal
+    from launcher.submit.submit import StartEstimate, SubmissionPlan
     from recipes.checks import Result
 
 _CHANGES = 40
 
 
-def review(draft: Draft, seen: Seen, forecast: Forecast | str | None) -> Lines:
+def review(draft: WizardState, seen: DraftStatus, forecast: StartEstimate | str | None) -> Lines:
     """Return the review, a section after another."""
     if not seen.settled:
         return [line(("checking …", "dim"))]
@@ -45,7 +45,7 @@ def heading(text: str, more: str = "") -> Content:
     return line((text, "bold $text-primary"), (f"  {more}" if more else "", "dim"))
 
 
-def _obstacles(draft: Draft, seen: Seen) -> Lines:
+def _obstacles(draft: WizardState, seen: DraftStatus) -> Lines:
     missing = errors(draft, seen)
     lines = [
         line((f"✗ {field_of(name).title}: ", "$text-error"), clean(text)) for name, text in missing.items()
@@ -56,7 +56,7 @@ def _obstacles(draft: Draft, seen: Seen) -> Lines:
     return [heading("It cannot be submitted yet"), *lines] if lines else []
 
 
-def _job(seen: Seen, forecast: Forecast | str | None) -> Lines:
+def _job(seen: DraftStatus, forecast: StartEstimate | str | None) -> Lines:
     proposal = seen.proposal
     if proposal is None:
         return []
@@ -76,7 +76,7 @@ def _job(seen: Seen, forecast: Forecast | str | None) -> Lines:
     return [*lines, *(fact("note", clean(note), "$text-warning") for note in proposal.notes)]
 
 
-def _starts(forecast: Forecast | str | None) -> tuple[str, str]:
+def _starts(forecast: StartEstimate | str | None) -> tuple[str, str]:
     if forecast is None:
         return "t asks Slurm when, without submitting", "dim"
     if isinstance(forecast, str):
@@ -94,7 +94,7 @@ def when(start: str) -> str:
     return clean(start.replace("T", " "))
 
 
-def _checks(draft: Draft, seen: Seen) -> Lines:
+def _checks(draft: WizardState, seen: DraftStatus) -> Lines:
     if seen.report is None:
         return []
     results = seen.report.results
@@ -120,7 +120,7 @@ def _check(item: Result, *, skipped: bool) -> Lines:
     return lines
 
 
-def _changes(seen: Seen) -> Lines:
+def _changes(seen: DraftStatus) -> Lines:
     """Return what of the recipe is changed, by effective value; the file itself stays as it is."""
     from recipes.compare import ABSENT, differences
 
@@ -149,7 +149,7 @@ def shown(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
     return clean(str(value))
 
 
-def _plan(seen: Seen) -> Lines:
+def _plan(seen: DraftStatus) -> Lines:
     if seen.proposal is None:
         return []
     plan = seen.proposal.submission.plans[0]
@@ -162,7 +162,7 @@ def _plan(seen: Seen) -> Lines:
     return lines
 
 
-def question(proposal: Proposal) -> str:
+def question(proposal: SubmissionPlan) -> str:
     """Return what is asked before a submission."""
     request, choices = proposal.choices.request, proposal.choices
     lines = [

@@ -7,40 +7,40 @@ from pathlib import Path
 from textual.content import Content
 
 from launcher.clusters.slurm.messages import UnreachableError
-from launcher.submitting import Forecast
+from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
 from recipes.fields import field as field_of
-from tui.opening import Failed
-from tui.screens.dialogs import Ask, Choice, Wait, tell
+from tui.opening import OpenFailed
+from tui.screens.dialogs import Ask, DialogChoice, Wait, tell
 from tui.screens.host import Host
-from tui.screens.wizard.feed import Foretold, Sent
-from tui.screens.wizard.model import Draft, Seen, errors
+from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import line
+from tui.screens.wizard.poller import StartEstimated, Submitted
 from tui.screens.wizard.review import question, review
 from tui.screens.wizard.steps import StepScreen
 
 _ASKING = "asking Slurm …"
 _LOOKING = line(("checking …", "dim"))
-_OF_REVIEW = ("submit", "foretell", "fix", "skip")
+_OF_REVIEW = ("submit", "estimate_start", "fix", "skip")
 
 
 class WizardScreen(StepScreen):
     """Asks for what a run needs, tells what comes of it, and submits."""
 
-    def __init__(self, host: Host, draft: Draft | None = None) -> None:
+    def __init__(self, host: Host, draft: WizardState | None = None) -> None:
         super().__init__(host, draft)
-        self._forecast: Forecast | str | None = None
+        self._forecast: StartEstimate | str | None = None
         self._submitting = False
         self._wanted = False
         """Whether the review is to be submitted as soon as it is complete."""
         self._told: ExplainedError | None = None
         """Why there is no Slurm, as the user was told."""
 
-    async def _take(self, draft: Draft) -> None:
+    async def _take(self, draft: WizardState) -> None:
         self._forecast, self._wanted = None, False
         await super()._take(draft)
 
-    def found_out(self, seen: Seen) -> None:
+    def found_out(self, seen: DraftStatus) -> None:
         """Go on with what waited; say that there is no Slurm."""
         if self._wanted and self._is_current and self.app.screen is self and self.step.id == "review":
             self.action_submit()
@@ -58,7 +58,7 @@ class WizardScreen(StepScreen):
             return super().check_action(action, parameters)
         valid = {
             "submit": True,
-            "foretell": self._is_current and self.seen.proposal is not None,
+            "estimate_start": self._is_current and self.seen.proposal is not None,
             "fix": bool(self._fixes()),
             "skip": bool(self._failing()),
         }
@@ -92,7 +92,7 @@ class WizardScreen(StepScreen):
             await self._take(self.draft.with_fix(found[0], self.seen))
             return
         options = [
-            Choice(str(count) if count < 10 else "", f"{fixes[count - 1][0]}  {fix.title}", str(count))
+            DialogChoice(str(count) if count < 10 else "", f"{fixes[count - 1][0]}  {fix.title}", str(count))
             for count, fix in enumerate(found, 1)
         ]
 
@@ -105,7 +105,7 @@ class WizardScreen(StepScreen):
     def action_skip(self) -> None:
         """Let a check be chosen that is not to block, or is to block again."""
         options = [
-            Choice(
+            DialogChoice(
                 "",
                 f"{name}  {'skipped: let it block again' if name in self.draft.skipped else 'skip it'}",
                 name,
@@ -120,14 +120,14 @@ class WizardScreen(StepScreen):
 
         self.app.push_screen(Ask("Skip which check?", text, options), take)
 
-    def action_foretell(self) -> None:
+    def action_estimate_start(self) -> None:
         """Ask Slurm when it would start."""
         if self.seen.proposal is not None:
             self._forecast = _ASKING
-            self._feed.foretell(self.seen.proposal)
+            self._feed.estimate_start(self.seen.proposal)
             self._arrange()
 
-    def on_foretold(self, event: Foretold) -> None:
+    def on_start_estimated(self, event: StartEstimated) -> None:
         """Show when it would start."""
         event.stop()
         if event.proposal is not self.seen.proposal:
@@ -152,7 +152,7 @@ class WizardScreen(StepScreen):
                 Ask(
                     "It cannot be submitted yet",
                     told or str(self.seen.problem or ""),
-                    [Choice("o", "OK", "ok")],
+                    [DialogChoice("o", "OK", "ok")],
                 )
             )
             return
@@ -168,7 +168,7 @@ class WizardScreen(StepScreen):
                 self._submitting = True
                 self._feed.send(proposal)
 
-        choices = [Choice("y", "submit", "submit"), Choice("n", "not yet", "no")]
+        choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "not yet", "no")]
         self.app.push_screen(
             Ask("Submit?", question(proposal), choices, chosen=1 if proposal.asks else 0), answered
         )
@@ -180,20 +180,20 @@ class WizardScreen(StepScreen):
             elif answer == "skip":
                 self.action_skip()
 
-        choices = [Choice("x", "skip a check", "skip"), Choice("b", "back to the review", "back")]
+        choices = [DialogChoice("x", "skip a check", "skip"), DialogChoice("b", "back to the review", "back")]
         if self._fixes():
-            choices.insert(0, Choice("f", "apply a fix", "fix"))
+            choices.insert(0, DialogChoice("f", "apply a fix", "fix"))
         self.app.push_screen(Ask("It would fail", "\n".join(said), choices), answered)
 
     # ------------------------------------------------------------ what becomes of it
 
-    def on_sent(self, event: Sent) -> None:
+    def on_submitted(self, event: Submitted) -> None:
         """Go to the monitor."""
         event.stop()
         self._stop_waiting()
         self._host.submitted(self, event.directory)
 
-    def on_failed(self, event: Failed) -> None:
+    def on_open_failed(self, event: OpenFailed) -> None:
         """Say what Slurm said; what was typed stays."""
         event.stop()
         self._stop_waiting()
@@ -206,7 +206,10 @@ class WizardScreen(StepScreen):
                 if answer == "watch":
                     self._host.submitted(self, directory)
 
-            choices = [Choice("w", "watch the run: it finds out", "watch"), Choice("b", "back", "back")]
+            choices = [
+                DialogChoice("w", "watch the run: it finds out", "watch"),
+                DialogChoice("b", "back", "back"),
+            ]
             self.app.push_screen(Ask("Perhaps submitted", str(error), choices), answered)
             return
         self.app.push_screen(tell(error))
@@ -230,8 +233,8 @@ class WizardScreen(StepScreen):
             "a real Ray cluster, about a minute."
         )
         choices = [
-            Choice("r", "rehearse on this machine", "rehearse"),
-            Choice("l", "look around: everything but submitting works", "look"),
-            Choice("b", "back to the runs", "back"),
+            DialogChoice("r", "rehearse on this machine", "rehearse"),
+            DialogChoice("l", "look around: everything but submitting works", "look"),
+            DialogChoice("b", "back to the runs", "back"),
         ]
         self.app.push_screen(Ask("There is no Slurm here", text, choices), answered)

@@ -12,17 +12,16 @@ from textual.screen import Screen
 
 from launcher.text import clean
 from recipes.fields import field as field_of
-from tui.commands import Where, bindings
-from tui.screens.dialogs import Ask, Choice
+from tui.commands import Scope, bindings
+from tui.screens.dialogs import Ask, DialogChoice
 from tui.screens.host import Host
-from tui.screens.wizard.choices import choices_for
-from tui.screens.wizard.feed import Looked, WizardFeed
+from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.model import (
     STEPS,
-    Draft,
-    Note,
-    Seen,
+    DraftStatus,
+    FieldNote,
     Step,
+    WizardState,
     error_in,
     fields_of,
     note_on,
@@ -33,9 +32,10 @@ from tui.screens.wizard.model import (
     usual,
 )
 from tui.screens.wizard.pages import facts_of, hang, line, summary
+from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.widgets.form import Form, Go
 from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import Lines
+from tui.widgets.styled_lines import StyledLines
 
 _HERE = "bold $background on $primary"
 
@@ -43,30 +43,30 @@ _HERE = "bold $background on $primary"
 class StepScreen(Screen[None]):
     """Asks for what a run needs, step by step, and tells what comes of it."""
 
-    BINDINGS = bindings(Where.WIZARD)
-    PLACES = (Where.WIZARD, Where.APP)
+    BINDINGS = bindings(Scope.WIZARD)
+    PLACES = (Scope.WIZARD, Scope.APP)
     ABOUT = (
         "From nothing to a submitted run. Tab, ↑ and ↓ go through the fields, enter goes on. Nothing is "
         "submitted before the review, and nothing typed is lost by going back."
     )
 
-    def __init__(self, host: Host, draft: Draft | None = None) -> None:
+    def __init__(self, host: Host, draft: WizardState | None = None) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
-        self._feed = WizardFeed(host.lookout, self)
-        self.draft = draft or Draft()
-        self.seen = Seen(self.draft)
+        self._feed = WizardPoller(host.lookout, self)
+        self.draft = draft or WizardState()
+        self.seen = DraftStatus(self.draft)
         self.step: Step = STEPS[0]
         self.bar_first: tuple[str, ...] = ()
         self._laying_out = asyncio.Lock()
-        self.title_line = Lines(classes="title-line")
+        self.title_line = StyledLines(classes="title-line")
         self.form = Form()
-        self.facts = Lines()
+        self.facts = StyledLines()
         self.facts_box = VerticalScroll(self.facts, id="facts")
-        self.help_line = Lines(id="wizard-help")
-        self.summary = Lines(id="wizard-summary")
+        self.help_line = StyledLines(id="wizard-help")
+        self.summary = StyledLines(id="wizard-summary")
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -101,19 +101,19 @@ class StepScreen(Screen[None]):
 
     # ------------------------------------------------------------ what is typed, what is found out
 
-    async def on_form_typed(self, event: Form.Typed) -> None:
+    async def on_form_edited(self, event: Form.Edited) -> None:
         """Take what is typed."""
         event.stop()
         await self._take(
             self.draft.with_text(event.name, event.text, usual(event.name, self.draft, self.seen))
         )
 
-    async def _take(self, draft: Draft) -> None:
+    async def _take(self, draft: WizardState) -> None:
         self.draft = draft
         self._feed.consider(draft)
         await self._arrange_form()
 
-    async def on_looked(self, event: Looked) -> None:
+    async def on_draft_resolved(self, event: DraftResolved) -> None:
         """Show what was found out."""
         event.stop()
         if event.seen.draft is self.draft:
@@ -121,7 +121,7 @@ class StepScreen(Screen[None]):
         await self._arrange_form()
         self.found_out(event.seen)
 
-    def found_out(self, seen: Seen) -> None:
+    def found_out(self, seen: DraftStatus) -> None:
         """Do what waited for something to be found out: for the review."""
 
     def review_lines(self) -> list[Content]:
@@ -142,7 +142,7 @@ class StepScreen(Screen[None]):
                 row.show(text_of(name, self.draft, self.seen), values, *self._beside(name, note))
         self._arrange()
 
-    def _beside(self, name: str, note: Note) -> tuple[str, str]:
+    def _beside(self, name: str, note: FieldNote) -> tuple[str, str]:
         if note.text:
             return note.text, note.level
         chosen = text_of(name, self.draft, self.seen)
@@ -270,7 +270,7 @@ class StepScreen(Screen[None]):
         else:
             self.focus_previous()
 
-    def on_form_asked(self, event: Form.Asked) -> None:
+    def on_form_choices_requested(self, event: Form.ChoicesRequested) -> None:
         """List what can be chosen."""
         event.stop()
         self._list(event.name)
@@ -286,7 +286,7 @@ class StepScreen(Screen[None]):
         present = text_of(name, self.draft, self.seen)
         width = max((len(choice.value) for choice in choices), default=0)
         options = [
-            Choice("", f"{choice.value or 'none':<{width}}  {choice.about}".rstrip(), choice.value)
+            DialogChoice("", f"{choice.value or 'none':<{width}}  {choice.about}".rstrip(), choice.value)
             for choice in choices
         ]
         chosen = next((place for place, item in enumerate(choices) if item.value == present), 0)
@@ -302,7 +302,7 @@ class StepScreen(Screen[None]):
         row = self.form.focused_row
         if row is not None:
             texts = {name: text for name, text in self.draft.texts.items() if name != row.item.name}
-            await self._take(Draft(texts, self.draft.overrides, self.draft.skipped))
+            await self._take(WizardState(texts, self.draft.overrides, self.draft.skipped))
 
     def action_refresh_cluster(self) -> None:
         """Ask Slurm again."""

@@ -1,0 +1,249 @@
+"""Jobs that this program did not submit: what Slurm says of one, and where its logs are.
+
+Launchers put their logs in different places. `ray_bare.sub` and NeMo-RL's `ray.sub`: `<job>-logs`, and
+`<job>-<n>-logs` after n requeues, below BASE_LOG_DIR or the directory submitted from. NeMo-Run's: beside
+Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, meaning, read_queue
+from launcher.clusters.slurm.messages import RefusedError
+from launcher.clusters.slurm.parse import read_records, read_table
+from launcher.errors import InputError, TransportError
+from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
+from launcher.logs.sources import LogFile, role_of
+from launcher.monitor.watch import LogLocations
+from launcher.text import clean
+from launcher.transports.base import Transport
+
+BACK_OFF_MAX_S = 300.0
+SACCT_EVERY_S = 60.0
+_ASKED_AGAIN_AFTER_S = (1.0, 2.0)
+_ACCOUNTED = ("State", "User", "WorkDir", "SubmitLine")
+_UNSET_TASK = "4294967294"
+_RAY_LOG = re.compile(r"ray-(?:head|worker|job|driver)\S*\.log$")
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalJob:
+    """A job as Slurm describes it."""
+
+    id: str
+    user: str = ""
+    directory: str = ""
+    """Where it was submitted from."""
+    outputs: tuple[str, ...] = ()
+    """Slurm's output files of it."""
+    restarts: int = 0
+
+
+def describe(
+    client: SlurmClient, identity: str, *, pause: Callable[[float], None] = time.sleep
+) -> ExternalJob:
+    """Return what Slurm knows of a job: the controller, or, of one that is long over, accounting.
+
+    Accounting learns of a job's directory up to two seconds after its end: it is asked again until it knows.
+
+    Raises:
+        InputError: there is no such job.
+        TransportError: Slurm gave no answer.
+    """
+    try:
+        records = read_records(client.ask(["scontrol", "show", "job", identity]), what="job")
+    except RefusedError:
+        records = []
+    if records:
+        return _described(identity, records[0])
+    row = _accounted_for(client, identity, pause)
+    outputs = _outputs(row["SubmitLine"], row["WorkDir"], identity)
+    return ExternalJob(identity, row["User"], row["WorkDir"], outputs)
+
+
+def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], None]) -> Mapping[str, str]:
+    waits = list(_ASKED_AGAIN_AFTER_S)
+    while True:
+        text = client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+        rows = read_table(text, _ACCOUNTED, what="list of jobs").rows
+        if not rows:
+            raise InputError(f"Slurm knows no job {identity}", fix="`squeue` and `sacct` list jobs.")
+        row = {name: clean(value) for name, value in rows[-1].items()}
+        if row["WorkDir"] or not waits:
+            return row
+        pause(waits.pop(0))
+
+
+def _described(identity: str, record: Mapping[str, str]) -> ExternalJob:
+    record = {name: clean(value) for name, value in record.items()}
+    written = (record.get("StdOut", ""), record.get("StdErr", ""))
+    outputs = tuple(dict.fromkeys(path for path in written if path.startswith("/") and path != "/dev/null"))
+    restarts = record.get("Restarts", "0")
+    return ExternalJob(
+        identity,
+        record.get("UserId", "").partition("(")[0],
+        record.get("WorkDir", ""),
+        tuple(path.replace(_UNSET_TASK, "0") for path in outputs),
+        int(restarts) if restarts.isdecimal() else 0,
+    )
+
+
+def _outputs(line: str, directory: str, identity: str) -> tuple[str, ...]:
+    """Return the output files that a submission's command line names; Slurm's default where it names none."""
+    found = re.findall(r"(?:^|\s)(?:--output[= ]|-o\s*)(\S+)", line) or ["slurm-%j.out"]
+    return tuple(str(PurePosixPath(directory, re.sub(r"%\d*[jA]", identity, path))) for path in found if path)
+
+
+# ------------------------------------------------------------ its logs
+
+
+@dataclass(slots=True)
+class ExternalJobLogs:
+    """Finds the logs of a job; looks again each time, as they appear one after another."""
+
+    transport: Transport
+    job: ExternalJob
+    environment: Mapping[str, str]
+
+    def __call__(self) -> LogLocations:
+        """Return where the logs are now."""
+        problems: list[str] = []
+        directories = {path: name for base in self._bases() for path, name in self._attempts(base, problems)}
+        files = [
+            LogFile(PurePosixPath(path).name, path, role_of(path) or Role.SLURM)
+            for path in self.job.outputs
+            if self._is_readable(path, problems)
+        ]
+        if not directories:
+            files += self._beside(problems)
+        readable = bool(directories) or bool(files)
+        return LogLocations(directories, tuple(files), () if readable else (self._none(problems),))
+
+    def _bases(self) -> tuple[str, ...]:
+        given = (self.environment.get("BASE_LOG_DIR", ""), self.job.directory)
+        beside = (str(PurePosixPath(path).parent) for path in self.job.outputs)
+        return tuple(dict.fromkeys(path for path in (*given, *beside) if path.startswith("/")))
+
+    def _attempts(self, base: str, problems: list[str]) -> Iterator[tuple[str, str]]:
+        """Yield the log directories of the job and of its requeues, and what stands before their logs."""
+        number = 0
+        while True:
+            name = f"{self.job.id}-{number}-logs" if number else f"{self.job.id}-logs"
+            path = str(PurePosixPath(base, name))
+            there = self._is_readable(path, problems)
+            if there:
+                yield path, f"{name}/"
+            elif number > self.job.restarts:
+                return
+            number += 1
+
+    def _is_readable(self, path: str, problems: list[str]) -> bool:
+        try:
+            entry = self.transport.stat(path)
+            if entry is None:
+                return False
+            if entry.is_dir:
+                self.transport.listdir(path)
+            else:
+                self.transport.read(path, 0, 1)
+        except TransportError as error:
+            problems.append(error.what)
+            return False
+        return True
+
+    def _beside(self, problems: list[str]) -> Iterator[LogFile]:
+        """Yield Ray's logs that lie beside Slurm's output file."""
+        for folder in dict.fromkeys(str(PurePosixPath(path).parent) for path in self.job.outputs):
+            try:
+                entries = self.transport.listdir(folder)
+            except TransportError as error:
+                problems.append(error.what)
+                continue
+            for entry in entries:
+                role = role_of(entry.name)
+                if not entry.is_dir and role is not None and _RAY_LOG.match(entry.name):
+                    yield LogFile(entry.name, str(PurePosixPath(folder, entry.name)), role)
+
+    def _none(self, problems: list[str]) -> FindingSeen:
+        looked = ", ".join((*self.job.outputs, *(f"{base}/{self.job.id}-logs" for base in self._bases())))
+        text = f"looked for {looked or 'nothing: Slurm tells no directory of it'}"
+        text += f"; {'; '.join(dict.fromkeys(problems))}" if problems else ""
+        others = self.job.user not in ("", self.environment.get("USER"))
+        whose = f"Ask {self.job.user} to let you read them, or" if others else "If they are elsewhere,"
+        fix = f"{whose} name their directory: distill-tui watch DIRECTORY"
+        return FindingSeen(
+            "no-logs",
+            "No log of this job can be read",
+            "warning",
+            text,
+            Source("", Role.SLURM, 0),
+            fix,
+            tier=3,
+        )
+
+
+# ------------------------------------------------------------ its state
+
+
+@dataclass(slots=True)
+class JobProbe:
+    """Asks Slurm about one job: squeue once an interval, accounting once a minute after the job's end."""
+
+    client: SlurmClient
+    identity: str
+    every_s: float = 30.0
+    _tried: float = field(default=float("-inf"))
+    _failures: int = 0
+    _sacct: float = field(default=float("-inf"))
+    _said: JobChanged | None = None
+
+    def __call__(self) -> JobChanged | None:
+        """Return what Slurm says."""
+        now = self.client.now()
+        wait = min(self.every_s * 2**self._failures, max(BACK_OFF_MAX_S, self.every_s))
+        ended = self._said is not None and self._said.state.ended and self._said.exit_code
+        if ended or now - self._tried < wait:
+            return self._said
+        self._tried = now
+        try:
+            self._said, self._failures = self._ask(now), 0
+        except (TransportError, RefusedError) as error:
+            self._failures += 1
+            self._said = unanswered(self._said, error.what)
+        return self._said
+
+    def _ask(self, now: float) -> JobChanged:
+        record = self._queued()
+        if record is None or record.over:
+            told = self._accounted(now)
+            record = told if told is not None and told.over else record or told
+        if record is None:
+            return self._said or JobChanged(
+                JobState.UNKNOWN,
+                "it left the queue; accounting does not tell yet how it ended",
+                job=self.identity,
+            )
+        return replace(meaning(record), job=self.identity)
+
+    def _queued(self) -> JobRecord | None:
+        try:
+            text = self.client.ask(["squeue", "-h", "-t", "all", "-j", self.identity, "-o", QUEUE_FORMAT])
+        except RefusedError as error:
+            if "Invalid job id" in error.what:
+                return None
+            raise
+        return next(iter(read_queue(text)[0]), None)
+
+    def _accounted(self, now: float) -> JobRecord | None:
+        if now - self._sacct < SACCT_EVERY_S:
+            return None
+        self._sacct = now
+        argv = ["sacct", "-X", "-n", "-P", "-j", self.identity, f"--format={','.join(SACCT_COLUMNS)}"]
+        records = read_queue(self.client.ask(argv), SACCT_COLUMNS)[0]
+        return records[-1] if records else None

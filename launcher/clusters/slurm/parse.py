@@ -1,0 +1,166 @@
+"""What Slurm's commands print, as rows and values.
+
+Text formats only: the JSON of Slurm's commands changes shape with every release, ignores filters, and with
+the controller down `squeue --json` prints an empty list and exits with 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.errors import TransportError
+
+
+class ParseError(TransportError):
+    """A command printed what its reader does not understand."""
+
+    def __init__(self, what: str, text: str) -> None:
+        shown = next((line for line in text.splitlines() if line.strip()), "").strip()
+        super().__init__(f"cannot read this {what}: '{shown[:200]}'")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows by column name."""
+
+    rows: tuple[dict[str, str], ...]
+    unread: tuple[str, ...] = ()
+    """Lines that do not have the table's columns."""
+
+
+def read_table(text: str, columns: Sequence[str] | None = None, *, what: str = "table") -> Table:
+    """Read a table as Slurm's commands print it; its last column may hold the separator.
+
+    Args:
+        text: The output.
+        columns: The columns of `|`-separated output without a header; None where a header names them
+            (separated by `|`, or set out in columns with or without a line of dashes).
+        what: What the table holds, for messages.
+
+    Raises:
+        CannotReadError: there is no such table.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if columns is not None:
+        return _separated(lines, list(columns), trailing=False)
+    if not lines:
+        return Table(())
+    header = lines[0]
+    if (
+        not re.fullmatch(r"[A-Za-z(][\w %()/.|-]*", header.strip(" |"))
+        or len(header.split()) + header.count("|") < 2
+    ):
+        raise ParseError(what, text)
+    if "|" in header:
+        bare = header.strip()
+        if bare.startswith("|"):
+            cells = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+            return _rows(cells[0], cells[1:], lines[1:])
+        return _separated(lines[1:], bare.rstrip("|").split("|"), trailing=bare.endswith("|"))
+    if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
+        return _under_dashes(header, lines[1], lines[2:])
+    names = header.split()
+    cells = [line.split(None, len(names) - 1) for line in lines[1:]]
+    # A list of no nodes leaves the last cell out.
+    padded = [[*values, ""] if len(values) == len(names) - 1 else values for values in cells]
+    return _rows(names, padded, lines[1:])
+
+
+def read_records(text: str, *, what: str = "record") -> list[dict[str, str]]:
+    """Read what `scontrol show` prints, over several lines or with `-o`: one mapping a record.
+
+    Raises:
+        CannotReadError: a line holds no `Key=value`.
+    """
+    records: list[dict[str, str]] = []
+    first = ""
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        pairs = re.findall(r"(?:^|\s)([A-Z][\w/:]*)=(.*?)(?=\s+[A-Z][\w/:]*=|\s*$)", line)
+        if not pairs or not re.match(r"\s*[A-Z][\w/:]*=", line):
+            raise ParseError(what, line)
+        first = first or pairs[0][0]
+        if pairs[0][0] == first:
+            records.append({})
+        records[-1].update(pairs)
+    return records
+
+
+def parse_duration(text: str) -> int | None:
+    """Return a duration in seconds (`30`, `30:00`, `4:00:00`, `1-00`); None for no limit or unknown.
+
+    A number alone means minutes, as everywhere in Slurm. sinfo cuts long durations: `10-00:00:0` are 10 days.
+    """
+    text = text.strip()
+    if text.upper() in ("", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET", "INVALID", "PARTITION_LIMIT"):
+        return None
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d+)?", text)
+    if match is None:
+        raise ParseError("duration", text)
+    days, *parts = match.groups()
+    values = [int(part) for part in parts if part is not None]
+    if days is not None:
+        values += [0] * (3 - len(values))
+        hours, minutes, rest = values
+        return int(days) * 86400 + hours * 3600 + minutes * 60 + rest
+    if len(values) == 3:
+        return values[0] * 3600 + values[1] * 60 + values[2]
+    return values[0] * 60 + (values[1] if len(values) == 2 else 0)
+
+
+def slurm_time(total: int) -> str:
+    """Return seconds as Slurm writes them: `D-HH:MM:SS`, without days below one."""
+    days, rest = divmod(total, 86400)
+    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{days}-{clock}" if days else clock
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number; None for one that is unset or without limit."""
+    text = text.strip()
+    return int(text) if text.isdecimal() and int(text) < 4294967294 else None
+
+
+def listed(text: str) -> tuple[str, ...] | None:
+    """Return a list of names; None where it says ALL or nothing."""
+    names = tuple(name for name in text.split(",") if name)
+    return None if not names or text.upper() in ("ALL", "(NULL)", "N/A") else names
+
+
+def _separated(lines: Sequence[str], columns: Sequence[str], *, trailing: bool) -> Table:
+    cuts = len(columns) - 1 if columns[-1].lower() in _FREE else -1
+    cells = [(line.removesuffix("|") if trailing else line).split("|", cuts) for line in lines]
+    return _rows(columns, cells, lines)
+
+
+def _rows(columns: Sequence[str], cells: Sequence[Sequence[str]], lines: Sequence[str]) -> Table:
+    rows, unread = [], []
+    for line, values in zip(lines, cells, strict=True):
+        if len(values) == len(columns):
+            rows.append(dict(zip(columns, (value.strip() for value in values), strict=True)))
+        else:
+            unread.append(line)
+    return Table(tuple(rows), tuple(unread))
+
+
+_FREE = ("comment", "reason", "submitline", "name", "jobname")
+"""Columns that may hold any text; they stand last where we ask."""
+
+
+def _under_dashes(header: str, dashes: str, lines: Sequence[str]) -> Table:
+    spans = [match.span() for match in re.finditer(r"-+", dashes)]
+    if len(spans) < 2:
+        raise ParseError("table", header)
+    ends = [start for start, _ in spans[1:]]
+
+    def cut(line: str) -> list[str]:
+        starts = [0, *ends]
+        return [
+            line[start:end].strip()
+            for start, end in zip(starts, [*ends, max(len(line), ends[-1])], strict=True)
+        ]
+
+    return Table(tuple(dict(zip(cut(header), cut(line), strict=True)) for line in lines))

@@ -1,0 +1,93 @@
+"""Which checkpoints a run has, which comes next, and what stopping it now loses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.monitor.state import RunState
+from launcher.transports.base import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class LossAtRisk:
+    """What stopping a run now loses."""
+
+    step: int
+    """Steps that are done."""
+    checkpoint: int | None = None
+    """Step of the last complete checkpoint."""
+    age_s: float | None = None
+    """How long ago that checkpoint was saved, in seconds."""
+
+    @property
+    def steps(self) -> int:
+        """Finished steps that no checkpoint holds."""
+        return self.step - (self.checkpoint or 0)
+
+    def in_words(self) -> str:
+        """Say it in one sentence."""
+        if not self.step:
+            return "No training step is finished yet."
+        if self.checkpoint is None:
+            return f"Step {self.step} is done and no checkpoint was saved: all of it would be lost."
+        ago = f", saved {_span(self.age_s)} ago" if self.age_s is not None else ""
+        last = f"Step {self.step} is done; the last checkpoint is of step {self.checkpoint}{ago}"
+        if self.steps <= 0:
+            return f"{last}: no finished step is lost."
+        return f"{last}: {self.steps} step{'' if self.steps == 1 else 's'} would be lost."
+
+
+def complete_checkpoint(state: RunState) -> int | None:
+    """Return the step of the last checkpoint that is complete: the driver has finished its step since."""
+    return max((step for step in state.checkpoints if step <= state.step), default=None)
+
+
+def saving(state: RunState) -> int | None:
+    """Return the step whose checkpoint is being saved at this moment; None where none is."""
+    return max((step for step in state.checkpoints if step > state.step), default=None)
+
+
+def loss_of(state: RunState, now: float) -> LossAtRisk:
+    """Return what stopping a run now loses."""
+    checkpoint = complete_checkpoint(state)
+    time = state.checkpoints[checkpoint].time if checkpoint is not None else None
+    return LossAtRisk(state.step, checkpoint, max(now - time, 0.0) if time is not None else None)
+
+
+def save_period(transport: Transport, directory: str) -> int | None:
+    """Return every how many steps a run saves; 0 where it saves nothing, None where that is not known.
+
+    Raises:
+        InputError: the effective recipe is damaged.
+    """
+    from launcher.runs import effective_values
+
+    if transport.stat(str(Path(directory, "effective.yaml"))) is None:
+        return None
+    section = effective_values(transport, directory).get("checkpointing")
+    if not isinstance(section, Mapping):
+        return None
+    if section.get("enabled") is False:
+        return 0
+    period = section.get("save_period")
+    return period if isinstance(period, int) and not isinstance(period, bool) else None
+
+
+def next_checkpoint(state: RunState, period: int | None) -> int | None:
+    """Return the step of the next checkpoint to come; None where that cannot be told."""
+    current = saving(state)
+    if current is not None:
+        return current
+    if not period:
+        return None
+    following = (state.step // period + 1) * period
+    return min(following, state.max_steps) if state.max_steps is not None else following
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,257 @@
+"""What happened to a run, in one document that can be given away."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from launcher.errors import TransportError
+from launcher.logs.events import Source
+from launcher.logs.sources import LogFile
+from launcher.monitor.redact import Redactor
+from launcher.monitor.summary import state_json
+from launcher.monitor.watch import Watch
+from launcher.text import clean
+from launcher.transports.base import Transport
+
+_CONTEXT_LINES = 4
+_CONTEXT_BYTES = 8 * 1024
+_LINE_LIMIT = 400
+_TAIL_LIMIT = 4000
+_EVIDENCE = 8
+"""Findings shown with their surroundings; of more, only the first lines would be read anyway."""
+# Variables that decide how a run goes; all others of an environment are nobody's business.
+TELLING = (
+    "NEMO_RL_ROOT", "NEMO_RL_VENV_DIR", "RAY_BARE_VENV", "RAY_TMPDIR", "RAY_ADDRESS", "GPUS_PER_NODE",
+    "COMMAND",
+    "HF_HOME", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_MODE", "UV_OFFLINE",
+    "UV_CACHE_DIR", "TORCH_CUDA_ARCH_LIST", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "PYTHONPATH",
+    "PYTORCH_CUDA_ALLOC_CONF", "OMP_NUM_THREADS", "SLURM_OVERLAP", "TMPDIR",
+)  # fmt: skip
+_TELLING_STARTS = ("NCCL_", "GLOO_", "NRL_", "NVTE_", "VLLM_", "RAY_BARE_", "TORCH_NCCL_")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFacts:
+    """What is known of a run besides its logs; all may be missing."""
+
+    recipe: str = ""
+    changes: tuple[tuple[str, str, str], ...] = ()
+    """Key, the parent's value, the recipe's value."""
+    recipe_problem: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    jobs: tuple[Mapping[str, Any], ...] = ()
+
+
+def telling(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that matter to a run."""
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if name in TELLING or name.startswith(_TELLING_STARTS)
+    }
+
+
+def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -> dict[str, Any]:
+    """Return the report as data, redacted."""
+    state = state_json(name, watch.state)
+    logs = {log.name: log for log in watch.known_logs}
+    evidence = [
+        {
+            **item,
+            "context": context(watch.transport, logs.get(item["log"]), finding.source),
+        }
+        for item, finding in zip(state["findings"], watch.state.findings, strict=True)
+    ]
+    document = {
+        **state,
+        "findings": evidence,
+        "jobs": list(facts.jobs),
+        "recipe": {
+            "file": facts.recipe,
+            "problem": facts.recipe_problem,
+            "changes": [{"key": key, "parent": a, "value": b} for key, a, b in facts.changes],
+        },
+        "environment": dict(facts.environment),
+    }
+    cleaned: dict[str, Any] = _redacted(document, redact.having_read(json.dumps(document)))
+    return cleaned
+
+
+def _redacted(value: Any, redact: Redactor) -> Any:  # noqa: ANN401 - JSON is anything
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _redacted_entry(str(key), item, redact) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_redacted(item, redact) for item in value]
+    return value
+
+
+def _redacted_entry(key: str, item: Any, redact: Redactor) -> Any:  # noqa: ANN401
+    """Redact a value with its name before it, which may be what tells that it is a secret."""
+    if not isinstance(item, str):
+        return _redacted(item, redact)
+    _, _, value = redact(f"{key}={redact(item)}").partition("=")
+    return value
+
+
+def context(transport: Transport, log: LogFile | None, source: Source) -> list[dict[str, Any]]:
+    """Return the lines around a place in a log, cleaned; none where the log cannot be read (any more)."""
+    line, offset = source.line, source.offset
+    if log is None or line == 0:
+        return []
+    start = max(0, offset - _CONTEXT_BYTES)
+    try:
+        data = transport.read(log.path, start, 2 * _CONTEXT_BYTES)
+    except TransportError:
+        return []
+    before, after = data[: offset - start], data[offset - start :]
+    above = before.split(b"\n")[:-1][-_CONTEXT_LINES:]
+    if start > 0 and len(above) < _CONTEXT_LINES:
+        above = above[1:]  # its beginning is missing
+    first = line - len(above)
+    lines = above + after.split(b"\n")[: _CONTEXT_LINES + 1]
+    return [{"line": first + place, "text": _shown(raw)} for place, raw in enumerate(lines)]
+
+
+def _shown(raw: bytes) -> str:
+    last = raw.rstrip(b"\r").rpartition(b"\r")[2]
+    return clean(last.decode("utf-8", errors="replace"))[:_LINE_LIMIT]
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """Return a report's data as a document for people."""
+    return "\n".join(_sections(report)) + "\n"
+
+
+def _sections(report: Mapping[str, Any]) -> Iterator[str]:
+    metrics = report["metrics"]
+    yield f"# {report['run']}: {report['state']}"
+    yield from ("", report["reason"] or "No reason was given.", "")
+    yield f"Step {metrics['step']} of {metrics['max_steps'] or 'an unknown number'}."
+    if metrics["loss"]:
+        yield f"Loss {metrics['loss'][0]} at first, {metrics['loss'][-1]} at last."
+    yield from _cause(report["findings"])
+    yield from _timeline(report)
+    yield from _recipe(report["recipe"])
+    yield from _table("Environment", report["environment"])
+    if report["job"] is not None or report["jobs"]:
+        yield from ("", "## Job", "")
+        if report["job"] is not None and report["state"] != "completed":
+            yield f"The cluster says: {report['job']['state']} {report['job']['reason']}".rstrip()
+        for job in report["jobs"]:
+            accounted = job.get("slurm", ())
+            yield f"- {json.dumps({key: job[key] for key in job if key != 'slurm'}, ensure_ascii=False)}"
+            yield from _accounted(accounted)
+    yield from ("", "## Logs", "")
+    for log in report["logs"]:
+        problem = f" ({log['problem']})" if log["problem"] else ""
+        yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
+
+
+def _accounted(attempts: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield what Slurm's accounting says of a job, one table for each time that it was started."""
+    for attempt in attempts:
+        yield from ("", "  | Slurm | |", "  |---|---|")
+        yield from (f"  | {name} | {_cell(value)} |" for name, value in attempt.items())
+        yield ""
+
+
+def _cause(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from ("", "## Cause", "")
+    if not findings:
+        yield "No failure was recognised."
+        return
+    for place, item in enumerate(findings):
+        about = [f"`{item['log']}:{item['line']}`"] if item["line"] else ["the cluster's word"]
+        about += [f"{name} {item[name]}" for name in ("node", "rank") if item[name] is not None]
+        if item["root"]:
+            yield f"**{item['title']}** ({', '.join(about)}; confidence: {item['confidence']})"
+            yield from ("", f"What to do: {item['fix']}")
+            yield from (f"- `{edit['key']}`: {_edit(edit)}" for edit in item["edits"])
+        else:
+            kind = "Warning" if item["severity"] == "warning" else "Also seen"
+            yield from ("", f"{kind}: {item['title']} ({', '.join(about)})")
+        if item["context"] and place < _EVIDENCE:
+            yield from ("", "```text")
+            for line in item["context"]:
+                mark = ">" if line["line"] == item["line"] else " "
+                yield f"{mark}{line['line']:7} {line['text']}".replace("```", "'''")
+            yield "```"
+
+
+def _edit(edit: Mapping[str, Any]) -> str:
+    return str(edit["how"]) if edit["to"] is None else json.dumps(edit["to"])
+
+
+def _timeline(report: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("", "## Timeline", "", "| time | what | where |", "|---|---|---|")
+    entries = [(item["time"], item["title"], item) for item in report["milestones"]]
+    entries += [(item["time"], f"✗ {item['title']}", item) for item in report["findings"]]
+    for time, title, item in sorted(entries, key=lambda entry: (entry[0] is None, entry[0] or 0.0)):
+        moment = datetime.fromtimestamp(time).astimezone().isoformat(" ", "seconds") if time else "unknown"
+        yield f"| {moment} | {_cell(title)} | {item['log']}:{item['line']} |"
+
+
+def _recipe(recipe: Mapping[str, Any]) -> Iterator[str]:
+    if not recipe["file"]:
+        return
+    yield from ("", "## Recipe", "", f"`{recipe['file']}`")
+    if recipe["problem"]:
+        yield from ("", f"It could not be compared: {recipe['problem']}")
+    if recipe["changes"]:
+        yield from ("", "| key | parent | this recipe |", "|---|---|---|")
+        for change in recipe["changes"]:
+            yield f"| `{change['key']}` | {_cell(change['parent'])} | {_cell(change['value'])} |"
+
+
+def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:
+    if values:
+        yield from ("", f"## {title}", "", "| name | value |", "|---|---|")
+        for name, value in values.items():
+            yield f"| `{name}` | {_cell(value)} |"
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def write_tar(path: str, report: Mapping[str, Any], watch: Watch, redact: Redactor, lines: int) -> None:
+    """Write the report and the last lines of every log, redacted, into a gzipped tar.
+
+    Raises:
+        TransportError: the file cannot be written.
+    """
+    members = {"report.md": markdown(report), "report.json": json.dumps(report, ensure_ascii=False, indent=1)}
+    for log in watch.known_logs:
+        name = redact(log.name).replace("..", "_").lstrip("/")
+        members[f"logs/{name}"] = tail(watch.transport, log, lines, redact)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in members.items():
+            data = text.encode()
+            info = tarfile.TarInfo(f"report/{name}")
+            info.size = len(data)
+            info.mode = 0o600
+            archive.addfile(info, io.BytesIO(data))
+    watch.transport.write_atomic(path, buffer.getvalue(), 0o600)
+
+
+def tail(transport: Transport, log: LogFile, lines: int, redact: Redactor) -> str:
+    """Return the last lines of a log, cleaned and redacted; read from its end."""
+    try:
+        entry = transport.stat(log.path)
+        size = entry.size if entry is not None else 0
+        start = max(0, size - lines * _LINE_LIMIT)
+        data = transport.read(log.path, start, size - start)
+    except TransportError as error:
+        return f"{redact(str(error))}\n"
+    kept = data.split(b"\n")[1 if start else 0 :][-lines - 1 :]
+    text = "\n".join(clean(line.decode("utf-8", errors="replace"))[:_TAIL_LIMIT] for line in kept)
+    return redact.having_read(text)(text)

@@ -1,0 +1,84 @@
+"""What a run has measured: its pace and the memory of its GPUs, to plan the next one with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.errors import InputError
+from launcher.monitor.watch_run import summary_of
+from launcher.runs import Run
+from launcher.transports.base import Transport
+
+_COLUMNS = ("memory.used [MiB]", "memory.total [MiB]")
+MIB_PER_GIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetrics:
+    """What is known of a run; None is not measured."""
+
+    run: str
+    nodes: int
+    gpus_per_node: int
+    step_s: float | None
+    """Median of its last steps, in seconds."""
+    steps: int
+    peak_gib: float | None
+    """The most that was in use on one of its GPUs, sampled every 15 s: short peaks are missed."""
+    gpu_gib: float | None
+    """Memory of that GPU."""
+
+
+def run_metrics(transport: Transport, run: Run) -> RunMetrics:
+    """Return what a run has measured so far.
+
+    Raises:
+        InputError: it was a rehearsal, whose models are stand-ins.
+    """
+    if run.spec.kind == "rehearsal":
+        raise InputError(
+            f"{run.spec.id} was a rehearsal: its models are stand-ins, and measure nothing",
+            fix="Give a smoke run (`submit --smoke`) or a training run.",
+        )
+    metrics = summary_of(transport, run)["metrics"]
+    peak = peak_memory(transport, run)
+    return RunMetrics(
+        run.spec.id,
+        run.spec.nodes,
+        run.spec.gpus_per_node,
+        metrics.get("step_time_recent_s"),
+        len(metrics.get("step_time_s", ())),
+        peak[0] if peak else None,
+        peak[1] if peak else None,
+    )
+
+
+def peak_memory(transport: Transport, run: Run) -> tuple[float, float] | None:
+    """Return the most memory in use on a GPU of a run, and what that GPU has, in GiB; None: no record."""
+    found: list[tuple[float, float]] = []
+    if transport.stat(run.logs) is None:
+        return None
+    for folder in transport.listdir(run.logs):
+        if not folder.name.endswith("-logs"):
+            continue
+        directory = Path(run.logs, folder.name)
+        for entry in transport.listdir(str(directory)):
+            if entry.name.startswith("gpu-") and entry.name.endswith(".csv"):
+                found += _rows(transport.read(str(directory / entry.name)).decode(errors="replace"))
+    return max(found, default=None)
+
+
+def _rows(text: str) -> list[tuple[float, float]]:
+    """Read used and total memory; a line that is cut, or a GPU that says `[N/A]`, counts for nothing."""
+    lines = text.splitlines()
+    names = lines[0].split(",") if lines else []
+    if not set(_COLUMNS) <= set(names):
+        return []
+    used, total = (names.index(name) for name in _COLUMNS)
+    rows = []
+    for line in lines[1:]:
+        cells = line.split(",")
+        if len(cells) == len(names) and cells[used].isdigit() and cells[total].isdigit():
+            rows.append((int(cells[used]) / MIB_PER_GIB, int(cells[total]) / MIB_PER_GIB))
+    return rows

@@ -1,0 +1,217 @@
+"""The state of a run, and events, as JSON (the `watch` command's interface)."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, fields
+from enum import Enum
+from typing import Any
+
+from launcher.logs.events import (
+    MILESTONE_TITLES,
+    MILESTONES,
+    Event,
+    FindingSeen,
+    JobChanged,
+    MetricRecorded,
+    MilestoneReached,
+    RootFindingChanged,
+    Source,
+    TrackerDirFound,
+)
+from launcher.logs.signatures import SuggestedEdit
+from launcher.monitor.progress import pace_of
+from launcher.monitor.state import RunState
+
+SCHEMA = 1
+
+
+def state_json(run: str, state: RunState) -> dict[str, Any]:
+    """Return what `watch --once --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "run": run,
+        "state": state.state.value,
+        "reason": state.reason,
+        "ended": ended_at(state),
+        "job": job_json(state.job),
+        "milestones": [
+            milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
+        ],
+        "metrics": metrics_json(state),
+        "findings": [finding_json(item) for item in state.findings],
+        "verdict": verdict_json(state),
+        "trackers": [{"kind": kind, "path": path} for path, kind in sorted(state.trackers.items())],
+        "logs": [
+            {
+                "name": log.log,
+                "role": log.role.value,
+                "bytes": log.bytes,
+                "lines": log.lines,
+                "problem": log.problem,
+            }
+            for _, log in sorted(state.logs.items())
+        ],
+    }
+
+
+def ended_at(state: RunState) -> float | None:
+    """Return when a run ended, in seconds since the epoch; None while it lives or where nothing tells.
+
+    The launcher's own last line knows best; where it was killed, the last thing it did is the nearest.
+    """
+    if not state.state.ended:
+        return None
+    for told in (state.launcher_ended, state.driver_ended, state.job):
+        if told is not None and told.time is not None:
+            return told.time
+    return max(
+        (reached.time for reached in state.milestones.values() if reached.time is not None), default=None
+    )
+
+
+def job_json(job: JobChanged | None) -> dict[str, Any] | None:
+    """Return what the cluster says of the run's job, in its own words too; None where nothing was said."""
+    if job is None:
+        return None
+    return {
+        "id": job.job or None,
+        "state": job.state.value,
+        "reason": job.reason,
+        "word": job.word,
+        "exit_code": job.exit_code,
+        "nodes": job.nodes,
+        "waits_for": job.waits_for,
+        "submitted": job.submitted,
+        "began": job.began,
+        "time": job.time,
+        "deadline": job.deadline,
+        "starts": job.starts,
+        "unanswered": job.unanswered,
+    }
+
+
+def milestone_json(event: MilestoneReached) -> dict[str, Any]:
+    """Return a reached milestone."""
+    return {
+        "id": event.id,
+        "title": MILESTONE_TITLES[event.id],
+        "log": event.source.log,
+        "line": event.source.line,
+        "time": event.time,
+    }
+
+
+def metrics_json(state: RunState) -> dict[str, Any]:
+    """Return the metrics as parallel lists: those of steps beside `steps`, of validations beside theirs."""
+    loss_steps = sorted(state.metrics.get("loss", {}))
+    validated = sorted(state.metrics.get("accuracy", {}))
+    lists = {
+        name: [_finite(points[step]) for step in sorted(points)] for name, points in state.metrics.items()
+    }
+    return {
+        "step": state.step,
+        "max_steps": state.max_steps,
+        "loss": [],
+        "step_time_s": [],
+        **lists,
+        "steps": loss_steps,
+        "validation_steps": validated,
+        "checkpoints": sorted(state.checkpoints),
+        "at": {name: sorted(points) for name, points in state.metrics.items()},
+        **pace_json(state),
+    }
+
+
+def verdict_json(state: RunState) -> dict[str, Any] | None:
+    """Return what is taken for the cause, in short; None where nothing is."""
+    root = state.diagnosis.root
+    if root is None:
+        return None
+    return {"id": root.id, "title": root.title, "confidence": root.confidence, "node": root.node}
+
+
+def pace_json(state: RunState) -> dict[str, Any]:
+    """Return how fast the run goes."""
+    left = state.deadline - time.time() if state.deadline is not None else None
+    pace = pace_of(state.metrics.get("step_time_s", {}), state.step, state.max_steps, left)
+    return {
+        "step_time_recent_s": pace.recent_s,
+        "step_time_trend": pace.trend,
+        "eta_s": None if state.state.ended else pace.eta_s,
+        "left_s": None if left is None or state.state.ended else round(max(left, 0.0), 1),
+        "steps_that_fit": None if state.state.ended else pace.fitting,
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON can hold; a loss of nan or inf becomes null."""
+    return value if math.isfinite(value) else None
+
+
+def finding_json(item: FindingSeen) -> dict[str, Any]:
+    """Return a recognised failure."""
+    return {
+        "id": item.id,
+        "title": item.title,
+        "severity": item.severity,
+        "root": item.root,
+        "log": item.source.log,
+        "line": item.source.line,
+        "node": item.node,
+        "rank": item.rank,
+        "text": item.text,
+        "fix": item.fix,
+        "causes": list(item.causes),
+        "tier": item.tier,
+        "confidence": item.confidence,
+        "edits": [{"key": edit.key, "to": edit.to, "how": edit.how} for edit in item.edits],
+        "time": item.time,
+    }
+
+
+_EVENT_NAMES: dict[type[Event], str] = {
+    MilestoneReached: "milestone",
+    MetricRecorded: "metric",
+    FindingSeen: "finding",
+    RootFindingChanged: "verdict_changed",
+    TrackerDirFound: "tracker_told",
+}
+"""Names that scripts rely on and that are not the class's own."""
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """Return one event as `watch --json` prints it, a line each."""
+    kind = _EVENT_NAMES.get(type(event), _snake(type(event).__name__))
+    body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        if isinstance(value, FindingSeen):
+            body[item.name] = finding_json(value)
+        elif isinstance(value, Source):
+            body |= {"log": value.log, "role": value.role.value, "line": value.line}
+        else:
+            body[item.name] = _plain(value)
+    if isinstance(event, MilestoneReached):
+        body["title"] = MILESTONE_TITLES[event.id]
+    return body
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [
+            asdict(item)
+            if isinstance(item, SuggestedEdit)
+            else finding_json(item)
+            if isinstance(item, FindingSeen)
+            else item
+            for item in value
+        ]
+    if isinstance(value, Enum):
+        return value.value
+    return _finite(value) if isinstance(value, float) else value
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

@@ -1,0 +1,113 @@
+"""The NeMo-RL checkout that jobs run in: which one, and what it can do, told from its files alone.
+
+Nothing of it is imported: it may need another Python, and importing it takes minutes on a cold file system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.errors import InputError, TransportError
+from launcher.paths import config_root
+from launcher.transports.base import Transport
+
+VARIABLE = "NEMO_RL_ROOT"
+REMEMBERED = "checkout"
+# The name changed between v0.5 and v0.6.
+DRIVERS = ("examples/run_distillation.py", "examples/run_distillation_math.py")
+
+
+@dataclass(frozen=True, slots=True)
+class NemoCheckout:
+    """A checkout of NeMo-RL."""
+
+    path: str
+    version: str | None
+    """As `nemo_rl/package_info.py` says; it has been wrong on the main branch."""
+    driver: str
+    """The distillation script, relative to the checkout."""
+    python: str | None
+    """The Python of its environment; None without one."""
+    features: frozenset[str]
+    """`validates`: recipes are validated before Ray starts. `save-by`: `checkpoint_must_save_by` is known.
+    `phases`: its ray.sub stamps its phases. `async`: it has the asynchronous generation engine."""
+
+
+# Feature, file, what the file says where the feature is there.
+_FEATURES = (
+    ("validates", "nemo_rl/algorithms/distillation.py", r"class MasterConfig\(BaseModel"),
+    ("save-by", "nemo_rl/algorithms/distillation.py", r"checkpoint_must_save_by"),
+    ("phases", "ray.sub", r"NRL_PHASE"),
+    ("async", "nemo_rl/models/generation/vllm/vllm_worker_async.py", r"."),
+)
+
+
+def choose(transport: Transport, given: str | None, environment: Mapping[str, str]) -> NemoCheckout:
+    """Return the checkout: as given, else NEMO_RL_ROOT, else the one that was used last.
+
+    Raises:
+        InputError: none is known, or it is no checkout.
+    """
+    remembered = config_root(environment) / REMEMBERED
+    path, how = given or environment.get(VARIABLE), "--checkout" if given else VARIABLE
+    if not path and transport.stat(str(remembered)) is not None:
+        path, how = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
+    if not path:
+        raise InputError(
+            "which NeMo-RL checkout the job runs in is not known",
+            fix=f"Give --checkout DIR, or set {VARIABLE}; it is remembered.",
+        )
+    return probe(transport, str(Path(path).expanduser().absolute()), how)
+
+
+def remember(transport: Transport, checkout: NemoCheckout, environment: Mapping[str, str]) -> None:
+    """Keep the choice for the next time; a directory that cannot be written is left as it is."""
+    try:
+        transport.write_atomic(str(config_root(environment) / REMEMBERED), f"{checkout.path}\n".encode())
+    except TransportError:
+        return
+
+
+def probe(transport: Transport, path: str, how: str = "") -> NemoCheckout:
+    """Look at a checkout.
+
+    Raises:
+        InputError: it is none.
+    """
+    driver = next((name for name in DRIVERS if transport.stat(f"{path}/{name}") is not None), None)
+    if driver is None:
+        raise InputError(
+            f"this is no NeMo-RL checkout (it has no {DRIVERS[0]})" + (f", as given by {how}" if how else ""),
+            where=path,
+            fix="Give the directory that NeMo-RL was cloned into.",
+        )
+    python = f"{path}/.venv/bin/python"
+    return NemoCheckout(
+        path=path,
+        version=_version(_text(transport, f"{path}/nemo_rl/package_info.py")),
+        driver=driver,
+        python=python if transport.stat(python) is not None else None,
+        features=frozenset(
+            name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
+        ),
+    )
+
+
+def _version(text: str) -> str | None:
+    parts = {
+        name: re.search(rf"^{name}\s*=\s*[\"']?(\w*)", text, re.MULTILINE)
+        for name in ("MAJOR", "MINOR", "PATCH", "PRE_RELEASE")
+    }
+    if any(parts[name] is None for name in ("MAJOR", "MINOR", "PATCH")):
+        return None
+    major, minor, patch, extra = (match[1] if match else "" for match in parts.values())
+    return f"{major}.{minor}.{patch}{extra}"
+
+
+def _text(transport: Transport, path: str) -> str:
+    if transport.stat(path) is None:
+        return ""
+    return transport.read(path).decode(errors="replace")

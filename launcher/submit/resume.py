@@ -1,0 +1,221 @@
+"""Going on with a run that ended: one more job of the same run, from its last checkpoint.
+
+    resumption = lay_out_resume(run, store)      nothing is written, nothing submitted
+    run = go_on(resumption, store)               submits the job as a further link of the run
+
+The job is the one that was submitted before: same recipe, same scripts, same environment, another token. It
+carries the same name and waits for others of that name, so that two of them never write the same checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from launcher.clusters.slurm.job_options import Cost, cost_of
+from launcher.clusters.slurm.parse import slurm_time
+from launcher.clusters.slurm.submission import SINGLETON, comment_of
+from launcher.errors import InputError, LaunchError
+from launcher.monitor.watch_run import cluster_of, summary_of
+from launcher.plan import LaunchPlan, new_token
+from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
+from launcher.submit.rehearsal import distillation, effective_yaml, own_directories
+from launcher.transports.base import Transport
+from recipes.errors import ExplainedError
+
+_STEP = re.compile(r"step_(\d+)")
+_ENDED = ("completed", "failed", "cancelled")
+_OUT_OF_TIME = b"Timeout has been reached"
+_TAIL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlan:
+    """What would go on."""
+
+    run: Run
+    plan: LaunchPlan
+    request: SlurmRequest
+    cost: Cost
+    state: str
+    reason: str
+    done: int
+    """Steps that were done."""
+    step: int | None
+    """The checkpoint that is loaded; None: it begins anew."""
+    max_steps: int | None
+    changed: tuple[str, ...] | None
+    """Keys in which the recipe's file has changed since, without effect. None: it cannot be read any more."""
+
+    @property
+    def left(self) -> int | None:
+        """Steps that are left; None where their number is not known."""
+        return None if self.max_steps is None else max(self.max_steps - (self.step or 0), 0)
+
+
+def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> ResumePlan:
+    """Return how a run would go on. Nothing is written.
+
+    Args:
+        run: The run.
+        store: Where runs are kept.
+        time_s: Another time limit, in seconds.
+
+    Raises:
+        InputError: the run is none of Slurm's, or was moved.
+        LaunchError: a job of it is still there, or there is nothing left to do.
+    """
+    transport = store.transport
+    request = _request(run)
+    summary = summary_of(transport, run)
+    state = str(summary["state"])
+    _require_ended(run, state, str(summary["reason"]))
+    effective = effective_values(transport, run.directory)
+    step = _last_checkpoint(transport, run, effective)
+    _require_work(transport, run, state, step)
+    if time_s is not None:
+        request = request.model_copy(update={"time_s": time_s})
+    return ResumePlan(
+        run=run,
+        plan=_plan(transport, run, time_s),
+        request=request,
+        cost=cost_of(run.spec.nodes, run.spec.gpus_per_node, request.time_s),
+        state=state,
+        reason=str(summary["reason"]),
+        done=int(summary["metrics"]["step"] or 0),
+        step=step,
+        max_steps=run.spec.max_steps,
+        changed=_changed(run, effective),
+    )
+
+
+def go_on(resumption: ResumePlan, store: RunStore) -> Run:
+    """Submit the job, once; returns the run with it.
+
+    Raises:
+        RefusedError: Slurm refused; the run records that.
+        UnreachableError: it is not clear whether Slurm took the job; the run finds out.
+    """
+    drop_summary(store.transport, resumption.run)
+    return cluster_of(resumption.run, store.transport).submit(resumption.run, resumption.plan)
+
+
+def _request(run: Run) -> SlurmRequest:
+    if run.spec.cluster != "slurm" or run.spec.slurm is None:
+        raise InputError(
+            f"{run.spec.id} ran on this machine, not in Slurm",
+            where=run.directory,
+            fix="Start it again with `demo RECIPE`; a rehearsal takes a minute.",
+        )
+    return run.spec.slurm
+
+
+def _require_ended(run: Run, state: str, reason: str) -> None:
+    if state not in _ENDED:
+        raise LaunchError(
+            f"{run.spec.id} has not ended: it is {state}" + f" ({reason})" * bool(reason),
+            where=run.directory,
+            fix="Try again when `watch` tells how it ended."
+            if state == "unknown"
+            else "`cancel` stops it; `watch` shows what it does.",
+        )
+
+
+def _last_checkpoint(transport: Transport, run: Run, effective: Mapping[str, Any]) -> int | None:
+    """Return what NeMo-RL loads: the highest `step_N` of the checkpoint directory."""
+    section = effective.get("checkpointing")
+    named = section.get("checkpoint_dir") if isinstance(section, dict) else None
+    if not isinstance(named, str) or not named:
+        return None
+    # A relative directory counts from where the driver runs.
+    folder = str(Path(run.spec.checkout or run.directory, named))
+    entry = transport.stat(folder)
+    if entry is None or not entry.is_dir:
+        return None
+    found = (_STEP.fullmatch(item.name) for item in transport.listdir(folder) if item.is_dir)
+    return max((int(match[1]) for match in found if match), default=None)
+
+
+def _require_work(transport: Transport, run: Run, state: str, step: int | None) -> None:
+    """Refuse where the next job would load everything, find nothing to do, and end."""
+    steps = run.spec.max_steps
+    if steps is not None and step is not None and step >= steps:
+        raise LaunchError(
+            f"{run.spec.id} has done all of its {steps} steps; its last checkpoint is of step {step}",
+            where=run.directory,
+            fix="For more, submit the recipe with a higher distillation.max_num_steps: it goes on there.",
+        )
+    if state == "completed" and not _ran_out_of_time(transport, run):
+        raise LaunchError(
+            f"{run.spec.id} is finished: its driver ended by itself, and not for want of time",
+            where=run.directory,
+            fix="For more, submit the recipe with more steps or epochs: it goes on from its checkpoint.",
+        )
+
+
+def _ran_out_of_time(transport: Transport, run: Run) -> bool:
+    """Return whether the driver stopped at `checkpoint_must_save_by`: it exits with 0 then, too."""
+    if transport.stat(run.logs) is None:
+        return False
+    names = [entry.name for entry in transport.listdir(run.logs)]
+    mine = [
+        name for job in run.jobs for name in names if re.fullmatch(rf"{re.escape(job.id)}(-\d+)?-logs", name)
+    ]
+    for name in reversed(mine):
+        log = str(Path(run.logs, name, "ray-driver.log"))
+        entry = transport.stat(log)
+        if entry is not None:
+            return _OUT_OF_TIME in transport.read(log, max(entry.size - _TAIL, 0))
+    return False
+
+
+def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
+    import yaml
+
+    from recipes.compare import differences
+
+    source = Path(run.spec.recipe.source)
+    directories = own_directories(run.spec.kind, run.directory)
+    try:
+        now = yaml.safe_load(effective_yaml(distillation(source, run.spec.recipe.overrides), directories))
+    except (ExplainedError, OSError):
+        return None
+    return tuple(item.key for item in differences(dict(effective), now))
+
+
+def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
+    """Return the plan of the run's first job, with another token."""
+    path = Path(run.directory, "plan.json")
+    try:
+        stored = json.loads(transport.read(str(path)))
+        plan = LaunchPlan(
+            new_token(),
+            tuple(map(str, stored["argv"])),
+            str(stored["cwd"]),
+            {str(name): str(value) for name, value in stored["env"].items()},
+            tuple(map(str, stored["files"])),
+            str(stored["output"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the run's plan is damaged: {error}", where=path) from error
+    script = plan.argv[-1]
+    if Path(script).parent != Path(run.directory).absolute():
+        raise InputError(
+            "this run was moved, or is a copy: its plan names the directory it was submitted from",
+            where=Path(script).parent,
+            fix="Submit the recipe again: a training run goes on from its checkpoint directory.",
+        )
+    changed = {"--comment=": f"--comment={comment_of(plan.job_id)}"}
+    if time_s is not None:
+        changed["--time="] = f"--time={slurm_time(time_s)}"
+    argv = [
+        next((text for prefix, text in changed.items() if item.startswith(prefix)), item)
+        for item in plan.argv[:-1]
+    ]
+    if SINGLETON not in argv:
+        argv.append(SINGLETON)
+    return replace(plan, argv=(*argv, script))

@@ -1,0 +1,1 @@
+"""The log view: reading, searching, filtering and drawing of logs of any size, and the pane around it."""
