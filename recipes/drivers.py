@@ -1,4 +1,4 @@
-"""The driver script that a recipe is for, decided from its sections and from the scripts that the checkout has."""
+"""The driver script that a recipe is for, by its sections and by the scripts that the checkout has."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def choose_driver(values: Mapping[str, Any], scripts: Collection[str]) -> Driver
     """
     kind, reason = recipe_kind(values)
     if kind == "other":
-        names = [name for name in values if isinstance(name, str)]
-        found = next((script for name in names for script in _scripts_of(name) if script in scripts), None)
+        found = next((script for name in values for script in _scripts_of(name) if script in scripts), None)
         return Driver(found, kind, reason)
     for script in SCRIPTS[kind]:
         if script in scripts:

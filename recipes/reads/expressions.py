@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from recipes.reads.conditions import (
@@ -57,14 +56,15 @@ class Expressions(Objects):
             self._handlers[kind] = getattr(self, f"_x_{kind.__name__.lower()}", None)
         handler = self._handlers[kind]
         if handler is not None:
-            return handler(frame, node)
+            result: Value = handler(frame, node)
+            return result
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(frame, child)
         return ANYTHING
 
-    @abstractmethod
-    def _x_call(self, frame: Frame, node: ast.Call) -> Value: ...
+    def _x_call(self, frame: Frame, node: ast.Call) -> Value:
+        raise NotImplementedError
 
     def _x_constant(self, frame: Frame, node: ast.Constant) -> Value:
         value = node.value
@@ -225,11 +225,13 @@ class Expressions(Objects):
                 frame.guard = both(frame.guard, self.condition(frame, test))
         return None
 
-    @abstractmethod
-    def items(self, value: Value) -> tuple[Value, ...]: ...
+    def items(self, value: Value) -> tuple[Value, ...]:
+        """Return what a loop over a value goes through."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def assign(self, frame: Frame, target: ast.expr, value: Value) -> None: ...
+    def assign(self, frame: Frame, target: ast.expr, value: Value) -> None:
+        """Bind a value to a name, an attribute, a key or to several of them."""
+        raise NotImplementedError
 
     def condition(self, frame: Frame, node: ast.expr) -> Condition:
         """Return what an expression tests."""
@@ -260,18 +262,18 @@ class Expressions(Objects):
             if isinstance(value, Config) and kind in _TYPES:
                 return Test("type", value.path, kind, value.default)
             cls = self.value(frame, node.args[1])
-            alternatives = [inner for _, inner in each(value)]
-            if isinstance(cls, ClassValue) and all(isinstance(inner, Instance) for inner in alternatives):
-                return any_of(
-                    guard
-                    for guard, inner in each(value)
-                    if isinstance(inner, Instance) and cls in self.lineage(inner.cls)
-                )
+            if isinstance(cls, ClassValue) and any(isinstance(inner, Instance) for _, inner in each(value)):
+                return any_of(both(guard, self._is_of(inner, cls, node)) for guard, inner in each(value))
         if name == "hasattr" and len(node.args) == 2:
             value, key = (self.value(frame, part) for part in node.args)
             if isinstance(value, Config) and isinstance(key, Constant) and isinstance(key.value, str):
                 return Test("has", (*value.path, key.value))
         return None
+
+    def _is_of(self, value: Value, cls: ClassValue, node: ast.AST) -> Condition:
+        if isinstance(value, Instance):
+            return always(cls in self.lineage(value.cls))
+        return Undecided(self.number(node)) if value == ANYTHING else FALSE
 
     def truth(self, value: Value, node: ast.AST) -> Condition:
         """Return the condition under which a value counts as true."""
@@ -300,7 +302,7 @@ class Expressions(Objects):
         if isinstance(left, Config) and constants is not None:
             return self._config_test(left, operator, constants, node)
         if isinstance(right, Config) and isinstance(left, Constant) and type(operator) in (*_ORDER, ast.Eq):
-            name = "==" if isinstance(operator, ast.Eq) else _TURNED[_ORDER[type(operator)]]  # type: ignore[index]
+            name = "==" if isinstance(operator, ast.Eq) else _TURNED[_ORDER[type(operator)]]
             return Test(name, right.path, left.value, right.default)
         if isinstance(left, Constant) and constants is not None:
             return _decided(left.value, operator, constants) or Undecided(self.number(node))
@@ -319,7 +321,7 @@ class Expressions(Objects):
         if isinstance(operator, ast.In):
             return Test("in", left.path, operand, left.default)
         if type(operator) in _ORDER and isinstance(single, int | float):
-            return Test(_ORDER[type(operator)], left.path, single, left.default)  # type: ignore[index]
+            return Test(_ORDER[type(operator)], left.path, single, left.default)
         return Undecided(self.number(node))
 
 

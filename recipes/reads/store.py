@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from recipes.reads.description import FORMAT, Reads
-from recipes.reads.walk import walk
 
 SHIPPED = Path(__file__).with_name("data")
 INDEX = "index.json.z"
@@ -60,7 +59,7 @@ def find_reads(root: Path | None, script: str, cache: Path | None = None) -> Fou
 def newest_release(script: str) -> Found | None:
     """Return the shipped reads of a script in the newest release that has it."""
     for entry in reversed(_index()):
-        if entry["script"] == script:
+        if entry["script"] == script and entry["release"].startswith("v"):  # not a state of the main branch
             reads = _shipped(entry["name"])
             return None if reads is None else Found(reads, entry["release"])
     return None
@@ -76,6 +75,8 @@ def _name(root: Path, script: str) -> str:
 
 
 def _walked(root: Path, script: str) -> Found | None:
+    from recipes.reads.walk import walk
+
     reads = walk(root, script)
     return None if reads is None else Found(reads)
 

@@ -23,7 +23,7 @@ LORA = (
     "{enabled:true,target_modules:[],exclude_modules:[],dim:8,alpha:32,dropout:0.0,"
     "dropout_position:post,lora_A_init:xavier}"
 )
-GYM = ("++env.should_use_nemo_gym=true", "distillation.max_val_samples=null")
+GYM = ("++env.should_use_nemo_gym=true", "++env.nemo_gym={}", "distillation.max_val_samples=null")
 GYM_ENGINE = tuple(
     f"++policy.generation.vllm_cfg.{name}=true" for name in ("async_engine", "expose_http_server")
 )
