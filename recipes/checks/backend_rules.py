@@ -59,7 +59,7 @@ def _precision(context: Context) -> Iterator[Finding]:
         if side.backend is None or not isinstance(value, str):
             continue
         if value not in ("float32", "bfloat16", "float16"):
-            text = f"KeyError: '{value}'" if side.backend == "megatron" else f"UnknownModel precision: {value}"
+            text = f"KeyError: '{value}'" if side.backend == "megatron" else f"Unknown precision: {value}"
             yield fail(
                 f"{key} is {value}, not float32, bfloat16 or float16",
                 key,
@@ -282,12 +282,12 @@ RULES = (
         "YaRN RoPE scaling is not supported with the automodel (DTensor) backend.",
         _SETUP,
     ),
-    Rule("C51", "Known precision", _precision, "UnknownModel precision", _SETUP),
+    Rule("C51", "Known precision", _precision, "Unknown precision", _SETUP),
     Rule(
         "C52",
         "Replicas, LoRA, CPU offload",
         _dtensor_options,
-        "the DTensor worker refuses",
+        "LoRA is not supported for DTensorPolicyWorker V1",
         f"{_POLICY}, {_SETUP}",
     ),
     Rule(
@@ -304,12 +304,12 @@ RULES = (
         "policy.draft.enabled=true is only supported with the Megatron backend.",
         _POLICY,
     ),
-    Rule("C68", "Optimizer and scheduler", _optimizer, "the optimizer or scheduler cannot be made", _SETUP),
+    Rule("C68", "Optimizer and scheduler", _optimizer, "unknown scheduler config: …", _SETUP),
     Rule(
         "C69",
         "Checkpoint format of the first DTensor worker",
         _save_format,
-        "ValueError: model_save_format must be None or omitted, at the first save",
+        "model_save_format must be None or omitted if using DTensorPolicyWorker (_v2=False). (at the first save)",
         _POLICY,
     ),
 )

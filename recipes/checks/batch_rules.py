@@ -316,10 +316,12 @@ RULES = (
         "C22",
         "The global batch divides a step",
         _step_divides,
-        "Total batch size is not a multiple of batch_size",
+        "Total batch size (…) is not a multiple of batch_size (…)",
         _DICT,
     ),
-    Rule("C23", "Ranks share the batch", _ranks_divide, "Batch size is not a multiple of shards", _DICT),
+    Rule(
+        "C23", "Ranks share the batch", _ranks_divide, "Batch size (…) is not a multiple of shards (…)", _DICT
+    ),
     Rule("C24", "Samples fit into dynamic micro batches", _dynamic_tokens, "max microbatch size", _DICT),
     Rule(
         "C25",

@@ -132,18 +132,28 @@ RULES = (
         "C18",
         "Form of checkpoint_must_save_by",
         _save_by,
-        "ValueError: not enough values to unpack (expected 4), after set-up",
+        "ValueError: not enough values to unpack (expected 4) (after set-up)",
         "utils/timer.py",
     ),
     Rule(
         "C19",
         "Form of the checkpoint metric",
         _metric_form,
-        "metric_name must start with 'val:' or 'train:', at the first save",
+        "metric_name=… must start with 'val:' or 'train:' (at the first save)",
         _DISTILLATION,
     ),
     Rule(
-        "C20", "The checkpoint metric exists", _metric, "Metric … not found, at the first save", _DISTILLATION
+        "C20",
+        "The checkpoint metric exists",
+        _metric,
+        "Metric … not found in … metrics (at the first save)",
+        _DISTILLATION,
     ),
-    Rule("C21", "A save period", _save_period, "ZeroDivisionError in the first step", _DISTILLATION),
+    Rule(
+        "C21",
+        "A save period",
+        _save_period,
+        "ZeroDivisionError: integer modulo by zero (in the first step)",
+        _DISTILLATION,
+    ),
 )

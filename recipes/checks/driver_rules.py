@@ -62,7 +62,7 @@ def _packer(context: Context) -> Iterator[Finding]:
             f"{key} is {shown(value)} (expected {names})",
             key,
             fixes=[context.fix(key, "modified_first_fit_decreasing")],
-            foretells=f"UnknownModel packing algorithm: {value}",
+            foretells=f"Unknown packing algorithm: {value}",
         )
 
 
@@ -110,10 +110,16 @@ RULES = (
         "C76",
         "Packing algorithms",
         _packer,
-        "UnknownModel packing algorithm",
+        "Unknown packing algorithm",
         "data/packing/algorithms.py",
     ),
-    Rule("C77", "A second save period", _second_period, "ZeroDivisionError in the first step", _DISTILLATION),
+    Rule(
+        "C77",
+        "A second save period",
+        _second_period,
+        "ZeroDivisionError: integer modulo by zero (in the first step)",
+        _DISTILLATION,
+    ),
     Rule(
         "C79",
         "Batches of the data loaders",

@@ -220,7 +220,9 @@ def _once(results: list[Result]) -> list[Result]:
     The classes (C4) may refuse the same key earlier: both are true, and only C5 names the line that reads it.
     """
     of_keys = (_READS, "C4")
-    reported = {_subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys}
+    reported = {
+        _subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys
+    }
     kept = [result for result in results if result.id != _READS or _subject(result) not in reported - {""}]
     if any(result.id == _READS for result in kept):
         return kept

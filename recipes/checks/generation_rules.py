@@ -303,7 +303,7 @@ RULES = (
         _VLLM,
     ),
     Rule("C40", "Expert parallelism of engines", _experts, "When EP > 1, EP must be a multiple of TP", _VLLM),
-    Rule("C41", "Sampling", _sampling, "top_k and top_p valid values", _VLLM),
+    Rule("C41", "Sampling", _sampling, "top_k valid values: …", _VLLM),
     Rule(
         "C42",
         "Keys that vLLM needs",
@@ -340,5 +340,11 @@ RULES = (
         "Timed out waiting for placement groups to be ready.",
         _CLUSTER,
     ),
-    Rule("C63", "Segments of nodes", _segments, "num_nodes must be divisible by segment_size", _CLUSTER),
+    Rule(
+        "C63",
+        "Segments of nodes",
+        _segments,
+        "num_nodes (…) must be divisible by segment_size (…).",
+        _CLUSTER,
+    ),
 )

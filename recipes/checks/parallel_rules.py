@@ -135,7 +135,9 @@ def _heads(context: Context) -> Iterator[Finding]:
             continue
         facts = context.model(side)
         if isinstance(facts, UnknownModel):
-            yield cannot_tell(f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name"))
+            yield cannot_tell(
+                f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name")
+            )
             continue
         heads = (("num_key_value_heads", facts.kv_heads), ("num_attention_heads", facts.heads))
         for name, count in heads:
@@ -269,13 +271,25 @@ def _megatron_context(context: Context) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("C33", "One training backend", _one_backend, "Configure either Megatron or DTensor", _POLICY),
-    Rule("C34", "Enough GPUs for a copy of the model", _enough_gpus, "World size is insufficient", _POLICY),
+    Rule(
+        "C33",
+        "One training backend",
+        _one_backend,
+        "Configure either Megatron (policy.megatron_cfg.enabled=true) or DTensor",
+        _POLICY,
+    ),
+    Rule(
+        "C34",
+        "Enough GPUs for a copy of the model",
+        _enough_gpus,
+        "World size (…) is insufficient for the parallelism configuration.",
+        _POLICY,
+    ),
     Rule(
         "C35",
         "GPUs divide into copies of the model",
         _gpus_divide,
-        "World size must be divisible by PP * CP * TP",
+        "World size (…) must be divisible by PP * CP * TP (…).",
         _POLICY,
     ),
     Rule(
@@ -289,7 +303,7 @@ RULES = (
         "C37",
         "Heads divide by TP",
         _heads,
-        "num_attention_heads must be divisible by TP size",
+        "num_attention_heads (…) must be divisible by TP size (…)",
         "Automodel, parallelizer.py",
     ),
     Rule(
@@ -324,7 +338,7 @@ RULES = (
         "C47",
         "Models that allow context parallelism",
         _context_models,
-        "Context parallel is not supported for Gemma3 and dense Qwen3.5 models",
+        "Context parallel is not supported for Gemma3ForCausalLM.",
         _SETUP,
     ),
     Rule(

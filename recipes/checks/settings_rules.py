@@ -249,7 +249,7 @@ RULES = (
         "C12",
         "Environments are configured",
         _environments,
-        "KeyError, or Env name … is not registered",
+        "Env name … is not registered in ENV_REGISTRY",
         "environments/utils.py",
     ),
     Rule(
@@ -263,7 +263,7 @@ RULES = (
         "C14",
         "Number of validation samples",
         _validation_samples,
-        "TypeError: unsupported operand type(s) for +: 'NoneType' and 'int', at the first validation",
+        "TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' (at the first validation)",
         _DISTILLATION,
     ),
     Rule(
@@ -277,14 +277,14 @@ RULES = (
         "C16",
         "Kind and weight of the divergence",
         _loss,
-        "Invalid KL type, after both models are loaded",
+        "Invalid KL type (after both models are loaded)",
         "algorithms/loss/loss_functions.py",
     ),
     Rule(
         "C17",
         "At least one logit",
         _topk,
-        "topk must be positive, in the first step",
+        "topk must be positive, got … (in the first step)",
         "distributed/model_utils.py",
     ),
 )

@@ -66,7 +66,7 @@ def _transport(context: Context) -> Iterator[Finding]:
             f"{key} is {shown(value)}, not null, {', '.join(_TRANSPORTS)} or a 'module:ClassName'",
             key,
             fixes=[context.removal(key)],
-            foretells=f"UnknownModel vLLM refit transport {value!r}",
+            foretells=f"Unknown vLLM refit transport {value!r}",
         )
         return
     scope = context.get("policy.generation.refit_cfg")
@@ -146,7 +146,7 @@ RULES = (
         "C73",
         "Ways for weights to reach vLLM",
         _transport,
-        "UnknownModel vLLM refit transport",
+        "Unknown vLLM refit transport",
         "models/generation/vllm/config.py, weight_sync/factory.py",
     ),
     Rule(
