@@ -37,6 +37,8 @@ _COPIES = frozenset({"deepcopy", "copy", "to_container", "parse_hydra_overrides"
 _LOADERS = frozenset({"load_config", "load_config_with_inheritance"})
 _BUILDER, _GROUP = "RayWorkerBuilder", "RayWorkerGroup"
 _REMOTE_CALL = "run_"
+_MORE = "**"
+"""A keyword that stands for others, which a group of workers adds."""
 Memory: TypeAlias = "tuple[dict[ReadKey, Condition], Value]"
 
 
@@ -120,7 +122,8 @@ class Calls(Expressions):
             return function
         if isinstance(function, Instance | FunctionValue) and name in ("options", "result"):
             return function
-        if name == "submit" and arguments and isinstance(arguments[0], FunctionValue):
+        method = isinstance(node.func, ast.Attribute)
+        if method and name == "submit" and arguments and isinstance(arguments[0], FunctionValue):
             return self.invoke(frame, arguments[0], arguments[1:], keywords)
         if isinstance(function, Config) and isinstance(node.func, ast.Attribute):
             return self._config_method(frame, function, name, arguments, node)
@@ -129,10 +132,11 @@ class Calls(Expressions):
         special = self._named_call(frame, node, name, arguments, keywords, function)
         if special is not None:
             return special
+        more = keywords.pop(_MORE, None) is not None
         if isinstance(function, ClassValue):
-            return self._construct(frame, function, arguments, keywords, spread)
+            return self._construct(frame, function, arguments, keywords, spread, remote=more)
         if isinstance(function, FunctionValue):
-            return self.invoke(frame, function, arguments, keywords)
+            return self.invoke(frame, function, arguments, keywords, remote=more)
         self._callbacks(frame, (*arguments, *keywords.values()))
         return ANYTHING
 
@@ -400,7 +404,7 @@ class Calls(Expressions):
         if spec.vararg is not None:
             names[spec.vararg.arg] = Sequence(given[len(parameters) :])
         if spec.kwarg is not None:
-            names[spec.kwarg.arg] = ANYTHING if remote else Mapping(tuple(extra))
+            names[spec.kwarg.arg] = Mapping((*extra, (_MORE, ANYTHING)) if remote else tuple(extra))
         return names
 
     def _environments(self, frame: Frame, function: FunctionValue, arguments: tuple[Value, ...]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from recipes.reads.frame import Frame
@@ -62,7 +63,8 @@ class Objects:
         key = (module, name)
         if key not in self._globals:
             self._globals[key] = ANYTHING  # what a definition that refers to itself finds
-            self._globals[key] = self._of_module(module, name)
+            with suppress(SyntaxError):  # a source that this Python cannot read
+                self._globals[key] = self._of_module(module, name)
         return self._globals[key]
 
     def _of_module(self, module: str, name: str) -> Value:

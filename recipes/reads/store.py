@@ -147,7 +147,7 @@ def _parsed(path: Path, modified: int, size: int) -> tuple[Found, list[list[int]
         data = json.loads(path.read_bytes())
         reads = _shipped(data["shipped"]) if data.get("shipped") else Reads.from_json(data["reads"])
         return None if reads is None else (Found(reads, data["release"]), data["stamps"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
