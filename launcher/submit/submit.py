@@ -25,10 +25,11 @@ from launcher.clusters.slurm.submission import Submission, prepare
 from launcher.errors import InputError, LaunchError
 from launcher.runs import Run, RunStore
 from launcher.sites import Site
-from launcher.submit.checkout import choose, remember
+from launcher.submit.checkout import choose, remember, with_driver_of
 from launcher.submit.hints import hints
 from launcher.submit.request import SubmitRequest, choose_for, nodes_of
 from launcher.transports.base import Transport
+from recipes.inheritance import resolve
 
 if TYPE_CHECKING:
     from launcher.submit.preflight import Preflight
@@ -145,6 +146,11 @@ def plan_submission(
         return _on_as_many_nodes_as_needed(order, found, store, environment)
     transport = store.transport
     checkout = None if order.kind == "rehearsal" else choose(transport, order.checkout, environment)
+    driver_note = ""
+    if checkout is not None:
+        checkout, driver_note = with_driver_of(
+            transport, checkout, resolve(order.recipe, order.overrides).values
+        )
     partition, choices = choose_for(order, found, transport, environment, checkout)
     submission = prepare(transport, store, environment, found.site, order.recipe, order.overrides, choices)
     foresight = preflight(submission, choices, found.site, partition, order.recipe, order.skip_checks)
@@ -158,7 +164,7 @@ def plan_submission(
         found.site,
         partition,
         foresight,
-        (*foresight.notes, *told),
+        (*((driver_note,) if driver_note else ()), *foresight.notes, *told),
     )
 
 
