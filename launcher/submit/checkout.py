@@ -101,7 +101,7 @@ def probe(transport: Transport, path: str, how: str = "") -> NemoCheckout:
 def with_driver_of(
     transport: Transport, checkout: NemoCheckout, values: Mapping[str, Any]
 ) -> tuple[NemoCheckout, str]:
-    """Return the checkout with the driver that an effective recipe is for, and a note where that is not the usual one.
+    """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
 
     A recipe for which the checkout has no driver keeps the usual one.
     """

@@ -84,8 +84,8 @@ def _full_precision(context: Context, side: Side) -> Iterator[Finding]:
                 context.fix(side.key("precision"), "bfloat16"),
             ],
             foretells=(
-                "policy.megatron_cfg.optimizer.bf16=False and policy.megatron_cfg.optimizer.fp16=False must be set "
-                "if policy.precision=float32"
+                "policy.megatron_cfg.optimizer.bf16=False and policy.megatron_cfg.optimizer.fp16=False "
+                "must be set if policy.precision=float32"
             ),
         )
 
@@ -309,7 +309,8 @@ RULES = (
         "C69",
         "Checkpoint format of the first DTensor worker",
         _save_format,
-        "model_save_format must be None or omitted if using DTensorPolicyWorker (_v2=False). (at the first save)",
+        "model_save_format must be None or omitted if using DTensorPolicyWorker (_v2=False). "
+        "(at the first save)",
         _POLICY,
     ),
 )

@@ -1,4 +1,4 @@
-"""Rules on batches and lengths: C22 to C32. They predict failures in the first step, after both models are loaded."""
+"""Rules on batches and lengths: C22 to C32. They predict failures in the first step, when all is loaded."""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ PACKERS = frozenset(
 class Checkout:
     """A NeMo-RL checkout and its abilities; without any sources it counts as the newest release.
 
-    Sources are read when something is asked of them, each once; a file that a fork has moved is looked for by name.
+    Sources are read when something is asked of them, each once; a file that a fork has moved is found by
+    its name.
     """
 
     path: Path
@@ -185,7 +186,7 @@ class Checkout:
 
     @cached_property
     def base_recipe(self) -> EffectiveRecipe | None:
-        """The recipe that its own distillation recipes begin with; None where it has none, or it is broken."""
+        """The recipe that its own distillation recipes begin with; None if it is missing or broken."""
         from recipes.errors import RecipeError
         from recipes.inheritance import Resolver
 

@@ -171,7 +171,7 @@ class Context:
 
     @cached_property
     def three_pools(self) -> str:
-        """The key (or source) by which the teacher has GPUs of its own, as forks have it; "" if it has none."""
+        """The key by which the teacher has GPUs of its own, as in some forks; "" if it has none."""
         for key in ("teacher.resources", "teacher.cluster", "teacher.colocated.resources", "cluster.teacher"):
             if isinstance(self.get(key), dict):
                 return key

@@ -197,7 +197,7 @@ _OF_ANY_DRIVER = frozenset(("C5", "C18", "C19", "C62", "C63", "C70"))
 """Rules that hold for distillation of another kind, too."""
 
 _OF_TWO_POOLS = frozenset(("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63"))
-"""Rules that count GPUs as NeMo-RL's releases share them out: not those of forks where the teacher has its own."""
+"""Rules that count GPUs as NeMo-RL's releases share them out, with none for the teacher alone."""
 
 
 def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:

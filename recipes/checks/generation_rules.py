@@ -17,7 +17,7 @@ _DISTILLATION = "algorithms/distillation.py"
 _BASE = "policy.generation.vllm_cfg"
 _RESOURCES = "policy.generation.colocated.resources"
 _CPUS_PER_GPU = 3
-"""CPUs that Ray reserves per GPU, one for each worker group that may share it; Megatron generation has one group."""
+"""CPUs that Ray reserves per GPU, one for each worker group that may share it; with Megatron generation 1."""
 _OLD_TOP_K, _OLD_TOP_P = 8000, 0.99
 """TOP_K_THRESHOLD and TOP_P_THRESHOLD of models/generation/vllm/vllm_generation.py in v0.4 and v0.5."""
 _REQUIRED = {

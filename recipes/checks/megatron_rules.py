@@ -102,7 +102,7 @@ def _optimizer_precision(context: Context) -> Iterator[Finding]:
         key = f"{base}.{name}"
         if context.get(key) is not True:
             yield fail(
-                f"{side.name}: a precision-aware optimizer with {side.get('precision')} needs optimizer.{name}",
+                f"{side.name}: its precision-aware optimizer with {side.get('precision')} needs {name}",
                 key,
                 fixes=[context.fix(key, after=True)],
                 foretells=(
@@ -136,7 +136,8 @@ def _heads(context: Context, side: Side, facts: ModelFacts) -> Iterator[Finding]
     legal = [size for size in divisors(side.tp) if facts.heads % size == 0 and groups % size == 0]
     key = side.size_key("tp")
     yield fail(
-        f"{side.name}: {facts.id} has {count} {'' if wrong else 'key-value '}heads, no multiple of TP {side.tp}",
+        f"{side.name}: {facts.id} has {count} {'' if wrong else 'key-value '}heads, "
+        f"no multiple of TP {side.tp}",
         key,
         side.key("model_name"),
         fixes=[context.fix(key, size) for size in reversed(legal)],

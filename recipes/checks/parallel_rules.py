@@ -85,7 +85,8 @@ def _enough_gpus(context: Context) -> Iterator[Finding]:
                 fixes=_size_fixes(context, side),
                 foretells=(
                     f"World size ({side.gpus}) is insufficient for the parallelism configuration. "
-                    f"Required minimum world size: PP({side.pp}) * CP({side.cp}) * TP({side.tp}) = {side.width}."
+                    f"Required minimum world size: PP({side.pp}) * CP({side.cp}) * TP({side.tp}) = "
+                    f"{side.width}."
                 ),
             )
 
@@ -213,7 +214,7 @@ def _sequence_context(context: Context) -> Iterator[Finding]:
 
 
 def _context_models(context: Context) -> Iterator[Finding]:
-    """C47: the second worker refuses by the model's type since v0.6, before by its class, as the first does."""
+    """C47: the second worker refuses by the model's type since v0.6, before by its class like the first."""
     for side in context.sides:
         if side.backend != "dtensor" or side.cp == 1:
             continue

@@ -49,7 +49,8 @@ def _missing(context: Context) -> Iterator[Finding]:
         make = fail if missing.certain else warn
         reading = "reads" if missing.certain else "may read"
         yield make(
-            f"{missing.key} is missing; {missing.file}:{missing.line} {reading} it without a default{release}",
+            f"{missing.key} is missing; {missing.file}:{missing.line} {reading} it "
+            f"without a default{release}",
             missing.key,
             fixes=_fixes(context, missing.key),
             foretells=f"KeyError: '{missing.path[-1]}'",

@@ -1,7 +1,7 @@
 """The rules by release, as a table for the docs: `python -m recipes.checks.releases DIR …`.
 
-Each DIR is a checkout, named like its release. "yes": the rule applies as to the newest one; "differs": with another
-condition or text; "–": there is no such failure.
+Each DIR is a checkout, named like its release. "yes": the rule applies as to the newest one; "differs": with
+another condition or text; "–": there is no such failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where in NeMo-RL each rule's failure comes from, and which form of a rule a checkout has.
 
-A rule applies to a checkout only where its source is in it; no release number is asked, since forks have none and the
-main branch's is wrong. Verified against v0.4.0, v0.5.0, v0.6.0, v0.7.0 and the main branch of August 2026
-(`python -m recipes.checks.releases`).
+A rule applies to a checkout only where its source is in it; no release number is asked, since forks have none
+and the main branch's is wrong. Verified against v0.4.0, v0.5.0, v0.6.0, v0.7.0 and the main branch of August
+2026 (`python -m recipes.checks.releases`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _MEGATRON = (
 class Source:
     """What a rule stands on.
 
-    `quote` is a piece of a text that NeMo-RL raises, asserts or prints, within one string literal. `code` is a regular
-    expression for code that fails by itself, without a text of its own. `files` are the places since v0.4, below
-    `nemo_rl/`. A `dependency` (torch, vLLM, …) raises what is not in the checkout.
+    `quote` is a piece of a text that NeMo-RL raises, asserts or prints, within one string literal. `code` is
+    a regular expression for code that fails by itself, without a text of its own. `files` are the places since
+    v0.4, below `nemo_rl/`. A `dependency` (torch, vLLM, …) raises what is not in the checkout.
     """
 
     files: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ SOURCES: dict[str, Source] = {
     "C35": Source(_POLICY, quote=") must be divisible by PP * CP * TP ("),
     "C36": Source(
         _POLICY,
-        quote="There is a known batch-variant accuracy issue with TP>=4 for both DTensor and Megatron backend.",
+        quote="There is a known batch-variant accuracy issue with TP>=4 for both DTensor and Megatron",
     ),
     "C37": Source(("models/dtensor/parallelize.py",), quote=") must be divisible by TP size ("),
     "C38": Source(_VLLM, quote="World size must be a multiple of model parallel size. "),

@@ -107,7 +107,8 @@ def _heads(context: Context) -> Iterator[Finding]:
             side.key("model_name"),
             fixes=[context.fix(key, tp) for tp in reversed(legal[-3:])],
             foretells=(
-                f"Total number of attention heads ({facts.heads}) must be divisible by tensor parallel size ({size})."
+                f"Total number of attention heads ({facts.heads}) must be divisible by "
+                f"tensor parallel size ({size})."
             ),
         )
 

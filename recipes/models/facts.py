@@ -37,7 +37,7 @@ class ModelFacts:
     yarn: bool = False
     path: str = ""
     model_type: str = ""
-    """As Transformers' `AutoConfig` has it: of the whole model, where `family` is that of its language part."""
+    """As Transformers' `AutoConfig` has it: of the whole model; `family` is that of its language part."""
 
     @property
     def attention_width(self) -> int:

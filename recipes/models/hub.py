@@ -28,7 +28,7 @@ Kind = Literal["models", "datasets"]
 def hub_name(name: str) -> str:
     """Return the name of a model that is given by its place in a Hugging Face cache; any other name as it is.
 
-    `/data/hub/models--ORG--NAME/snapshots/REVISION` is `ORG/NAME`: so it is known where that cache is not mounted.
+    `/data/hub/models--ORG--NAME/snapshots/REVISION` is `ORG/NAME`, also where that cache is not mounted.
     """
     match = _CACHED.fullmatch(name)
     return match["name"].replace("--", "/", 1) if match else name

@@ -332,7 +332,7 @@ class Calls(Expressions):
         *,
         remote: bool = False,
     ) -> Value:
-        """Follow a call of a function of the checkout; `remote`: what is not given may come from elsewhere."""
+        """Follow a call of a function of the checkout; `remote`: other arguments may be added."""
         self_value = function.self_value
         given = (
             (self_value, *arguments)
@@ -438,7 +438,7 @@ def _key(value: Value) -> object:
 
 
 def _is_set_by_group(default: ast.expr) -> bool:
-    """Tell whether a worker's argument may come from its group (bundles, a seed), not only from the builder."""
+    """Tell whether a worker's argument may come from its group (bundles, a seed)."""
     return not (isinstance(default, ast.Constant) and isinstance(default.value, bool))
 
 

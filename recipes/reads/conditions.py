@@ -1,4 +1,4 @@
-"""Conditions on a recipe, as code tests them: trees of predicates, with tests that no recipe decides in between."""
+"""Conditions on a recipe, as code tests them: trees of predicates, some of which no recipe decides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 Path: TypeAlias = "tuple[str, ...]"
-Literal: TypeAlias = "str | int | float | bool | None | tuple[Literal, ...]"
+Literal: TypeAlias = "str | int | float | bool | tuple[Literal, ...] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Undecided:
 class Test:
     """A predicate on one value of the recipe.
 
-    `operator` is one of truthy, has, none, ==, in, <, <=, >, >=, type, uses-env. `default` counts where the key is
-    missing (None: it is then null).
+    `operator` is one of truthy, has, none, ==, in, <, <=, >, >=, type, uses-env. `default` counts where the
+    key is missing (None: it is then null).
     """
 
     operator: str
@@ -151,7 +151,7 @@ def any_of(parts: Iterable[Condition]) -> Condition:
 def possibly(condition: Condition) -> Condition:
     """Return what the recipe alone makes of a condition if undecided tests turn out for it.
 
-    What follows an early return, an assertion or a raise is taken to be reached but for what the recipe decides.
+    What follows an early return, an assertion or a raise counts as reached but for what the recipe decides.
     """
     return _bound(condition, undecided=True)
 

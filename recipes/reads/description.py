@@ -12,8 +12,8 @@ from recipes.reads.conditions import AllOf, Always, AnyOf, Condition, Not, Path,
 FORMAT = 1
 """Raised with each change of what is found or how it is written: older descriptions are made again."""
 Node: TypeAlias = "tuple[Any, ...]"
-"""A condition whose parts are numbers of earlier nodes: ("t", operator, path, operand, default), ("u", number),
-("n", part), ("a", parts…) for all of them, ("o", parts…) for any of them, ("c", holds)."""
+"""A condition whose parts are numbers of earlier nodes: ("t", operator, path, operand, default), ("u",
+number), ("n", part), ("a", parts…) for all of them, ("o", parts…) for any of them, ("c", holds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Read:
 class Reads:
     """All reads that a driver makes, by key; `nodes` are their conditions.
 
-    `complete` is false where the walk through the sources was cut short. `files` are the sources that it depends
-    on, relative to the checkout.
+    `complete` is false where the walk through the sources was cut short. `files` are the sources that it
+    depends on, relative to the checkout.
     """
 
     nodes: tuple[Node, ...]

@@ -1,8 +1,8 @@
 """Where reads come from: a cache on disk, the releases that are shipped, else a walk through the checkout.
 
-A walk takes seconds. Releases are recognised by the content of the files that the walk went through; a fork's reads
-are kept in the cache, with size and time of each of these files, so that the next check only looks at the files'
-`stat` (141 of them for the main branch of August 2026: 2 ms on a local file system).
+A walk takes seconds. Releases are recognised by the content of the files that the walk went through; a fork's
+reads are kept in the cache, with size and time of each of these files, so that the next check only looks at
+the files' `stat` (141 of them for the main branch of August 2026: 2 ms on a local file system).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
 def find_reads(root: Path | None, script: str, cache: Path | None = None) -> Found | None:
     """Return the reads of a checkout's driver script; None where the checkout has no such script.
 
-    Without a checkout, those of the newest release that has the script. What cannot be read from or written to
-    the cache is not kept.
+    Without a checkout, those of the newest release that has the script. What cannot be read
+    from or written to the cache is not kept.
     """
     if root is None:
         return newest_release(script)

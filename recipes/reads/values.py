@@ -130,7 +130,10 @@ class Choice:
     alternatives: tuple[tuple[Condition, Value], ...]
 
 
-Value: TypeAlias = "Anything | Config | Constant | Sequence | Mapping | ModuleValue | ClassValue | FunctionValue | Instance | WorkerClass | Workers | ParentOf | Choice"
+Value: TypeAlias = (
+    "Anything | Config | Constant | Sequence | Mapping | ModuleValue | ClassValue | FunctionValue | Instance"
+    " | WorkerClass | Workers | ParentOf | Choice"
+)
 ANYTHING: Final = Anything()
 
 

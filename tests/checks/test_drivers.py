@@ -16,6 +16,7 @@ ON_POLICY: dict[str, Any] = {"policy": {}, "teacher": {}, "distillation": {}}
 PLAIN, OLD = "examples/run_distillation.py", "examples/run_distillation_math.py"
 GYM = "examples/nemo_gym/run_distillation_nemo_gym.py"
 CROSS = "examples/run_xtoken_off_policy_distillation.py"
+OWN = "examples/run_distillation_opsd.py"
 ALL = (PLAIN, GYM, CROSS, "examples/run_grpo.py", "examples/run_eval.py")
 
 
@@ -24,7 +25,7 @@ ALL = (PLAIN, GYM, CROSS, "examples/run_grpo.py", "examples/run_eval.py")
     [
         (ON_POLICY, ALL, PLAIN, "distillation"),
         (ON_POLICY, (OLD,), OLD, "distillation"),
-        (ON_POLICY, ("examples/run_distillation_opsd.py", CROSS), "examples/run_distillation_opsd.py", "distillation"),
+        (ON_POLICY, (OWN, CROSS), OWN, "distillation"),
         ({**ON_POLICY, "env": {"should_use_nemo_gym": True}}, ALL, GYM, "nemo-gym"),
         ({**ON_POLICY, "env": {"should_use_nemo_gym": False}}, ALL, PLAIN, "distillation"),
         ({**ON_POLICY, "env": {"should_use_nemo_gym": True}}, (PLAIN,), None, "nemo-gym"),

@@ -198,7 +198,7 @@ def test_environments_are_those_that_the_data_sets_name(tmp_path: Path) -> None:
         """,
         environments__math='class Math:\n    def __init__(self, cfg):\n        cfg["num_workers"]\n',
     )
-    recipe = {"env": {"math": {}}}
+    recipe: dict[str, object] = {"env": {"math": {}}}
     assert set(missing(root, recipe, ("math",))) == {"env.math.num_workers"}
     assert missing(root, recipe) == {}
 

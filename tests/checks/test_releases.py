@@ -1,4 +1,4 @@
-"""The rules against the releases of NeMo-RL: their own recipes pass, and what is quoted stands in their code."""
+"""The rules against the releases of NeMo-RL: their own recipes pass, what is quoted stands in their code."""
 
 from __future__ import annotations
 

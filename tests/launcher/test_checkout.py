@@ -110,7 +110,7 @@ def test_a_place_that_cannot_be_written_forgets_and_does_not_fail(tmp_path: Path
 def test_the_driver_is_the_recipes(tmp_path: Path) -> None:
     gym = "examples/nemo_gym/run_distillation_nemo_gym.py"
     usual = probe(TRANSPORT, str(checkout(tmp_path, {**NEW, gym: "", "examples/run_grpo.py": ""})))
-    plain = {"policy": {}, "teacher": {}, "distillation": {}}
+    plain: dict[str, object] = {"policy": {}, "teacher": {}, "distillation": {}}
     assert with_driver_of(TRANSPORT, usual, plain) == (usual, "")
     found, note = with_driver_of(TRANSPORT, usual, {**plain, "env": {"should_use_nemo_gym": True}})
     assert (found.driver, found.path) == (gym, usual.path)
