@@ -27,7 +27,8 @@ def _attention(context: Context) -> Iterator[Finding]:
     for side in context.sides:
         key = side.key("dtensor_cfg.automodel_kwargs.attn_implementation")
         value = context.get(key)
-        if side.backend == "dtensor" and side.packing and value not in (None, "flash_attention_2"):
+        second = side.backend == "dtensor" and bool(side.get("dtensor_cfg._v2"))
+        if second and side.packing and value not in (None, "flash_attention_2"):
             yield fail(
                 f"{side.name}: sequence packing with attention '{value}'",
                 key,
@@ -43,7 +44,8 @@ def _yarn(context: Context) -> Iterator[Finding]:
     """C50."""
     for side in context.sides:
         key = side.key("hf_config_overrides.rope_scaling.rope_type")
-        if side.backend == "dtensor" and context.get(key) == "yarn":
+        second = side.backend == "dtensor" and bool(side.get("dtensor_cfg._v2"))
+        if second and context.get(key) == "yarn":
             yield fail(
                 f"{side.name}: YaRN needs the Megatron backend",
                 key,

@@ -83,8 +83,10 @@ def _experts(context: Context) -> Iterator[Finding]:
             fixes=fixes,
             foretells="When EP > 1, EP must be a multiple of TP since vLLM's EP = DP * TP.",
         )
-    elif expert != tensor and context.get(f"{_BASE}.async_engine") is True and not context.gym:
-        fixes = [context.fix(f"{_BASE}.async_engine", after=False), context.fix(key, tensor)]
+    elif expert != tensor and (context.get(f"{_BASE}.async_engine") is True or context.gym):
+        fixes = [context.fix(key, tensor)]
+        if not context.gym:  # NeMo-Gym needs the asynchronous engine
+            fixes.insert(0, context.fix(f"{_BASE}.async_engine", after=False))
         yield fail(
             f"an asynchronous engine with EP {expert} and TP {tensor}",
             key,

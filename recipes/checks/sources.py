@@ -38,8 +38,8 @@ class Source:
     """What a rule stands on.
 
     `quote` is a piece of a text that NeMo-RL raises, asserts or prints, within one string literal. `code` is
-    a regular expression for code that fails by itself, without a text of its own. `files` are the places since
-    v0.4, below `nemo_rl/`. A `dependency` (torch, vLLM, …) raises what is not in the checkout.
+    a regular expression for code that fails by itself, without a text of its own. `files` are the places
+    since v0.4, below `nemo_rl/`. A `dependency` (torch, vLLM, …) raises what is not in the checkout.
     """
 
     files: tuple[str, ...] = ()

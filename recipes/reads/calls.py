@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Test, Undecided, all_of, both
-from recipes.reads.expressions import Expressions, boolean
+from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Undecided, both
+from recipes.reads.expressions import boolean
 from recipes.reads.frame import Frame, ReadKey
 from recipes.reads.values import (
     ANYTHING,
@@ -26,6 +26,7 @@ from recipes.reads.values import (
     concerns_recipe,
     each,
 )
+from recipes.reads.workers import RayWorkers
 
 if TYPE_CHECKING:
     from recipes.schema.source import CheckoutSource
@@ -36,13 +37,12 @@ _SAME = frozenset({"bool", "dict", "list", "tuple", "int", "str", "float", "sort
 _COPIES = frozenset({"deepcopy", "copy", "to_container", "parse_hydra_overrides", "cast", "create", "get"})
 _LOADERS = frozenset({"load_config", "load_config_with_inheritance"})
 _BUILDER, _GROUP = "RayWorkerBuilder", "RayWorkerGroup"
-_REMOTE_CALL = "run_"
 _MORE = "**"
 """A keyword that stands for others, which a group of workers adds."""
 Memory: TypeAlias = "tuple[dict[ReadKey, Condition], Value]"
 
 
-class Calls(Expressions):
+class Calls(RayWorkers):
     """Follows the calls of a function."""
 
     def __init__(self, source: CheckoutSource) -> None:
@@ -128,13 +128,13 @@ class Calls(Expressions):
         if isinstance(function, Config) and isinstance(node.func, ast.Attribute):
             return self._config_method(frame, function, name, arguments, node)
         if isinstance(function, Workers):
-            return self._remote(frame, function, name, arguments, keywords)
+            return self.remote_call(frame, function, name, arguments, keywords)
         special = self._named_call(frame, node, name, arguments, keywords, function)
         if special is not None:
             return special
         more = keywords.pop(_MORE, None) is not None
         if isinstance(function, ClassValue):
-            return self._construct(frame, function, arguments, keywords, spread, remote=more)
+            return self.construct(frame, function, arguments, keywords, spread, remote=more)
         if isinstance(function, FunctionValue):
             return self.invoke(frame, function, arguments, keywords, remote=more)
         self._callbacks(frame, (*arguments, *keywords.values()))
@@ -233,7 +233,7 @@ class Calls(Expressions):
                 self.invoke(frame, value, (), {})
                 frame.guard = guard
 
-    def _construct(
+    def construct(
         self,
         frame: Frame,
         cls: ClassValue,
@@ -243,12 +243,13 @@ class Calls(Expressions):
         *,
         remote: bool = False,
     ) -> Value:
+        """Follow the making of an object of a class of the checkout."""
         if isinstance(spread, Config) and not arguments and not keywords:
             return spread
         if cls.node.name == _BUILDER and arguments:
             return WorkerClass(arguments[0], arguments[1:], tuple(keywords.items()))
         if cls.node.name == _GROUP:
-            return self._group(frame, (*arguments, *keywords.values()))
+            return self.group(frame, (*arguments, *keywords.values()))
         made = Instance(cls)
         self._made.append(made)  # the memory knows objects by their id, which must not be given again
         initializer = self.member(cls, "__init__")
@@ -262,66 +263,6 @@ class Calls(Expressions):
         for name, value in (*zip(made.fields, arguments, strict=False), *keywords.items()):
             made.assign(name, value, TRUE)
         return made
-
-    def _group(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
-        """Make the workers of a group: one instance for each class that the recipe may choose."""
-        made: list[tuple[Condition, Instance]] = []
-        for value in arguments:
-            for condition, builder in each(value):
-                if not isinstance(builder, WorkerClass):
-                    continue
-                for guard, cls in self.classes_named(builder.names):
-                    full = both(condition, guard)
-                    outer = frame.guard
-                    frame.guard = both(outer, full)
-                    if frame.guard != FALSE:
-                        worker = self._construct(
-                            frame, cls, builder.arguments, dict(builder.keywords), None, remote=True
-                        )
-                        if isinstance(worker, Instance):
-                            made.append((full, worker))
-                    frame.guard = outer
-        return Workers(tuple(made))
-
-    def classes_named(self, names: Value) -> list[tuple[Condition, ClassValue]]:
-        """Return the classes of the checkout that dotted names stand for."""
-        found: list[tuple[Condition, ClassValue]] = []
-        for guard, name in each(names):
-            if isinstance(name, Constant) and isinstance(name.value, str):
-                module, _, last = name.value.rpartition(".")
-                value = self.of_module(module, last) if module else ANYTHING
-                if isinstance(value, ClassValue):
-                    found.append((guard, value))
-        return found
-
-    def _remote(
-        self,
-        frame: Frame,
-        workers: Workers,
-        name: str,
-        arguments: tuple[Value, ...],
-        keywords: dict[str, Value],
-    ) -> Value:
-        """Follow a method that all workers of a group are asked to run."""
-        if not name.startswith(_REMOTE_CALL):
-            return ANYTHING
-        given = dict(keywords)
-        chosen = given.pop("method_name", arguments[0] if arguments else ANYTHING)
-        shared = given.pop("common_kwargs", None)
-        if isinstance(shared, Mapping):
-            given.update({str(key): value for key, value in shared.items})
-        results: list[tuple[Condition, Value]] = []
-        outer = frame.guard
-        for guard, worker in workers.instances:
-            for within, method in each(chosen):
-                frame.guard = all_of((outer, guard, within))
-                if frame.guard == FALSE or not isinstance(method, Constant):
-                    continue
-                function = self.attribute(frame, worker, str(method.value))
-                if isinstance(function, FunctionValue):
-                    self.invoke(frame, function, (), given)
-        frame.guard = outer
-        return choose(results)
 
     def invoke(
         self,
@@ -340,7 +281,7 @@ class Calls(Expressions):
             else arguments
         )
         if getattr(function.node, "name", "") == "create_env":
-            return self._environments(frame, function, (*arguments, *keywords.values()))
+            return self.make_environments(frame, function, (*arguments, *keywords.values()))
         if not (function.inner or any(concerns_recipe(value) for value in (*given, *keywords.values()))):
             return ANYTHING
         key = (
@@ -406,22 +347,6 @@ class Calls(Expressions):
         if spec.kwarg is not None:
             names[spec.kwarg.arg] = Mapping((*extra, (_MORE, ANYTHING)) if remote else tuple(extra))
         return names
-
-    def _environments(self, frame: Frame, function: FunctionValue, arguments: tuple[Value, ...]) -> Value:
-        """Make each registered environment, for recipes whose data sets name it."""
-        registry = self.of_module(function.module.name, "ENV_REGISTRY")
-        if not isinstance(registry, Mapping) or not any(
-            isinstance(value, Config) and value.path[:1] == ("env",) for value in arguments
-        ):
-            return ANYTHING
-        outer = frame.guard
-        for name, entry in registry.items:
-            fqn = entry.get("actor_class_fqn") if isinstance(entry, Mapping) else None
-            for _, cls in self.classes_named(fqn) if fqn is not None else ():
-                frame.guard = both(outer, Test("uses-env", (), name))
-                self._construct(frame, cls, (Config(("env", str(name))),), {}, None)
-        frame.guard = outer
-        return ANYTHING
 
 
 def _spread(value: Value) -> dict[str, Value]:
