@@ -96,6 +96,8 @@ class Checkout:
     path: Path
     cache: Path | None = None
     _texts: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _features: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    _rules: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
     _reads: dict[str, Found | None] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -134,12 +136,20 @@ class Checkout:
 
     def has(self, feature: str) -> bool:
         """Tell whether a feature on which a rule's form depends is there."""
-        known = FEATURES[feature]
-        return self._matches(known.files, known.pattern) if self.has_sources else known.newest
+        if feature not in self._features:
+            known = FEATURES[feature]
+            self._features[feature] = (
+                self._matches(known.files, known.pattern) if self.has_sources else known.newest
+            )
+        return self._features[feature]
 
     def has_rule(self, id_: str) -> bool:
         """Tell whether what a rule predicts can come from this checkout."""
-        source = SOURCES.get(id_, Source())
+        if id_ not in self._rules:
+            self._rules[id_] = self._has_source(SOURCES.get(id_, Source()))
+        return self._rules[id_]
+
+    def _has_source(self, source: Source) -> bool:
         if source.never:
             return False
         if not self.has_sources or source.dependency or not source.files:
