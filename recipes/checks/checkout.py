@@ -125,13 +125,18 @@ class Checkout:
             self._texts[key] = "\n".join(_read(path) for path in matches)
         return self._texts[key]
 
+    @cached_property
+    def _everything(self) -> str:
+        """The whole package, for texts of a file that a fork has given another name."""
+        return "\n".join(_read(path) for path in sorted((self.path / _PACKAGE).rglob("*.py")))
+
     def _matches(self, files: tuple[str, ...], pattern: str, *, literal: bool = False) -> bool:
         """Tell whether a source says something."""
         texts = [text for file in files if (text := self.text(file))]
         if not texts:
-            texts = [self._moved(file) for file in files]
+            texts = [text for file in files if (text := self._moved(file))]
         if literal:
-            return any(pattern in text for text in texts)
+            return any(pattern in text for text in texts or [self._everything])
         return any(re.search(pattern, text) is not None for text in texts)
 
     def has(self, feature: str) -> bool:
@@ -225,7 +230,7 @@ def _read(path: Path) -> str:
     return _text(path, stamp.st_mtime_ns, stamp.st_size)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _text(path: Path, modified: int, size: int) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")

@@ -25,7 +25,7 @@ _WORKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that must lie on a file system that the nodes see; `found` None: cannot be told from here."""
+    """One thing that must lie on a file system that the nodes see; `found` None: unknown from here."""
 
     what: str
     key: str

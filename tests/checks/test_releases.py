@@ -149,8 +149,10 @@ def test_a_moved_file_is_found_and_a_missing_one_makes_its_rules_not_apply(tmp_p
     (package / "core").mkdir(parents=True)
     text = 'raise ValueError(f"World size ({n}) is insufficient for the parallelism configuration. ")\n'
     (package / "core" / "lm_policy.py").write_text(text)
+    (package / "renamed.py").write_text('raise ValueError("Unknown packing algorithm: " + name)\n')
     checkout = Checkout.at(tmp_path)
     assert checkout.has_rule("C34")
+    assert checkout.has_rule("C76")
     assert not checkout.has_rule("C35")
     assert not checkout.has_rule("C16")
     assert checkout.has_rule("C74"), "a dependency's failure does not depend on the checkout"
