@@ -111,7 +111,7 @@ def all_of(parts: Iterable[Condition]) -> Condition:
         for inner in part.parts if isinstance(part, AllOf) else (part,):
             if inner != TRUE:
                 flat[inner] = None
-    if any(negation(part) in flat for part in flat):
+    if any(isinstance(part, Not) and part.inner in flat for part in flat):
         return FALSE
     if len(flat) == 1:
         return next(iter(flat))
@@ -139,7 +139,7 @@ def any_of(parts: Iterable[Condition]) -> Condition:
         for inner in part.parts if isinstance(part, AnyOf) else (part,):
             if inner != FALSE:
                 flat[inner] = None
-    if any(negation(part) in flat for part in flat):
+    if any(isinstance(part, Not) and part.inner in flat for part in flat):
         return TRUE
     if len(flat) == 1:
         return next(iter(flat))
