@@ -6,13 +6,13 @@ from recipes.errors import Exit, ExplainedError
 
 
 class LaunchError(ExplainedError):
-    """A run cannot be started or stopped as asked."""
+    """A run cannot be started or stopped."""
 
     exit_code = Exit.FAILED
 
 
 class InputError(ExplainedError):
-    """What the user gave does not name anything, or contradicts itself."""
+    """Invalid or contradictory input."""
 
     exit_code = Exit.USAGE
 
@@ -21,3 +21,15 @@ class TransportError(ExplainedError):
     """A file system, a command or a connection failed."""
 
     exit_code = Exit.OUTSIDE
+
+
+class UnreachableError(TransportError):
+    """No answer from Slurm; the command may still have been carried out."""
+
+
+class RefusedError(LaunchError):
+    """A refusal by Slurm."""
+
+
+class NotConfiguredError(RefusedError):
+    """Slurm's commands are installed, but this machine belongs to no cluster."""

@@ -1,4 +1,4 @@
-"""Where the program keeps things."""
+"""Directories of runs, configuration and cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RUNS_VARIABLE = "DISTILL_TUI_RUNS"
 
 
 def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where runs are kept: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
+    """Return the directory of runs: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
     if given := environment.get(RUNS_VARIABLE):
         return Path(given).expanduser()
     state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
@@ -18,10 +18,10 @@ def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def config_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the user's own files for the program are: $XDG_CONFIG_HOME/distill-tui."""
+    """Return the directory of the user's configuration: $XDG_CONFIG_HOME/distill-tui."""
     return Path(environment.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "distill-tui"
 
 
 def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where things are kept that can be found out again: $XDG_CACHE_HOME/distill-tui."""
+    """Return the directory of the cache: $XDG_CACHE_HOME/distill-tui."""
     return Path(environment.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "distill-tui"

@@ -1,7 +1,7 @@
-"""Cleaning of text that comes from outside (logs, job names, file names, remote stderr).
+"""Cleaning of text from outside (logs, job names, file names, remote stderr).
 
-Textual passes an escape byte in any widget's text on to the terminal: a log line could write the user's
-clipboard (OSC 52) or clear the screen. So text is cleaned once, where it enters the program.
+Textual passes escape bytes in a widget's text on to the terminal: a log line could set the user's clipboard
+(OSC 52) or clear the screen. So text is cleaned once, where it enters the program.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _SEQUENCES = re.compile(
     """,
     re.VERBOSE,
 )
-# C0 except tab, DEL, C1, bidirectional overrides and invisible separators: none of them is text.
+# C0 except tab, DEL, C1, bidirectional overrides and invisible separators.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
 
 
 def clean(text: str) -> str:
-    """Return `text` as one printable line: no escape sequence, no control character, tabs expanded."""
+    """Return `text` as one printable line: without escape sequences and control characters, tabs expanded."""
     text = _SEQUENCES.sub("", text)
     text = _CONTROLS.sub("", text)
     return text.expandtabs(8)
 
 
 def clean_lines(text: str) -> str:
-    """Clean each line of `text`, keeping the line breaks."""
+    """Return `text` with each line cleaned and its line breaks kept."""
     return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))

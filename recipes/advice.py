@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import shown
 from recipes.errors import RecipeError
 from recipes.keys import format_key, parse_key
 from recipes.known_keys import known_keys
@@ -45,19 +44,21 @@ def advice(
 
 
 def _unknown(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:
-    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout)
+    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
     for path in paths if known is not None else ():
         assert known is not None
         unknown = unknown_path(recipe, path, known)
         if unknown is not None:
             key, meant = unknown
-            yield f"NeMo-RL does not know {key}" + (f"; did you mean {meant}?" if meant else "")
+            yield f"unknown key {key}" + (f"; did you mean {meant}?" if meant else "")
 
 
 def _refused(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:
     schema = schema_of(driver_of_algorithm(algorithm_of(recipe.values) or _USUAL), checkout)
     if schema is None:
         return
+    from recipes.checks.core import shown  # with all rules: only where there may be something to say
+
     texts = [tuple(map(str, path)) for path in paths]
     for judgement in schema.judge(recipe.values):
         problem = judgement.problem

@@ -73,13 +73,20 @@ class Known:
         return cls(own.removesuffix("*"), keys, own.endswith("*"))
 
 
-def known_keys(algorithm: str, checkout: Path | None = None, directory: Path | None = None) -> Known | None:
+def known_keys(
+    algorithm: str,
+    checkout: Path | None = None,
+    directory: Path | None = None,
+    *,
+    apart_from: Path | None = None,
+) -> Known | None:
     """Return the known keys of an algorithm: of a checkout if it has them, else the shipped ones.
 
-    `directory` is where schemas are kept; the default is the user's cache.
+    `directory` is where schemas are kept; the default is the user's cache. `apart_from` is a recipe whose
+    own keys do not count where it lies among the stock recipes and is none of them.
     """
     if checkout is not None:
-        known = read_checkout(checkout, algorithm, directory)
+        known = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
         if known is not None:
             return known
     return shipped_keys().get(algorithm)
@@ -96,47 +103,77 @@ def shipped_keys() -> dict[str, Known]:
     return keys
 
 
-def read_checkout(checkout: Path, algorithm: str, directory: Path | None = None) -> Known | None:
+def read_checkout(
+    checkout: Path, algorithm: str, directory: Path | None = None, *, apart_from: Path | None = None
+) -> Known | None:
     """Read the known keys from a NeMo-RL checkout; None if it has no such algorithm."""
     schema = schema_of(driver_of_algorithm(algorithm), checkout, directory)
     if schema is None or schema.shipped:
         return None
     known = known_of(schema.description)
-    known.add(_stock_keys(schema, checkout, algorithm))
+    for path, keys in _stock_keys(schema, checkout, algorithm).items():
+        if apart_from is None or not _is_own(checkout, path, apart_from):
+            known.add(keys)
     return known
 
 
-def _stock_keys(schema: Schema, checkout: Path, algorithm: str) -> Known:
-    """Return the keys of the stock recipes for an algorithm, from the cache if they are as they were."""
-    paths = sorted(path.relative_to(checkout).as_posix() for path in (checkout / "examples").rglob("*.yaml"))
+def _is_own(checkout: Path, path: str, recipe: Path) -> bool:
+    """Tell whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
+    if not _same_file(checkout / path, recipe) or shipped.has_recipe(path):
+        return False
+    try:
+        return (
+            path.encode() not in (checkout / ".git" / "index").read_bytes()
+        )  # paths stand there as they are
+    except OSError:
+        return True
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _stock_keys(schema: Schema, checkout: Path, algorithm: str) -> dict[str, Known]:
+    """Return the keys of each stock recipe for an algorithm, from the cache if they are as they were."""
+    paths = [path.relative_to(checkout).as_posix() for path in _recipes(checkout)]
     versions = {"recipes": digest("\n".join(paths))}
     store = Store(checkout, schema.driver, schema.directory)
     kept = store.load("keys", versions)
     if kept is not None:
-        return Known.from_json(kept["keys"])
-    known = stock_keys(checkout, algorithm)
-    store.save("keys", versions, paths, {"keys": known.to_json()})
-    return known
+        return {path: Known.from_json(keys) for path, keys in kept.items()}
+    used = stock_keys(checkout, algorithm)
+    store.save("keys", versions, paths, {path: keys.to_json() for path, keys in used.items()})
+    return used
 
 
-def stock_keys(checkout: Path, algorithm: str) -> Known:
-    """Read the keys of the recipes that come with NeMo-RL for an algorithm."""
-    known = Known()
+def _recipes(checkout: Path) -> list[Path]:
+    """List the recipes that come with NeMo-RL."""
+    return sorted((checkout / "examples").rglob("*.yaml"))
+
+
+def stock_keys(checkout: Path, algorithm: str) -> dict[str, Known]:
+    """Read the keys of the recipes that come with NeMo-RL for an algorithm, by their path in the checkout."""
     section = "distillation" if algorithm == CROSS_TOKENIZER else algorithm
-    for path in sorted((checkout / "examples").rglob("*.yaml")):
-        _add_stock(known, path, section, cross=algorithm == CROSS_TOKENIZER)
-    return known
+    keys: dict[str, Known] = {}
+    for path in _recipes(checkout):
+        used = _keys_of(path, section, cross=algorithm == CROSS_TOKENIZER)
+        if used is not None:
+            keys[path.relative_to(checkout).as_posix()] = used
+    return keys
 
 
-def _add_stock(known: Known, path: Path, section: str, *, cross: bool) -> None:
+def _keys_of(path: Path, section: str, *, cross: bool) -> Known | None:
     try:
         if f"\n{section}:" not in "\n" + path.read_text(encoding="utf-8", errors="replace"):
-            return  # another algorithm's: not worth the parsing
+            return None  # another algorithm's: not worth the parsing
         values = RecipeReader().source(path).values
     except (OSError, RecipeError):
-        return  # a file in the user's checkout that is no recipe tells nothing
-    if section in values.items and ("teachers" in values.items) == cross:
-        known.add(_used(values))
+        return None  # a file in the user's checkout that is no recipe tells nothing
+    marked = section in values.items and ("teachers" in values.items) == cross
+    return _used(values) if marked else None
 
 
 def _used(value: Value) -> Known:

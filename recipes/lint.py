@@ -51,7 +51,7 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     A key that a parent has too counts as known: it is the parent's business.
     """
     algorithm = algorithm_of(recipe.values)
-    known = known_keys(algorithm, checkout) if algorithm is not None else None
+    known = known_keys(algorithm, checkout, apart_from=recipe.path) if algorithm else None
     if known is None or not isinstance(own, Map):
         return []
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}

@@ -92,10 +92,10 @@ def test_text_of_a_log_cannot_reach_the_terminal(command: Command, logs: Path) -
         (("watch", "--once"), 2, "nothing to watch"),
         (("watch", "--once", "no-such-run"), 2, "no run 'no-such-run'"),
         (("watch", "--once", "/no/such/dir"), 2, "no such file or directory"),
-        (("watch", "--once", "--log", "driver"), 2, "--log wants ROLE=FILE"),
+        (("watch", "--once", "--log", "driver"), 2, "invalid --log 'driver' (expected ROLE=FILE)"),
         (("watch", "--once", "--log", "driver=/none"), 2, "no such file: /none"),
         (("cancel", "nothing"), 2, "no run 'nothing'"),
-        (("frobnicate",), 2, "invalid choice"),
+        (("frobnicate",), 2, "unknown command 'frobnicate'"),
         (("launcher",), 2, "required"),
         ((), 2, "terminal"),
         (("demo",), 2, "terminal"),
@@ -159,7 +159,7 @@ class TestDemoRefusals:
     def test_a_recipe_of_another_algorithm(self, command: Command, tmp_path: Path) -> None:
         recipe = tmp_path / "grpo.yaml"
         recipe.write_text("grpo:\n  max_num_steps: 1\n")
-        assert "no recipe of an on-policy distillation" in self.refuse(command, str(recipe), code=2)
+        assert "not a recipe of an on-policy distillation" in self.refuse(command, str(recipe), code=2)
 
     def test_an_override_that_hits_nothing(self, command: Command) -> None:
         assert "distillation.max_steps" in self.refuse(command, "distillation.max_steps=3", code=2)

@@ -1,17 +1,20 @@
-"""The terminal's manners: where the app refuses to open, and how it leaves.
+"""The terminal and its signals: where the app refuses to open, how it leaves, and interrupts that are noted.
 
-Textual is not imported here: a refusal must not cost a second, and the guard works while the app cannot.
+Neither textual nor asyncio is imported at module level: a refusal must not cost a second, and commands
+without a screen use this too.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import select
 import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from types import FrameType
+
+from recipes.errors import Exit, ExplainedError
 
 HANGUP_CODE = 128 + signal.SIGHUP
 HEADLESS_HINT = (
@@ -26,16 +29,33 @@ def refuse_reason(environ: Mapping[str, str], stdin_isatty: bool, stdout_isatty:
     Textual would paint a full screen into a pipe or a dumb terminal all the same. The exit code is 2.
     """
     if not stdin_isatty:
-        what = "the app needs a terminal to read keys from, and standard input is none"
+        what = "the app needs a terminal, and standard input is not one"
     elif not stdout_isatty:
-        what = "the app needs a terminal to paint on, and standard output is none"
+        what = "the app needs a terminal, and standard output is not one"
     elif environ.get("TERM", "") in ("", "dumb", "unknown"):
         term = environ.get("TERM")
-        told = f"TERM={term} is one that cannot be painted on" if term else "TERM is not set"
-        what = f"the app needs a terminal that it can paint on, and {told}"
+        problem = f"TERM={term} has no cursor control" if term else "TERM is not set"
+        what = f"the app needs a full-screen terminal, and {problem}"
     else:
         return None
     return f"{what}.\n  {HEADLESS_HINT}"
+
+
+class NoTerminalError(ExplainedError):
+    """The app cannot be shown here."""
+
+    exit_code = Exit.USAGE
+
+
+def require_terminal() -> None:
+    """Refuse to open the app where it could not be seen or left.
+
+    Raises:
+        NoTerminalError: there is no terminal that can show it.
+    """
+    reason = refuse_reason(os.environ, sys.stdin.isatty(), sys.stdout.isatty())
+    if reason is not None:
+        raise NoTerminalError(reason)
 
 
 def terminal_gone(descriptor: int, timeout_ms: int | None = 0) -> bool:
@@ -68,6 +88,8 @@ def on_signals(leave: Callable[[int], None], interrupt: Callable[[], None]) -> N
     Without this a signal ends the process and leaves the alternate screen and the mouse mode behind. A signal
     that was ignored from the start (nohup) stays ignored.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
 
     def hang_up() -> None:
@@ -83,3 +105,25 @@ def on_signals(leave: Callable[[int], None], interrupt: Callable[[], None]) -> N
     for number, handler in handlers.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, handler)
+
+
+class Interrupts:
+    """Notes ctrl-c and SIGTERM, so that none is lost between starting something and recording it."""
+
+    def __init__(self) -> None:
+        self.got = 0
+        """Number of the first signal that came; 0 for none."""
+
+    def __enter__(self) -> Interrupts:
+        """Take over the signals."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the signals end the process again."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self.got = self.got or number

@@ -1,16 +1,40 @@
-"""When a log's bytes were written.
+"""Times of log lines: from the lines' own timestamps, else from the launcher's clock of the logs.
 
-Most log lines carry no time. `ray_bare.sub` notes the sizes of the logs every few seconds in `log-clock.tsv`,
-so that each line has a time, also in a copy of the logs that is read much later.
+Most log lines carry no time. `ray_bare.sub` records the sizes of the logs every few seconds in
+`log-clock.tsv`, so that each line has a time, also in a copy of the logs that is read much later.
+
+Ray, torch, vLLM, NCCL and Slurm each write timestamps in their own form, mostly without a zone and sometimes
+without a year. All are taken as wall-clock time of the cluster, which is what comparing the lines of one run
+needs.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from launcher.logs.lines import LineSplitter
+from launcher.logs.lines import LineSplitter, segments
+from launcher.transports.base import FileStat, Transport
+
+CLOCK_NAME = "log-clock.tsv"
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
+_SHORT_DATE = re.compile(
+    r"(?:\[?[DIWEF](?=\d{4} )|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )"
+    r"(\d\d)-?(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?"
+)
+_SEARCHED_CHARACTERS = 120
+"""A timestamp stands near the beginning of a line."""
+_CHUNK = 1024 * 1024
+_LINE = 64 * 1024
+_TIME_OF_DAY = re.compile(rb"\d\d:\d\d:\d\d")
+_EVERY_LINE_UP_TO = 8 * 1024 * 1024
+"""Of a log up to this size every timestamp counts; of a larger one the first in each block of 64 KiB."""
+
+
+# ------------------------------------------------------------ the launcher's clock of the logs
 
 
 @dataclass(slots=True)
@@ -42,16 +66,98 @@ class LogClock:
             self._times.setdefault(name, []).append(time)
 
     def time_of(self, name: str, offset: int) -> float | None:
-        """Return when the byte at `offset` was there at the latest; None where the clock does not reach."""
+        """Return the time by which the byte at `offset` was there; None where the clock does not reach."""
         sizes = self._sizes.get(name)
         if sizes is None:
             return None
-        place = bisect_right(sizes, offset)
-        return self._times[name][place] if place < len(sizes) else None
+        index = bisect_right(sizes, offset)
+        return self._times[name][index] if index < len(sizes) else None
 
     def ticks(self, name: str, size: int) -> Iterator[tuple[float, int]]:
-        """Yield when a log was noted, and its size then; of sizes up to `size`."""
-        for moment, noted in zip(self._times.get(name, ()), self._sizes.get(name, ()), strict=True):
-            if noted > size:
+        """Yield the recorded times of a log with its size then; of sizes up to `size`."""
+        for moment, recorded in zip(self._times.get(name, ()), self._sizes.get(name, ()), strict=True):
+            if recorded > size:
                 return
-            yield moment, noted
+            yield moment, recorded
+
+
+# ------------------------------------------------------------ timestamps in lines
+
+
+def timestamp(text: str, year: int) -> tuple[float, int] | None:
+    """Return a cleaned line's time in seconds, and its year (`year` where the line has none)."""
+    if match := _DATE.search(text, 0, _SEARCHED_CHARACTERS):
+        own_year, month, day, time, fraction = match.groups()
+        year = int(own_year)
+    elif match := _SHORT_DATE.match(text):
+        month, day, time, fraction = match.groups()
+    else:
+        return None
+    try:
+        moment = datetime.fromisoformat(f"{year}-{month}-{day}T{time}").replace(tzinfo=UTC)
+    except ValueError:  # digits that are no date
+        return None
+    return moment.timestamp() + float(f"0.{(fraction or '0')[:6]}"), year
+
+
+def iso_time(text: str | None) -> float | None:
+    """Return an ISO 8601 time with a zone as seconds since the epoch; None for any other text."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo else None
+
+
+def wall_clock(time: float | None) -> float | None:
+    """Return a moment (seconds since the epoch) as wall-clock seconds of this machine's zone."""
+    if time is None:
+        return None
+    local = datetime.fromtimestamp(time).astimezone()
+    return time + (local.utcoffset() or local - local).total_seconds()
+
+
+def timestamped_pieces(transport: Transport, path: str, entry: FileStat) -> Iterator[tuple[float, int]]:
+    """Yield, for each piece of a log between two timestamps, its time (epoch seconds) and its end offset.
+
+    What precedes the first timestamp belongs to its piece. A log without timestamps yields nothing; what
+    follows the last one is left to the caller.
+
+    Raises:
+        TransportError: the log cannot be read.
+    """
+    year = datetime.fromtimestamp(entry.mtime, tz=UTC).year
+    zone_offset = (wall_clock(entry.mtime) or entry.mtime) - entry.mtime
+    step = 0 if entry.size <= _EVERY_LINE_UP_TO else _LINE
+    latest: float | None = None
+    for offset, raw in _lines_with_time(transport, path, entry.size, step):
+        stamp = next((stamp for part in segments(raw) if (stamp := timestamp(part.text, year))), None)
+        if stamp is None:
+            continue
+        moment, year = stamp[0] - zone_offset, stamp[1]
+        if latest is not None and moment > latest:
+            yield latest, offset
+        latest = moment if latest is None else max(latest, moment)
+    if latest is not None:
+        yield latest, entry.size
+
+
+def _lines_with_time(transport: Transport, path: str, size: int, step: int) -> Iterator[tuple[int, bytes]]:
+    """Yield lines that hold a time of day, and where they begin."""
+    position = 0
+    while position < size:
+        data = transport.read(path, position, min(_CHUNK, size - position))
+        whole = data.rfind(b"\n") + 1
+        if not whole:
+            if not data or position + len(data) >= size:
+                return
+            whole = len(data)
+        index = 0
+        while (match := _TIME_OF_DAY.search(data, index, whole)) is not None:
+            start = data.rfind(b"\n", 0, match.start()) + 1
+            stop = data.find(b"\n", match.end()) + 1 or whole
+            yield position + start, data[start : min(stop, start + _LINE)].rstrip(b"\n")
+            index = max(stop, start + step)
+        position += whole

@@ -1,8 +1,8 @@
 """Lines of NeMo-RL's distillation driver (nemo_rl/algorithms/distillation.py and what it calls).
 
-The printed strings have not changed from v0.4.0 on. A step's banner counts within the epoch, so the step of
-the whole run is taken from the file each finished step writes (`train_data_step<n>.jsonl`); its loss and
-times follow that line. Text between `│` is what a model wrote and never counts.
+The printed strings have not changed since v0.4.0. A step's banner counts within the epoch, so the step of
+the whole run is taken from the file that each finished step writes (`train_data_step<n>.jsonl`); its loss and
+times follow that line. Text between `│` is a model's output and is never matched.
 """
 
 from __future__ import annotations
@@ -26,103 +26,103 @@ from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule
 
 @dataclass(slots=True)
 class DriverProgress:
-    """What later lines of a driver's log need to know of earlier ones."""
+    """State that later lines of a driver's log need from earlier ones."""
 
     starting: str = ""
-    """Whose workers are being started: teacher, vllm_policy, student …"""
+    """Worker group that is being started: teacher, vllm_policy, student …"""
     step: int = 0
-    """Steps of the whole run that are done."""
+    """Finished steps of the whole run."""
     validating: int | None = None
-    """Step of the validation whose results are awaited."""
+    """Step of the validation whose results follow."""
 
 
 _Meaning = Callable[[DriverProgress, MatchedLine], Iterator[Event]]
 
 
 def _milestone(identity: str) -> _Meaning:
-    def meaning(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-        yield MilestoneReached(identity, seen.source, seen.time)
+    def meaning(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+        yield MilestoneReached(identity, line.source, line.time)
 
     return meaning
 
 
 def _metric(name: str) -> _Meaning:
-    def meaning(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-        yield MetricRecorded(name, progress.step, float(seen.match["value"]), seen.source, seen.time)
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+        yield MetricRecorded(name, progress.step, float(line.match["value"]), line.source, line.time)
 
     return meaning
 
 
 def _validation_metric(name: str) -> _Meaning:
-    def meaning(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
         if progress.validating is not None:
             yield MetricRecorded(
-                name, progress.validating, float(seen.match["value"]), seen.source, seen.time
+                name, progress.validating, float(line.match["value"]), line.source, line.time
             )
 
     return meaning
 
 
-def _samples(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    if seen.match["split"] == "Training":
-        yield MilestoneReached("data-loaded", seen.source, seen.time)
-        yield PlanSeen(seen.source, samples=int(seen.match["samples"]))
+def _samples(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    if line.match["split"] == "Training":
+        yield MilestoneReached("data-loaded", line.source, line.time)
+        yield PlanSeen(line.source, samples=int(line.match["samples"]))
 
 
-def _starting(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    progress.starting = seen.match["group"]
+def _group_starting(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    progress.starting = line.match["group"]
     return iter(())
 
 
-def _tracked(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield TrackerDirFound(seen.match["path"], seen.source)
+def _tracker_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield TrackerDirFound(line.match["path"], line.source)
 
 
-def _recovered(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield Recovered(seen.source)
+def _recovered(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield Recovered(line.source)
 
 
-def _started(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield Recovered(seen.source)
+def _group_started(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield Recovered(line.source)
     if progress.starting in ("teacher", "student"):
-        yield MilestoneReached(f"{progress.starting}-ready", seen.source, seen.time)
+        yield MilestoneReached(f"{progress.starting}-ready", line.source, line.time)
 
 
-def _resumed(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    progress.step = max(progress.step, int(seen.match["step"]))
+def _resumed(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    progress.step = max(progress.step, int(line.match["step"]))
     return iter(())
 
 
-def _epoch(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield PlanSeen(seen.source, epochs=int(seen.match["of"]))
+def _epoch(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield PlanSeen(line.source, epochs=int(line.match["of"]))
 
 
-def _step(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield PlanSeen(seen.source, steps_per_epoch=int(seen.match["of"]))
-    yield StepBegan(progress.step + 1, seen.source, seen.time)
+def _step(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield PlanSeen(line.source, steps_per_epoch=int(line.match["of"]))
+    yield StepBegan(progress.step + 1, line.source, line.time)
 
 
-def _batch(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield PlanSeen(seen.source, batch=int(seen.match["batch"]))
+def _batch(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield PlanSeen(line.source, batch=int(line.match["batch"]))
 
 
-def _validating(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    progress.validating = int(seen.match["step"])
+def _validating(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    progress.validating = int(line.match["step"])
     return iter(())
 
 
-def _validated(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield MilestoneReached("first-validation", seen.source, seen.time)
+def _validated(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield MilestoneReached("first-validation", line.source, line.time)
 
 
-def _saving(_: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    yield MilestoneReached("first-checkpoint", seen.source, seen.time)
-    yield CheckpointSaving(int(seen.match["step"]), seen.source, seen.time)
+def _saving(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield MilestoneReached("first-checkpoint", line.source, line.time)
+    yield CheckpointSaving(int(line.match["step"]), line.source, line.time)
 
 
-def _step_done(progress: DriverProgress, seen: MatchedLine) -> Iterator[Event]:
-    progress.step = int(seen.match["step"])
-    yield MilestoneReached("first-step", seen.source, seen.time)
+def _step_done(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    progress.step = int(line.match["step"])
+    yield MilestoneReached("first-step", line.source, line.time)
 
 
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d+)?|nan|inf))"
@@ -140,9 +140,13 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
     ),
     rule("Ray cluster initialized with", r"\s*✓ Ray cluster initialized with \d+ nodes$", _recovered),
     rule("Connected to Ray cluster", r"\S+ \S+\s+INFO \S+ -- Connected to Ray cluster", _recovered),
-    rule("Initialized TensorboardLogger", r"Initialized TensorboardLogger at (?P<path>/\S.*)$", _tracked),
-    rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _starting),
-    rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _started),
+    rule(
+        "Initialized TensorboardLogger",
+        r"Initialized TensorboardLogger at (?P<path>/\S.*)$",
+        _tracker_directory,
+    ),
+    rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _group_starting),
+    rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _group_started),
     rule(
         "backend for generation with",
         r"\s*✓ Using \S+ backend for generation with ",
@@ -187,7 +191,7 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
 
 
 class DriverReader(RuleReader[DriverProgress]):
-    """Reads a driver's log."""
+    """Reader of a driver's log."""
 
     def __init__(self, log: str) -> None:
         super().__init__(log, Role.DRIVER, RULES, DriverProgress())

@@ -1,4 +1,8 @@
-"""What can be learnt from a run, as typed events; `RunState.apply` is their only consumer."""
+"""Typed events of a run: what readers of logs, trackers and clusters learn of it.
+
+`RunState.apply` alone turns them into a run's state; `summary.event_json` and `tui/headless/plain.py` print
+them as they come. Field names, and class names unless `summary` maps them, are the keys of `watch --json`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,10 @@ from launcher.logs.signatures import SuggestedEdit
 
 
 class Role(StrEnum):
-    """Which part of a run wrote a log."""
+    """Part of a run that wrote a log."""
 
     SLURM = "slurm"
-    """The batch script: Slurm's output file, or the launcher's own log."""
+    """Batch script: Slurm's output file, or the launcher's own log."""
     HEAD = "head"
     DRIVER = "driver"
     WORKER = "worker"
@@ -20,7 +24,7 @@ class Role(StrEnum):
 
 
 class JobState(StrEnum):
-    """State of a run as shown to people and scripts."""
+    """State of a run, as displayed and printed."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -32,36 +36,36 @@ class JobState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """True if nothing more will happen."""
         return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an event was read."""
+    """Log and line of an event."""
 
     log: str
-    """Name of the log: its path relative to what is being watched."""
+    """Name of the log: its path relative to the watched directory."""
     role: Role
     line: int
-    """Counted from 1, by newline alone; 0 where no line is meant."""
+    """Counted from 1, by newlines only; 0 for no line."""
     offset: int = 0
     """Byte offset of the line's first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class MilestoneReached:
-    """An awaited event happened."""
+    """A milestone was reached."""
 
     id: str
     source: Source
     time: float | None = None
-    """Seconds since the epoch; None where neither the line, the clock nor the moment of reading tells."""
+    """Seconds since the epoch; None where line, clock and time of reading are all unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRecorded:
-    """One value of a metric at a training step (validation metrics: the step they were taken at)."""
+    """Value of a metric at a training step (of validation metrics: the step they were taken at)."""
 
     name: str
     step: int
@@ -72,13 +76,13 @@ class MetricRecorded:
 
 @dataclass(frozen=True, slots=True)
 class PlanSeen:
-    """What the driver says about how far it will go; unknown parts are None."""
+    """Length of the training as the driver prints it; unknown parts are None."""
 
     source: Source
     steps_per_epoch: int | None = None
     epochs: int | None = None
     batch: int | None = None
-    """Samples generated a step."""
+    """Samples generated per step."""
     samples: int | None = None
     """Samples in the training set."""
 
@@ -103,7 +107,7 @@ class CheckpointSaving:
 
 @dataclass(frozen=True, slots=True)
 class UnitsOnline:
-    """How many worker_units have joined the Ray cluster."""
+    """Number of worker_units that have joined the Ray cluster."""
 
     online: int
     wanted: int
@@ -113,7 +117,7 @@ class UnitsOnline:
 
 @dataclass(frozen=True, slots=True)
 class DriverEnded:
-    """The driver's process ended; `code` as the launcher reported it."""
+    """The driver's process ended; `code` as reported by the launcher."""
 
     code: int
     source: Source
@@ -122,7 +126,7 @@ class DriverEnded:
 
 @dataclass(frozen=True, slots=True)
 class LauncherEnded:
-    """The launcher's own last line."""
+    """The launcher printed its last line."""
 
     code: int
     source: Source
@@ -131,14 +135,14 @@ class LauncherEnded:
 
 @dataclass(frozen=True, slots=True)
 class FindingSeen:
-    """A recognised failure or warning; which of them is the cause is `diagnosis.diagnose`'s work."""
+    """A recognised failure or warning; `diagnosis.diagnose` chooses the cause among them."""
 
     id: str
     title: str
     severity: str
     """`fatal` or `warning`."""
     text: str
-    """The line it was seen in, cleaned."""
+    """Its line, cleaned."""
     source: Source
     fix: str = ""
     node: str | None = None
@@ -147,30 +151,30 @@ class FindingSeen:
     root: bool = False
     time: float | None = None
     tier: int = 2
-    """1 explains a failure, 2 explains one where nothing of tier 1 was seen, 3 only reports one."""
+    """1 explains a failure, 2 explains one where there is no tier 1, 3 only reports one."""
     edits: tuple[SuggestedEdit, ...] = ()
-    """Changes of the recipe that help."""
+    """Recipe changes that help."""
     stamp: float | None = None
-    """When it happened by the line's own words: wall-clock seconds that compare within a run, of no zone."""
+    """Time in the line itself: wall-clock seconds without a zone, comparable within a run."""
     pid: int | None = None
     retried: bool = False
-    """What saw it tries again: it counts until that succeeds."""
+    """The process tries again: the finding counts until that succeeds."""
     confidence: str = ""
     """Of the root finding: `high`, `medium` or `low`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExceptionSeen:
-    """A traceback ended in an exception; the first of each process is told."""
+    """A traceback ended in an exception; only the first of each process is an event."""
 
     message: str
     source: Source
     began: int
-    """Line of the traceback's first line."""
+    """Number of the traceback's first line."""
     own: bool
-    """The owner of the log printed it, not a worker through Ray."""
+    """True if the owner of the log printed it, not a worker through Ray."""
     wrapper: bool
-    """It only carries another process's error."""
+    """True if it only carries another process's error."""
     node: str | None = None
     rank: int | None = None
     pid: int | None = None
@@ -179,21 +183,21 @@ class ExceptionSeen:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was being retried has succeeded: failures that this log told before are none."""
+    """A retried operation succeeded: earlier failures in this log do not count."""
 
     source: Source
 
 
 @dataclass(frozen=True, slots=True)
 class LogRestarted:
-    """A log was truncated or replaced: what it told before is of another run of its writer."""
+    """A log was truncated or replaced: earlier events from it belong to a previous run of its writer."""
 
     source: Source
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerFound:
-    """The driver also writes for a tracking tool."""
+    """Files of a tracking tool were found."""
 
     kind: str
     """`tensorboard` or `wandb-offline`."""
@@ -202,7 +206,7 @@ class TrackerFound:
 
 @dataclass(frozen=True, slots=True)
 class TrackerDirFound:
-    """The driver said where it writes for a tracking tool."""
+    """The driver printed its directory for a tracking tool."""
 
     path: str
     source: Source
@@ -210,7 +214,7 @@ class TrackerDirFound:
 
 @dataclass(frozen=True, slots=True)
 class RootFindingChanged:
-    """Another finding than before is taken for the cause; None where there is none (any more)."""
+    """The finding taken for the cause changed; None where there is none (any more)."""
 
     root: FindingSeen | None
     before: FindingSeen | None
@@ -218,14 +222,14 @@ class RootFindingChanged:
 
 @dataclass(frozen=True, slots=True)
 class NoticesChanged:
-    """What seems to be wrong at this moment, all of it; nothing of it stands in a log, and it may pass."""
+    """All present notices: what seems wrong now. They are in no log and may go away."""
 
     notices: tuple[FindingSeen, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LogChanged:
-    """A log was found, grew or shrank."""
+    """A log appeared, grew or shrank."""
 
     log: str
     role: Role
@@ -233,30 +237,30 @@ class LogChanged:
     lines: int
     """Complete lines read so far."""
     problem: str = ""
-    """Why the log cannot be read now; empty when it can."""
+    """Why the log cannot be read now; empty if it can."""
     time: float | None = None
-    """When it was last written to, as its file system tells."""
+    """Its modification time."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobChanged:
-    """What the cluster says about the run's job."""
+    """The cluster's status of the run's job changed."""
 
     state: JobState
     reason: str = ""
     time: float | None = None
     over: bool = False
-    """The job is over, but only the logs can tell how it ended."""
+    """True if the job is over, but only the logs can say how it ended."""
     word: str = ""
-    """The scheduler's own word for it: `TIMEOUT`, `NODE_FAIL` …"""
+    """The scheduler's own state: `TIMEOUT`, `NODE_FAIL` …"""
     job: str = ""
-    """The scheduler's number of the job that this is said of."""
+    """The scheduler's job id."""
     exit_code: str = ""
-    """As Slurm writes it, `code:signal`."""
+    """In Slurm's notation, `code:signal`."""
     nodes: str = ""
-    """Nodes of the allocation, as Slurm writes lists of them."""
+    """Nodes of the allocation, in Slurm's notation."""
     waits_for: str = ""
-    """The scheduler's own word for why the job waits."""
+    """The scheduler's own reason why the job waits."""
     submitted: float | None = None
     began: float | None = None
     """When it got its nodes."""
@@ -265,17 +269,17 @@ class JobChanged:
     starts: float | None = None
     """When the scheduler expects a waiting job to start."""
     unanswered: str = ""
-    """Why the cluster gives no answer now, so that this is what it said last; empty when it does."""
+    """Why the cluster does not answer, so that this is its last known status; empty if it does."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:
-    """Return what was said last, with why there is no answer now: nothing that was known is taken back."""
+    """Return the last known status with the reason why there is no answer now; nothing is taken back."""
     if last is None or (last.state is JobState.UNKNOWN and not last.over):
-        return JobChanged(JobState.UNKNOWN, f"the cluster gives no answer: {problem}", unanswered=problem)
+        return JobChanged(JobState.UNKNOWN, f"the cluster does not answer: {problem}", unanswered=problem)
     if last.state.ended or last.over:
         return last
-    bare = f" ({last.reason})" if last.reason and not last.unanswered else ""
-    reason = f"as the cluster said last{bare}; it gives no answer now: {problem}"
+    last_reason = f" ({last.reason})" if last.reason and not last.unanswered else ""
+    reason = f"last known status{last_reason}; the cluster does not answer: {problem}"
     return replace(last, reason=reason, unanswered=problem)
 
 
@@ -303,12 +307,12 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class MilestoneKind:
-    """A milestone that every run is expected to reach, in this order."""
+    """Milestone that every run is expected to reach, in this order."""
 
     id: str
     title: str
     waiting: str = field(default="")
-    """What is going on while this milestone is awaited."""
+    """Activity while this milestone is awaited."""
 
 
 MILESTONES: tuple[MilestoneKind, ...] = (

@@ -1,4 +1,4 @@
-"""Following one log by size and offset. Polling, since no notification crosses a cluster's file systems."""
+"""Follower of one log by size and offset: polls, since cluster file systems send no change notifications."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUDGET = 8 * CHUNK
 
 
 def reader_for(log: LogFile) -> Reader:
-    """Return the reader that understands a log."""
+    """Return the reader for a log's role."""
     if log.role is Role.DRIVER:
         return DriverReader(log.name)
     return launcher_reader(log.name, log.role)
@@ -27,13 +27,14 @@ def reader_for(log: LogFile) -> Reader:
 
 @dataclass(slots=True)
 class Follower:
-    """One followed log. Survives truncation, replacement, and being unreadable for a while."""
+    """One followed log. Survives truncation, replacement, and a time in which it cannot be read."""
 
     transport: Transport
     log: LogFile
     scanner: Scanner
     inode: int | None = None
-    said: LogChanged | None = None
+    reported: LogChanged | None = None
+    """Last reported status of the file."""
 
     @classmethod
     def of(cls, transport: Transport, log: LogFile) -> Follower:
@@ -46,7 +47,7 @@ class Follower:
         return self.scanner.splitter.offset
 
     def poll(self, entry: FileStat | None, clock: Clock, budget: int = BUDGET) -> Iterator[Event]:
-        """Yield what the bytes since the last poll tell; `entry` is what the directory says now."""
+        """Yield the events in the bytes since the last poll; `entry`: the file's current directory entry."""
         if entry is not None and self._unchanged(entry):
             return
         problem = ""
@@ -61,21 +62,21 @@ class Follower:
                 yield from self._read(entry.size, clock, budget)
             except TransportError as error:
                 problem = error.what
-        yield from self._say(problem, entry)
+        yield from self._report(problem, entry)
 
     def _unchanged(self, entry: FileStat) -> bool:
-        """Tell whether nothing happened since it was last said how the log stands; most logs are silent."""
-        said = self.said
+        """Return True if nothing happened since the last report, the common case."""
+        reported = self.reported
         return (
-            said is not None
-            and not said.problem
-            and said.time == entry.mtime
-            and entry.size == said.bytes
+            reported is not None
+            and not reported.problem
+            and reported.time == entry.mtime
+            and entry.size == reported.bytes
             and entry.inode == self.inode
         )
 
     def finish(self, clock: Clock) -> Iterator[Event]:
-        """Yield what an unfinished last line tells, when nothing more will come."""
+        """Yield the events in an unfinished last line, when nothing more will come."""
         yield from self.scanner.finish(clock)
 
     def _read(self, size: int, clock: Clock, budget: int) -> Iterator[Event]:
@@ -88,10 +89,10 @@ class Follower:
                 return
             yield from self.scanner.feed(data, clock)
 
-    def _say(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
+    def _report(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
         splitter = self.scanner.splitter
-        written = entry.mtime if entry is not None else None
-        now = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem, written)
-        if now != self.said:
-            self.said = now
-            yield now
+        mtime = entry.mtime if entry is not None else None
+        status = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem, mtime)
+        if status != self.reported:
+            self.reported = status
+            yield status

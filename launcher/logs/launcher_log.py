@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from launcher.logs.clock import iso_time
 from launcher.logs.events import (
     DriverEnded,
     Event,
@@ -15,58 +16,58 @@ from launcher.logs.events import (
     Role,
     UnitsOnline,
 )
-from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule, stamp
+from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule
 from launcher.logs.signatures import catalogue
 
 
 @dataclass(slots=True)
-class Stamps:
-    """The last time that a line of this log told."""
+class LineTimes:
+    """Time of the last line of this log that had one."""
 
     last: float | None = None
 
-    def of(self, seen: MatchedLine) -> float | None:
-        """Return a line's own time, else that of the last line that told one, else when it was written."""
-        self.last = stamp(seen.match.groupdict().get("time")) or self.last
-        return self.last or seen.time
+    def of(self, line: MatchedLine) -> float | None:
+        """Return a line's own time, else that of the last line with one, else the time it was written."""
+        self.last = iso_time(line.match.groupdict().get("time")) or self.last
+        return self.last or line.time
 
 
-_Meaning = Callable[[Stamps, MatchedLine], Iterator[Event]]
+_Meaning = Callable[[LineTimes, MatchedLine], Iterator[Event]]
 # NeMo-RL, ray.sub: `[NRL_PHASE][time][+seconds] message`; ray_bare.sub prints the same form.
 _PHASE = r"\[NRL_PHASE\]\[(?P<time>[^\]]+)\]\[\+-?\d+s\] "
 
 
 def _reached(identity: str) -> _Meaning:
-    def meaning(stamps: Stamps, seen: MatchedLine) -> Iterator[Event]:
-        yield MilestoneReached(identity, seen.source, stamps.of(seen))
+    def meaning(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+        yield MilestoneReached(identity, line.source, times.of(line))
 
     return meaning
 
 
-def _units(stamps: Stamps, seen: MatchedLine) -> Iterator[Event]:
-    online, wanted = int(seen.match["online"] or 0), int(seen.match["wanted"])
-    yield UnitsOnline(online, wanted, seen.source, stamps.of(seen))
+def _units(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    online, expected = int(line.match["online"] or 0), int(line.match["expected"])
+    yield UnitsOnline(online, expected, line.source, times.of(line))
 
 
-def _driver_ended(stamps: Stamps, seen: MatchedLine) -> Iterator[Event]:
-    yield DriverEnded(int(seen.match["code"]), seen.source, stamps.of(seen))
+def _driver_ended(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    yield DriverEnded(int(line.match["code"]), line.source, times.of(line))
 
 
-def _launcher_ended(stamps: Stamps, seen: MatchedLine) -> Iterator[Event]:
-    yield LauncherEnded(int(seen.match["code"]), seen.source, stamps.of(seen))
+def _launcher_ended(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    yield LauncherEnded(int(line.match["code"]), line.source, times.of(line))
 
 
-def _error(stamps: Stamps, seen: MatchedLine) -> Iterator[Event]:
-    text, time = seen.match["text"], stamps.of(seen)
-    if catalogue().recognise(seen.segment.text) is None:
-        yield FindingSeen("launcher-error", text, "fatal", seen.segment.text, seen.source, time=time)
+def _error(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    text, time = line.match["text"], times.of(line)
+    if catalogue().recognise(line.segment.text) is None:
+        yield FindingSeen("launcher-error", text, "fatal", line.segment.text, line.source, time=time)
 
 
-def _joined(_: Stamps, seen: MatchedLine) -> Iterator[Event]:
-    yield Recovered(seen.source)
+def _joined(_: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    yield Recovered(line.source)
 
 
-RULES: tuple[LineRule[Stamps], ...] = (
+RULES: tuple[LineRule[LineTimes], ...] = (
     rule("Ray head GCS up", _PHASE + r"Ray head GCS up", _reached("head-up")),
     rule("Ray GCS listening", _PHASE + r"head: Ray GCS listening", _reached("head-up")),
     # Bare in older generations; in NeMo-RL's from July 2026 on with a time, in the head's log.
@@ -80,7 +81,7 @@ RULES: tuple[LineRule[Stamps], ...] = (
     ),
     rule(
         "Number of actors online:",
-        r"\[INFO\](?:\[(?P<time>[^\]]*)\])? Number of actors online: (?P<online>\d*)/(?P<wanted>\d+)$",
+        r"\[INFO\](?:\[(?P<time>[^\]]*)\])? Number of actors online: (?P<online>\d*)/(?P<expected>\d+)$",
         _units,
     ),
     rule("driver exited", _PHASE + r"driver exited \(exit_code=(?P<code>\d+)\)", _driver_ended),
@@ -89,21 +90,21 @@ RULES: tuple[LineRule[Stamps], ...] = (
     ),
     rule("[ERROR]", r"\[ERROR\](?:\[(?P<time>[^\]]*)\])? (?P<text>\S.*)$", _error),
 )
-# `ray start` prints this when the head's processes are up; older launchers print nothing of their own.
-HEAD_RULES: tuple[LineRule[Stamps], ...] = (
+# `ray start` prints this when the head's processes are up; older launchers print no phase of their own.
+HEAD_RULES: tuple[LineRule[LineTimes], ...] = (
     *RULES,
     rule("Ray runtime started.", r"Ray runtime started\.$", _reached("head-up")),
 )
 
 
-# A worker's script starts Ray anew until this is printed.
-WORKER_RULES: tuple[LineRule[Stamps], ...] = (
+# A worker's script restarts Ray until this is printed.
+WORKER_RULES: tuple[LineRule[LineTimes], ...] = (
     *RULES,
     rule("Ray runtime started.", r"Ray runtime started\.$", _joined),
 )
 
 
-def launcher_reader(log: str, role: Role) -> RuleReader[Stamps]:
-    """Return a reader for a batch script's, a head's or a worker's log."""
+def launcher_reader(log: str, role: Role) -> RuleReader[LineTimes]:
+    """Return a reader for the log of a batch script, a head or a worker."""
     rules = {Role.HEAD: HEAD_RULES, Role.WORKER: WORKER_RULES}.get(role, RULES)
-    return RuleReader(log, role, rules, Stamps())
+    return RuleReader(log, role, rules, LineTimes())

@@ -1,9 +1,9 @@
-"""Several logs as one, their lines in the order of time, without a copy of them.
+"""Several logs as one file, their lines in order of time, without a copy of them.
 
-Kept is a table of pieces: which bytes of which file come next. The times come from the launcher's clock of
-the logs, else from stamps that the lines carry; a log with neither comes whole at the time it was last
-written. Within a file the order of lines never changes. What comes while we look is appended as it is seen,
-in whole lines; a line that stays unfinished is taken as it is after some seconds.
+A table of pieces says which bytes of which file come next. Times come from the launcher's clock of the
+logs, else from timestamps in the lines; a log with neither is inserted whole at its modification time. Within
+a file the order of lines never changes. Data that arrives later is appended as it is read, in whole lines; a
+line that stays unfinished is appended as it is after some seconds.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from launcher.errors import TransportError
-from launcher.logs.clock import LogClock
-from launcher.logs.sources import CLOCK_NAME
-from launcher.logs.stamping import stamped_lines
+from launcher.logs.clock import CLOCK_NAME, LogClock, timestamped_pieces
 from launcher.transports.base import FileStat, Transport
 
 BLOCK = 64 * 1024
 _BLOCKS = 16
-"""Blocks of files kept for the next read: a megabyte."""
+"""Blocks of files cached for the next read: a megabyte."""
 _STEP = 256
-"""Pieces put in place before the caller may do something else."""
+"""Pieces inserted before the caller gets control back."""
 UNFINISHED_S = 3.0
 _NEWLINE = 0
-"""Stands in the table for a newline that is in no file."""
+"""Owner, in the table, of a newline that is in no file."""
 
 
 @dataclass(slots=True)
@@ -50,7 +48,7 @@ class _LogPart:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Piece:
-    """Bytes of a file up to `end`, from where the piece before it ended, and when they were written."""
+    """Bytes of a file from the end of its previous piece up to `end`, and the time they were written."""
 
     time: float
     file: int
@@ -58,7 +56,7 @@ class _Piece:
 
 
 class MergedLog:
-    """Bytes of several files, in the order of time; looks like one file that grows."""
+    """Bytes of several files in order of time, as one file that grows."""
 
     def __init__(
         self,
@@ -67,7 +65,7 @@ class MergedLog:
         now: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """`files`: label and path of each."""
+        """`files`: (label, path) of each."""
         self._transport = transport
         self._now = now
         self._wall = wall
@@ -75,7 +73,7 @@ class MergedLog:
         self._epoch = 0
         self._blocks: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         self.untimed: tuple[str, ...] = ()
-        """Labels of logs of which nothing tells a time."""
+        """Labels of logs without any times."""
         self._restart()
 
     def _restart(self) -> None:
@@ -84,36 +82,40 @@ class MergedLog:
         self._times = array("d")
         self._size = 0
         self._waiting: list[_Piece] | None = None
-        self._placed = 0
+        self._inserted = 0
         self._blocks.clear()
         for file in self._files:
             file.taken, file.inode, file.size = 0, None, 0
 
     def add(self, files: Sequence[tuple[str, str]]) -> None:
-        """Take more files in; what they hold already comes at the end."""
-        known = {file.path for file in self._files[1:]}
-        self._files += [_LogPart(label, path) for label, path in files if path not in known]
+        """Add files; their present contents come at the end."""
+        present = {file.path for file in self._files[1:]}
+        self._files += [_LogPart(label, path) for label, path in files if path not in present]
 
     def prepare(self) -> float:
-        """Put some more pieces in place; returns how much is done, 1 for all.
+        """Insert more pieces; return the fraction done, 1 for all.
 
         Raises:
-            TransportError: the file system does not answer or refuses.
+            TransportError: a file cannot be read.
         """
         if self._waiting is None:
             self._waiting = self._plan()
-        if self._placed >= len(self._waiting):
-            self._waiting, self._placed = [], 0
+        if self._inserted >= len(self._waiting):
+            self._waiting, self._inserted = [], 0
             return 1.0
-        pieces = self._waiting[self._placed : self._placed + _STEP]
+        pieces = self._waiting[self._inserted : self._inserted + _STEP]
         for piece in pieces:
-            told = piece.time if self._files[piece.file].label not in self.untimed else None
-            self._place(piece.file, self._line_end(self._files[piece.file], piece.end), told)
-        self._placed += len(pieces)
-        return self._placed / len(self._waiting)
+            moment = piece.time if self._files[piece.file].label not in self.untimed else None
+            self._insert(piece.file, self._line_end(self._files[piece.file], piece.end), moment)
+        self._inserted += len(pieces)
+        return self._inserted / len(self._waiting)
 
     def stat(self) -> FileStat | None:
-        """Take in what is new; returns the size of all, and an inode that changes when it begins anew."""
+        """Append new data; return the total size, and an inode that changes when the table is rebuilt.
+
+        Raises:
+            TransportError: a file cannot be read.
+        """
         entries = self._entries()
         grown = []
         for number, file in enumerate(self._files[1:], 1):
@@ -133,49 +135,53 @@ class MergedLog:
         return FileStat("", self._size, 0.0, self._epoch, is_dir=False)
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`."""
+        """Return up to `size` bytes from `offset`.
+
+        Raises:
+            TransportError: a file cannot be read.
+        """
         parts = []
-        place = bisect_right(self._starts, offset) - 1
-        while size > 0 and 0 <= place < len(self._starts):
-            within = offset - self._starts[place]
-            length = min(self._end_of(place) - offset, size)
+        index = bisect_right(self._starts, offset) - 1
+        while size > 0 and 0 <= index < len(self._starts):
+            within = offset - self._starts[index]
+            length = min(self._end_of(index) - offset, size)
             if length <= 0:
                 break
-            data = self._bytes(self._owners[place], self._offsets[place] + within, length)
+            data = self._bytes(self._owners[index], self._offsets[index] + within, length)
             parts.append(data)
-            if len(data) < length:  # truncated meanwhile: the next look sees it
+            if len(data) < length:  # truncated meanwhile: the next `stat` notices
                 break
-            offset, size, place = offset + length, size - length, place + 1
+            offset, size, index = offset + length, size - length, index + 1
         return b"".join(parts)
 
     def label(self, offset: int) -> str:
         """Return the label of the file that the byte at `offset` is of."""
-        place = bisect_right(self._starts, offset) - 1
-        return self._files[self._owners[place]].label if place >= 0 else ""
+        index = bisect_right(self._starts, offset) - 1
+        return self._files[self._owners[index]].label if index >= 0 else ""
 
     def moment(self, offset: int) -> float | None:
-        """Return when the byte at `offset` was written, as far as that is known."""
-        place = bisect_right(self._starts, offset) - 1
-        return self._times[place] if place >= 0 and not math.isnan(self._times[place]) else None
+        """Return when the byte at `offset` was written; None where unknown."""
+        index = bisect_right(self._starts, offset) - 1
+        return self._times[index] if index >= 0 and not math.isnan(self._times[index]) else None
 
     def locate(self, path: str, offset: int) -> int | None:
-        """Return where a byte of a file is; None where it is not in the table."""
-        for place, owner in enumerate(self._owners):
-            within = offset - self._offsets[place]
-            length = self._end_of(place) - self._starts[place]
+        """Return the offset here of a file's byte; None where it is not in the table."""
+        for index, owner in enumerate(self._owners):
+            within = offset - self._offsets[index]
+            length = self._end_of(index) - self._starts[index]
             if self._files[owner].path == path and 0 <= within < length:
-                return self._starts[place] + within
+                return self._starts[index] + within
         return None
 
     def origin(self, offset: int) -> tuple[str, int]:
-        """Return the file, and the offset in it, of a byte."""
-        place = max(bisect_right(self._starts, offset) - 1, 0)
+        """Return the path of the file that holds a byte, and the byte's offset in it."""
+        index = max(bisect_right(self._starts, offset) - 1, 0)
         if not self._starts:
             return "", 0
-        return self._files[self._owners[place]].path, self._offsets[place] + offset - self._starts[place]
+        return self._files[self._owners[index]].path, self._offsets[index] + offset - self._starts[index]
 
     def _plan(self) -> list[_Piece]:
-        """Return all pieces there are now, in the order of time."""
+        """Return all present pieces, in order of time."""
         entries = self._entries()
         clocks = {
             directory: self._clock(directory) for directory in {file.directory for file in self._files[1:]}
@@ -190,7 +196,7 @@ class MergedLog:
             name = PurePosixPath(file.path).name
             ends = list(clocks[file.directory].ticks(name, entry.size))
             if not ends:
-                ends = list(stamped_lines(self._transport, file.path, entry))
+                ends = list(timestamped_pieces(self._transport, file.path, entry))
             if not ends and entry.size:
                 untimed.append(file.label)
             ends.append((max(entry.mtime, ends[-1][0] if ends else 0.0), entry.size))
@@ -209,25 +215,25 @@ class MergedLog:
         return clock
 
     def _entries(self) -> dict[str, FileStat]:
-        """Look at all files: one call for each directory; a directory that is gone has none."""
+        """Return the entries of all files, with one call per directory; none for a directory that is gone."""
         entries = {}
         for directory, files in Counter(file.directory for file in self._files[1:]).items():
             if files == 1:
                 continue
             try:
-                found = self._transport.listdir(directory)
+                listing = self._transport.listdir(directory)
             except TransportError:
                 if self._transport.stat(directory) is None:
                     continue
                 raise
-            entries.update({str(PurePosixPath(directory, entry.name)): entry for entry in found})
+            entries.update({str(PurePosixPath(directory, entry.name)): entry for entry in listing})
         for file in self._files[1:]:
             if file.path not in entries and (entry := self._transport.stat(file.path)) is not None:
                 entries[file.path] = entry
         return entries
 
     def _line_end(self, file: _LogPart, offset: int) -> int:
-        """Return where the line that holds the byte before `offset` ends; what was taken else."""
+        """Return the end of the line that holds the byte before `offset`, else of what is in the table."""
         if offset <= file.taken:
             return file.taken
         if offset >= file.size:
@@ -254,14 +260,14 @@ class MergedLog:
         return file.taken
 
     def _append(self, number: int) -> None:
-        """Take in what came at a file's end."""
+        """Append new data of a file."""
         file = self._files[number]
-        self._place(number, self._last_line_end(file), self._wall())
+        self._insert(number, self._last_line_end(file), self._wall())
         if file.taken < file.size and self._now() - file.grew > UNFINISHED_S:
-            self._place(number, file.size, self._wall())
+            self._insert(number, file.size, self._wall())
             self._add(_NEWLINE, 0, 1, None)
 
-    def _place(self, number: int, end: int, moment: float | None) -> None:
+    def _insert(self, number: int, end: int, moment: float | None) -> None:
         file = self._files[number]
         if end > file.taken:
             self._add(number, file.taken, end - file.taken, moment)
@@ -281,8 +287,8 @@ class MergedLog:
             self._times.append(math.nan if moment is None else moment)
         self._size += length
 
-    def _end_of(self, place: int) -> int:
-        return self._starts[place + 1] if place + 1 < len(self._starts) else self._size
+    def _end_of(self, index: int) -> int:
+        return self._starts[index + 1] if index + 1 < len(self._starts) else self._size
 
     def _bytes(self, number: int, offset: int, length: int) -> bytes:
         if number == _NEWLINE:
@@ -290,7 +296,7 @@ class MergedLog:
         return self._bytes_of(self._files[number], offset, length)
 
     def _bytes_of(self, file: _LogPart, offset: int, length: int) -> bytes:
-        """Read from a file, or from a block of it that was read before."""
+        """Read from a file, or from its cached block."""
         if length >= BLOCK:
             return self._transport.read(file.path, offset, length)
         key = file.path

@@ -1,4 +1,4 @@
-"""Lists of nodes as Slurm writes them."""
+"""Node lists in Slurm's notation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _LIMIT = 100_000
 
 
 def expanded(nodes: str) -> tuple[str, ...]:
-    """Return the names in a list of nodes (`jwb[0001-0003,0007],login1`); none where it is not understood."""
+    """Return the names in a node list (`jwb[0001-0003,0007],login1`); none where it cannot be read."""
     names: list[str] = []
-    place = 0
-    while place < len(nodes):
-        match = _PART.match(nodes, place)
+    position = 0
+    while position < len(nodes):
+        match = _PART.match(nodes, position)
         if match is None:
             return ()
-        place = match.end()
+        position = match.end()
         if match["ranges"] is None:
             names.append(match["stem"])
             continue

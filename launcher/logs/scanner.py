@@ -1,4 +1,4 @@
-"""One pass over new bytes: find the few lines that mean something, and hand them to the log's reader.
+"""Scanner of new bytes: finds the few lines that mean something and passes them to the log's reader.
 
 A log of many gigabytes holds few such lines. Each reader names literals; a chunk is searched for them as a
 whole (`search.py`), and only lines that hold one are decoded and matched.
@@ -11,44 +11,43 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from launcher.logs.events import Event
-from launcher.logs.lines import LINE_LIMIT, LineSplitter, RawLine
-from launcher.logs.newlines import count_newlines
+from launcher.logs.lines import LINE_LIMIT, LineSplitter, RawLine, count_newlines
 from launcher.logs.search import Finder, finder_for
 
 BATCH = 1024 * 1024
-"""Bytes in which all lines that mean something are found before the first of them is read: at each such line
-the interpreter and the search would drive each other out of the processor's cache, which costs a quarter."""
+"""Bytes in which all matching lines are located before the first of them is read: alternating between search
+and interpreter at each such line evicts both from the processor's cache, which costs a quarter."""
 PIECE = 64 * 1024
-"""Bytes searched in one go: they stay in the cache until their newlines are counted, a sixth faster."""
+"""Bytes searched at once: they stay in the cache until their newlines are counted, a sixth faster."""
 
 Clock = Callable[[int], float | None]
-"""Tells when the byte at an offset was written, in seconds since the epoch, where that is known."""
+"""Returns the time when the byte at an offset was written, in seconds since the epoch; None where unknown."""
 
 
 class Reader(Protocol):
-    """Understands the lines of one log, in their order."""
+    """Reader of the lines of one log, in their order."""
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """A line without any of these is skipped, unless `wants_all` is set."""
+        """Texts to search for; a line without any of them is skipped, unless `wants_all` is set."""
         ...
 
     @property
     def wants_all(self) -> bool:
-        """Whether the reader is inside something whose lines have no literal (a traceback)."""
+        """True inside something whose lines have no literal (a traceback)."""
         ...
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
-        """Yield what the line tells.
+        """Yield the events of a line.
 
-        `time` is when it was written, where known; `hits` are the numbers of the literals that it holds.
+        `time`: when it was written, None where unknown; `hits`: indices of the literals that it holds.
         """
         ...
 
 
 @dataclass(slots=True)
 class _Marked:
-    """A line that holds literals: where it begins, where the next one does, and its place among the lines."""
+    """Line that holds literals: its start, the start of the next line, and its index among the lines."""
 
     start: int
     stop: int
@@ -57,7 +56,7 @@ class _Marked:
 
 
 class Scanner:
-    """Feeds the meaningful lines of a byte stream to a reader. Holds at most one unfinished line."""
+    """Feeder of a byte stream's matching lines to a reader. Holds at most one unfinished line."""
 
     def __init__(self, reader: Reader, finder: Finder | None = None) -> None:
         self.reader = reader
@@ -68,7 +67,7 @@ class Scanner:
         """Yield the events in the lines that `data` completes."""
         start = 0
         while start < len(data):
-            stop = 0 if self.splitter.holding else data.rfind(b"\n", start, start + BATCH) + 1
+            stop = 0 if self.splitter.has_unfinished else data.rfind(b"\n", start, start + BATCH) + 1
             if stop:
                 yield from self._read_batch(data, start, stop, clock)
             else:  # the rest of a line, the beginning of one, or one that is longer than a batch
@@ -84,12 +83,12 @@ class Scanner:
             yield from self._read(line, clock)
 
     def _read(self, line: RawLine, clock: Clock) -> Iterator[Event]:
-        hits = [literal for _, literal in self._finder.places(line.data)]
+        hits = [literal for _, literal in self._finder.hits(line.data)]
         if hits or self.reader.wants_all:
             yield from self.reader.read(line, clock(line.offset), hits)
 
     def _read_batch(self, data: bytes, start: int, stop: int, clock: Clock) -> Iterator[Event]:
-        """Read `data[start:stop]`, which is whole lines."""
+        """Read `data[start:stop]`, which consists of whole lines."""
         number, shift = self.splitter.lines + 1, self.splitter.offset - start
         marked, lines = self._mark(data, start, stop)
         self.splitter.skip(lines, stop - start)
@@ -104,25 +103,25 @@ class Scanner:
                 continue
             at, index = item.stop, item.index + 1
             line = RawLine(number + item.index, item.start + shift, data[item.start : at - 1][:LINE_LIMIT])
-            if at - item.start > LINE_LIMIT:  # what was found may be in what is not kept of it
+            if at - item.start > LINE_LIMIT:  # the match may lie beyond what is kept of it
                 yield from self._read(line, clock)
             else:
                 yield from self.reader.read(line, clock(line.offset), item.literals)
 
     def _mark(self, data: bytes, start: int, stop: int) -> tuple[list[_Marked], int]:
-        """Return the lines of `data[start:stop]` that hold literals, and how many lines it has."""
+        """Return the lines of `data[start:stop]` that hold literals, and its number of lines."""
         marked: list[_Marked] = []
         lines = 0
         while start < stop:
             end = data.rfind(b"\n", start, min(start + PIECE, stop)) + 1 or data.find(b"\n", start) + 1
             piece, at = data[start:end], 0
-            for place, literal in self._finder.places(piece):
-                if place < at:  # in the line that was marked last
+            for position, literal in self._finder.hits(piece):
+                if position < at:  # in the line that was marked last
                     marked[-1].literals.append(literal)
                     continue
-                begin = piece.rfind(b"\n", at, place) + 1 or at
+                begin = piece.rfind(b"\n", at, position) + 1 or at
                 lines += count_newlines(piece, at, begin)
-                at = piece.find(b"\n", place) + 1
+                at = piece.find(b"\n", position) + 1
                 marked.append(_Marked(start + begin, start + at, lines, [literal]))
                 lines += 1
             lines += count_newlines(piece, at, len(piece))

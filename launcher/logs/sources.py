@@ -1,14 +1,16 @@
-"""Which files are a run's logs, and who wrote each."""
+"""Discovery of a run's logs, and of the part of the run that wrote each."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from launcher.logs.events import Role
+from launcher.logs.clock import CLOCK_NAME
+from launcher.logs.events import FindingSeen, Role
 from launcher.transports.base import FileStat, Transport
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
@@ -19,11 +21,10 @@ _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(r"(?:launcher\.log|slurm-.*\.out|sbatch_.*\.out)$"), Role.SLURM),
     (re.compile(r"companion.*\.log$"), Role.COMPANION),
 )
-# Other launchers name their logs as they like, but mostly so that people can tell them.
-_LIKELY = re.compile(
+# Names that other launchers give their logs; mostly the role is a part of them.
+_ROLE_IN_NAME = re.compile(
     r"(?:^|.*[-_.])(?P<role>driver|head|worker|workers|slurm|companion)(?:[-_.\d].*)?\.(?:log|out|err)$"
 )
-CLOCK_NAME = "log-clock.tsv"
 _LOG_DIRECTORY = re.compile(r"(?:.*-logs|logs)$")
 _DEPTH = 3
 """A run directory holds `logs/<job>-logs/ray-driver.log`."""
@@ -34,34 +35,48 @@ class LogFile:
     """A log to follow."""
 
     name: str
-    """As shown: relative to the directory being watched."""
+    """Displayed name: relative to the directory being watched."""
     path: str
     role: Role
 
 
 @lru_cache(maxsize=4096)
 def role_of(name: str) -> Role | None:
-    """Return the role that a file's name tells, or None."""
+    """Return the role in a file's name, or None."""
     base = PurePosixPath(name).name
-    known = next((role for pattern, role in _ROLES if pattern.match(base)), None)
-    if known is None and (match := _LIKELY.match(base)):
+    role = next((role for pattern, role in _ROLES if pattern.match(base)), None)
+    if role is None and (match := _ROLE_IN_NAME.match(base)):
         return Role(match["role"].removesuffix("s"))
-    return known
+    return role
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryLogs:
-    """What a look at a directory gave."""
+    """Logs and clock files under a directory."""
 
     logs: tuple[tuple[LogFile, FileStat], ...]
     clocks: tuple[tuple[str, FileStat], ...]
     """Directory name (relative, empty for the top) and the entry of its clock file."""
 
 
-def discover(transport: Transport, directory: str) -> DirectoryLogs:
-    """List the logs under `directory`: known names in it and in the log directories below it.
+@dataclass(frozen=True, slots=True)
+class LogLocations:
+    """Locations of a job's logs at this moment."""
 
-    Where no name is known, every `.log` and `.out` file at the top counts as a driver's log.
+    directories: Mapping[str, str] = field(default_factory=dict)
+    """Directory -> prefix of the names of its logs."""
+    files: tuple[LogFile, ...] = ()
+    missing: tuple[FindingSeen, ...] = ()
+    """Warnings about logs that cannot be found or read."""
+
+
+def discover(transport: Transport, directory: str) -> DirectoryLogs:
+    """List the logs under `directory`: names with a role, in it and in the log directories below it.
+
+    Where no name has a role, every `.log` and `.out` file at the top counts as a driver's log.
+
+    Raises:
+        TransportError: a directory cannot be listed.
     """
     logs: list[tuple[LogFile, FileStat]] = []
     clocks: list[tuple[str, FileStat]] = []

@@ -1,10 +1,10 @@
-"""Scalars in TensorBoard's event files, read by ourselves.
+"""Scalars in TensorBoard event files, parsed without TensorBoard.
 
-A file is a row of records: length (8 bytes), its checksum (4), the record, its checksum (4)
+A file is a sequence of records: length (8 bytes), its checksum (4), the record, its checksum (4)
 (tensorflow/core/lib/io/record_writer.h). A record is a protobuf `Event`: wall_time = 1, step = 2,
 summary = 5; a summary's values = 1: tag = 1, simple_value = 2, tensor = 8 (float_val = 5,
-tensor_content = 4). Other fields are passed over. Checksums are not verified: a torn file ends where its
-lengths stop making sense.
+tensor_content = 4). Other fields are skipped. Checksums are not verified: a torn file ends where its
+lengths become invalid.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 _HEAD, _TAIL = 12, 4
 RECORD_LIMIT = 8 * 1024 * 1024
-"""Scalars need a hundred bytes; a longer record is an image or no record."""
+"""Scalars need a hundred bytes; a longer record is an image, or not a record."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 Value = int | float | bytes
 
@@ -31,25 +31,25 @@ class Scalar:
 
 
 class DamagedError(ValueError):
-    """The file does not go on as an event file does."""
+    """Bytes that do not continue an event file."""
 
 
 class EventFile:
-    """Takes an event file's bytes as they come; holds at most one unfinished record."""
+    """Parser of an event file's bytes as they arrive; holds at most one unfinished record."""
 
     def __init__(self) -> None:
         self.offset = 0
         """Bytes taken so far."""
-        self._held = b""
+        self._unfinished = b""
 
     def feed(self, data: bytes) -> Iterator[Scalar]:
         """Yield the scalars of the records that `data` completes.
 
         Raises:
-            DamagedError: what follows is no record.
+            DamagedError: the next bytes are not a record.
         """
         self.offset += len(data)
-        data = self._held + data
+        data = self._unfinished + data
         start = 0
         while start + _HEAD <= len(data):
             (length,) = struct.unpack_from("<Q", data, start)
@@ -60,7 +60,7 @@ class EventFile:
                 break
             yield from _scalars(data[start + _HEAD : end - _TAIL])
             start = end
-        self._held = data[start:]
+        self._unfinished = data[start:]
 
 
 def _scalars(record: bytes) -> Iterator[Scalar]:
@@ -76,9 +76,9 @@ def _scalars(record: bytes) -> Iterator[Scalar]:
     for summary in summaries:
         for field, item in _fields(summary):
             if field == 1 and isinstance(item, bytes):
-                told = _value(item)
-                if told is not None:
-                    yield Scalar(told[0], step, told[1], time)
+                scalar = _value(item)
+                if scalar is not None:
+                    yield Scalar(scalar[0], step, scalar[1], time)
 
 
 def _value(item: bytes) -> tuple[str, float] | None:
@@ -104,36 +104,36 @@ def _tensor(tensor: bytes) -> float | None:
 
 def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
     """Yield the fields of a protobuf message: floats for fixed widths, ints for varints."""
-    place = 0
-    while place < len(data):
-        key, place = _varint(data, place)
+    position = 0
+    while position < len(data):
+        key, position = _varint(data, position)
         field, kind = key >> 3, key & 7
         if kind == _VARINT:
-            number, place = _varint(data, place)
+            number, position = _varint(data, position)
             yield field, number
         elif kind == _BYTES:
-            length, place = _varint(data, place)
-            if place + length > len(data):
+            length, position = _varint(data, position)
+            if position + length > len(data):
                 raise DamagedError("a field longer than its record")
-            yield field, data[place : place + length]
-            place += length
+            yield field, data[position : position + length]
+            position += length
         elif kind in (_FIXED32, _FIXED64):
             width, form = (4, "<f") if kind == _FIXED32 else (8, "<d")
-            if place + width > len(data):
+            if position + width > len(data):
                 raise DamagedError("a number beyond its record")
-            yield field, float(struct.unpack_from(form, data, place)[0])
-            place += width
+            yield field, float(struct.unpack_from(form, data, position)[0])
+            position += width
         else:
             raise DamagedError(f"wire type {kind}")
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes, position: int) -> tuple[int, int]:
     number = shift = 0
-    while place < len(data) and shift < 70:
-        byte = data[place]
+    while position < len(data) and shift < 70:
+        byte = data[position]
         number |= (byte & 0x7F) << shift
-        place += 1
+        position += 1
         if byte < 0x80:
-            return number, place
+            return number, position
         shift += 7
     raise DamagedError("a number without an end")

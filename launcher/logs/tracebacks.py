@@ -1,7 +1,7 @@
-"""Python's tracebacks in a log where many processes print: where one begins, and what it ends in.
+"""Python tracebacks in a log where many processes print: first line, frames, and the exception at the end.
 
 Of chained tracebacks the first block is the cause. `RayTaskError` and an `ActorDiedError` of a creation task
-carry another process's traceback: its exception follows, and so does who raised it.
+carry another process's traceback, which follows with the process that raised it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from launcher.logs.lines import Segment
 
 BEGIN = "Traceback (most recent call last):"
 ENDLESS = 2000
-"""Lines without a word of a process after which its traceback is given up."""
+"""A traceback is dropped after so many lines without one of its process."""
 _AGE_EVERY = 256
-_BESIDE = 3
+_HANDLED_LINES = 3
 """Python announces a handled exception at most so many lines before its traceback."""
 _CHAINED = ("During handling of the above", "The above exception was")
 _EXCEPTION = re.compile(
@@ -24,15 +24,15 @@ _EXCEPTION = re.compile(
 )
 _WRAPPER = re.compile(r"(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError|ActorUnavailableError)\b")
 _REMOTE = re.compile(r"\(pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?(?:.*?\[rank=(?P<rank>\d+)\])?")
-# Nothing is wrong where Python says that it went on.
+# Python went on after these: they are not failures.
 HANDLED = ("Exception ignored in", "--- Logging error ---")
 
 Key = tuple[str | None, int | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
-    """The process that something is about."""
+class Process:
+    """Process that a line is about."""
 
     node: str | None = None
     rank: int | None = None
@@ -41,13 +41,13 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A traceback's exception line."""
+    """Exception line of a traceback."""
 
     message: str
     began: int
     own: bool
     wrapper: bool
-    who: Who
+    process: Process
 
 
 @dataclass(slots=True)
@@ -56,11 +56,11 @@ class _Block:
     handled: bool
     frames: bool = True
     last: int = 0
-    who: Who = field(default_factory=Who)
+    process: Process = field(default_factory=Process)
 
 
 class Tracebacks:
-    """Follows the tracebacks of all processes in one log; at most one of each is open."""
+    """Tracebacks of all processes in one log; at most one of each process is open."""
 
     def __init__(self) -> None:
         self._open: dict[Key, _Block] = {}
@@ -68,30 +68,32 @@ class Tracebacks:
 
     @property
     def any_open(self) -> bool:
-        """Whether the next lines may belong to one."""
+        """True if the next lines may belong to a traceback."""
         return bool(self._open)
 
     def inside_frames(self, segment: Segment) -> bool:
-        """Tell whether a line of this process is source code that a traceback shows."""
+        """Return True for source code in a traceback of the line's process."""
         block = self._open.get(_key(segment))
         return block is not None and block.frames and segment.body[:1].isspace()
 
-    def who(self, segment: Segment) -> Who:
-        """Return whom a line is about: its printer, or whose error the printer's traceback shows."""
+    def process(self, segment: Segment) -> Process:
+        """Return the process that a line is about: its printer, or the one whose error a traceback shows."""
         block = self._open.get(_key(segment))
-        inner = block.who if block is not None else Who()
-        return Who(inner.node or segment.ip, _or(inner.rank, segment.rank), _or(inner.pid, segment.pid))
+        inner = block.process if block is not None else Process()
+        return Process(
+            inner.node or segment.ip, _first(inner.rank, segment.rank), _first(inner.pid, segment.pid)
+        )
 
     def take(self, segment: Segment, line: int) -> Raised | None:
-        """Take a line; return the exception that it is, if it ends a traceback."""
+        """Read a line; return its exception if it ends a traceback."""
         key, text = _key(segment), segment.body
         if text.startswith(BEGIN):
-            known = self._open.get(key)
-            if known is None:
-                handled = line - self._handled.pop(key, -_BESIDE) < _BESIDE
+            block = self._open.get(key)
+            if block is None:
+                handled = line - self._handled.pop(key, -_HANDLED_LINES) < _HANDLED_LINES
                 self._open[key] = _Block(line, handled, last=line)
             else:
-                known.frames, known.last = True, line
+                block.frames, block.last = True, line
             return None
         if text.startswith(HANDLED):
             self._handled[key] = line
@@ -102,15 +104,15 @@ class Tracebacks:
             block.last = line
         if block is None or not text or text[0].isspace() or text.startswith(_CHAINED):
             return None
-        return self._at_margin(key, block, segment)
+        return self._unindented(key, block, segment)
 
-    def _at_margin(self, key: Key, block: _Block, segment: Segment) -> Raised | None:
+    def _unindented(self, key: Key, block: _Block, segment: Segment) -> Raised | None:
         text = segment.body
         wrapper = _WRAPPER.match(text) is not None
         if wrapper or text.startswith("ray::"):
             if remote := _REMOTE.search(text):
                 rank = remote["rank"]
-                block.who = Who(remote["ip"], int(rank) if rank else None, int(remote["pid"]))
+                block.process = Process(remote["ip"], int(rank) if rank else None, int(remote["pid"]))
             block.frames = True
             if not wrapper:
                 return None
@@ -122,7 +124,7 @@ class Tracebacks:
             block.frames = False
         if block.handled:
             return None
-        return Raised(text, block.began, segment.own, wrapper, self.who(segment))
+        return Raised(text, block.began, segment.own, wrapper, self.process(segment))
 
     def _forget_endless(self, line: int) -> None:
         for key, block in list(self._open.items()):
@@ -135,10 +137,10 @@ def _key(segment: Segment) -> Key:
 
 
 def _head(text: str) -> str:
-    """Return an exception's line up to where its message may hold anything."""
+    """Return an exception line up to the colon: its message may hold anything."""
     name, colon, _ = text.partition(": ")
     return name + colon
 
 
-def _or(first: int | None, second: int | None) -> int | None:
+def _first(first: int | None, second: int | None) -> int | None:
     return first if first is not None else second

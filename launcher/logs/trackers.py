@@ -1,8 +1,8 @@
-"""What a driver writes for TensorBoard and W&B: found below its log directories, read where we can.
+"""Files of a driver for TensorBoard and W&B, below its log directories: TensorBoard's are read, W&B's named.
 
-The driver prints the loss and the times alone; learning rate, gradient norm, tokens a second and the GPUs'
-load are only in TensorBoard's files (nemo_rl/utils/logger.py). There the step of `ray/…` tags is the number
-of seconds since the monitor began.
+The driver prints only the loss and the times; learning rate, gradient norm, tokens per second and GPU load
+are only in TensorBoard's files (nemo_rl/utils/logger.py). There the step of `ray/…` tags is the number of
+seconds since NeMo-RL's monitor began.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ METRICS = {
     "train/truncation_rate": "truncation_rate",
     "train/total_num_tokens": "tokens",
 }
-_GPU = re.compile(r"ray/node\.\d+\.gpu\.\d+\.(?P<what>util|mem_gb)$")
+_GPU = re.compile(r"ray/node\.\d+\.gpu\.\d+\.(?P<metric>util|mem_gb)$")
 _GPU_METRICS = {"util": "gpu_util", "mem_gb": "gpu_mem_gb"}
-_INTERESTING = re.compile(r"(?:logs?|exp_\d+|tensorboard|wandb|out|run)$")
+_TRACKING_DIRECTORY = re.compile(r"(?:logs?|exp_\d+|tensorboard|wandb|out|run)$")
 _DEPTH = 5
 _READ = 1024 * 1024
 _EVERY_S = 10.0
-"""The driver itself flushes these files every two minutes at the latest (torch, SummaryWriter)."""
+"""The driver flushes these files at least every two minutes (torch, SummaryWriter)."""
 
 
 @dataclass(slots=True)
 class Trackers:
-    """The tracking files below some directories; looked at now and then."""
+    """Tracking files below some directories, polled every ten seconds."""
 
     transport: Transport
     directories: set[str] = field(default_factory=set)
     _files: dict[str, EventFile] = field(default_factory=dict)
-    _given_up: set[str] = field(default_factory=set)
-    _found: set[str] = field(default_factory=set)
+    _unreadable: set[str] = field(default_factory=set)
+    _announced: set[str] = field(default_factory=set)
     _gpus: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
     _next: float = 0.0
 
     def poll(self, now: float, *, force: bool = False) -> Iterator[Event]:
-        """Yield what is new since the last look, at most every ten seconds unless forced."""
+        """Yield what is new since the last poll, at most every ten seconds unless forced."""
         if now < self._next and not force:
             return
         self._next = now + _EVERY_S
         for directory in sorted(self.directories):
-            yield from self._look(directory, PurePosixPath(directory), 0)
+            yield from self._search(directory, PurePosixPath(directory), 0)
 
-    def _look(self, top: str, directory: PurePosixPath, depth: int) -> Iterator[Event]:
+    def _search(self, top: str, directory: PurePosixPath, depth: int) -> Iterator[Event]:
         try:
             entries = self.transport.listdir(str(directory))
-        except TransportError:  # not there (yet), or not for us: the driver's log still tells the most
+        except TransportError:  # not there yet, or not readable: most metrics are in the driver's log
             return
         for entry in entries:
             path = directory / entry.name
@@ -65,12 +65,12 @@ class Trackers:
                 yield from self._read(top, path, entry)
             elif entry.is_dir and directory.name == "wandb" and entry.name.startswith("offline-run-"):
                 yield from self._announce("wandb-offline", str(path))
-            elif entry.is_dir and depth < _DEPTH and _INTERESTING.match(entry.name):
-                yield from self._look(top, path, depth + 1)
+            elif entry.is_dir and depth < _DEPTH and _TRACKING_DIRECTORY.match(entry.name):
+                yield from self._search(top, path, depth + 1)
 
     def _announce(self, kind: str, path: str) -> Iterator[Event]:
-        if path not in self._found:
-            self._found.add(path)
+        if path not in self._announced:
+            self._announced.add(path)
             yield TrackerFound(kind, path)
 
     def _read(self, top: str, path: PurePosixPath, entry: FileStat) -> Iterator[Event]:
@@ -78,20 +78,20 @@ class Trackers:
         file = self._files.setdefault(name, EventFile())
         source = Source(str(path.relative_to(top)), Role.DRIVER, 0)
         try:
-            while file.offset < entry.size and name not in self._given_up:
+            while file.offset < entry.size and name not in self._unreadable:
                 data = self.transport.read(name, file.offset, min(_READ, entry.size - file.offset))
                 if not data:
                     return
                 for scalar in file.feed(data):
                     yield from self._metric(scalar, source)
         except (TransportError, DamagedError):
-            self._given_up.add(name)
+            self._unreadable.add(name)
 
     def _metric(self, scalar: Scalar, source: Source) -> Iterator[Event]:
         if name := METRICS.get(scalar.tag):
             yield MetricRecorded(name, scalar.step, scalar.value, source, scalar.time)
         elif match := _GPU.match(scalar.tag):
-            name = _GPU_METRICS[match["what"]]
+            name = _GPU_METRICS[match["metric"]]
             values = self._gpus.setdefault((name, scalar.step), {})
             values[scalar.tag] = scalar.value
             mean = sum(values.values()) / len(values)

@@ -1,4 +1,4 @@
-"""Which checkpoints a run has, which comes next, and what stopping it now loses."""
+"""Checkpoints of a run: the last complete one, the next one, and the steps lost by stopping now."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from launcher.transports.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class LossAtRisk:
-    """What stopping a run now loses."""
+    """Steps lost by stopping a run now."""
 
     step: int
-    """Steps that are done."""
+    """Finished steps."""
     checkpoint: int | None = None
     """Step of the last complete checkpoint."""
     age_s: float | None = None
-    """How long ago that checkpoint was saved, in seconds."""
+    """Age of that checkpoint, in seconds."""
 
     @property
     def steps(self) -> int:
@@ -27,7 +27,7 @@ class LossAtRisk:
         return self.step - (self.checkpoint or 0)
 
     def in_words(self) -> str:
-        """Say it in one sentence."""
+        """Return the loss as one sentence."""
         if not self.step:
             return "No training step is finished yet."
         if self.checkpoint is None:
@@ -40,27 +40,28 @@ class LossAtRisk:
 
 
 def complete_checkpoint(state: RunState) -> int | None:
-    """Return the step of the last checkpoint that is complete: the driver has finished its step since."""
+    """Return the step of the last complete checkpoint: one whose step the driver has finished."""
     return max((step for step in state.checkpoints if step <= state.step), default=None)
 
 
 def saving(state: RunState) -> int | None:
-    """Return the step whose checkpoint is being saved at this moment; None where none is."""
+    """Return the step whose checkpoint is being saved now; None if there is none."""
     return max((step for step in state.checkpoints if step > state.step), default=None)
 
 
 def loss_of(state: RunState, now: float) -> LossAtRisk:
-    """Return what stopping a run now loses."""
+    """Return the steps lost by stopping a run now."""
     checkpoint = complete_checkpoint(state)
     time = state.checkpoints[checkpoint].time if checkpoint is not None else None
     return LossAtRisk(state.step, checkpoint, max(now - time, 0.0) if time is not None else None)
 
 
 def save_period(transport: Transport, directory: str) -> int | None:
-    """Return every how many steps a run saves; 0 where it saves nothing, None where that is not known.
+    """Return the number of steps between two checkpoints; 0 if the run saves none, None if unknown.
 
     Raises:
         InputError: the effective recipe is damaged.
+        TransportError: it cannot be read.
     """
     from launcher.runs import effective_values
 
@@ -76,7 +77,7 @@ def save_period(transport: Transport, directory: str) -> int | None:
 
 
 def next_checkpoint(state: RunState, period: int | None) -> int | None:
-    """Return the step of the next checkpoint to come; None where that cannot be told."""
+    """Return the step of the next checkpoint; None if unknown."""
     current = saving(state)
     if current is not None:
         return current

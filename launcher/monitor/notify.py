@@ -1,8 +1,8 @@
-"""Telling the user that a run began, failed or ended: by the bell, the terminal, or a command of theirs.
+"""Notifications that a run began, failed or ended: by the bell, the terminal, or the user's own command.
 
-A terminal's notification is an escape sequence: OSC 9 (iTerm2, kitty, WezTerm, Windows Terminal), or OSC 777
-(urxvt, foot, VTE); others ignore both. tmux and screen hand it on only when it is wrapped, tmux only with
-`allow-passthrough on`. All text is cleaned and cut: a log's words must not become a sequence of their own.
+A terminal notification is an escape sequence: OSC 9 (iTerm2, kitty, WezTerm, Windows Terminal), or OSC 777
+(urxvt, foot, VTE); others ignore both. tmux and screen pass it on only when it is wrapped, tmux only with
+`allow-passthrough on`. All text is cleaned and cut: text from a log must not become an escape sequence.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ BELL = "\a"
 
 
 class Kind(StrEnum):
-    """What happened."""
+    """Kind of change that is notified."""
 
     START = "start"
-    """It has nodes and begins."""
+    """The run got its nodes and begins."""
     FAILURE = "failure"
     END = "end"
-    """It completed, or was cancelled."""
+    """The run completed, or was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunNotification:
-    """What is told of a run; texts are cleaned."""
+    """Content of a notification; texts are cleaned."""
 
     kind: Kind
     run: str
@@ -54,14 +54,14 @@ class RunNotification:
     loss: float | None = None
 
     def in_words(self) -> str:
-        """Say it in one line."""
-        what = "has begun" if self.kind is Kind.START else self.state.value
+        """Return the notification as one line."""
+        change = "has begun" if self.kind is Kind.START else self.state.value
         steps = f", step {self.step}/{self.max_steps or '?'}" if self.step else ""
         reason = f": {self.reason}" if self.reason and self.kind is not Kind.START else ""
-        return f"{self.run} {what}{steps}{reason}"[:TEXT_LIMIT]
+        return f"{self.run} {change}{steps}{reason}"[:TEXT_LIMIT]
 
-    def facts(self) -> dict[str, str]:
-        """Return the facts as environment variables for a user's command."""
+    def environment(self) -> dict[str, str]:
+        """Return the content as environment variables for a user's command."""
         values = {
             "EVENT": self.kind.value,
             "RUN": self.run,
@@ -77,74 +77,75 @@ class RunNotification:
 
 
 class Channel(Protocol):
-    """A way to tell."""
+    """Way to notify the user."""
 
-    def tell(self, note: RunNotification) -> str:
-        """Tell; returns why it could not, empty when it could."""
+    def send(self, note: RunNotification) -> str:
+        """Send a notification; return the problem, empty on success."""
         ...
 
 
 Write = Callable[[str], str]
-"""Writes to the terminal; returns why it could not, empty when it could."""
+"""Writes to the terminal; returns the problem, empty on success."""
 
 
 @dataclass(frozen=True, slots=True)
 class BellChannel:
-    """The terminal's bell."""
+    """Bell of the terminal."""
 
     write: Write
 
-    def tell(self, note: RunNotification) -> str:
-        """Ring."""
+    def send(self, note: RunNotification) -> str:
+        """Ring the bell."""
         del note
         return self.write(BELL)
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalChannel:
-    """A notification of the terminal emulator."""
+    """Notification by the terminal emulator."""
 
     write: Write
     environment: Mapping[str, str]
 
-    def tell(self, note: RunNotification) -> str:
-        """Send it."""
+    def send(self, note: RunNotification) -> str:
+        """Write the escape sequence."""
         return self.write(sequence(note.in_words(), self.environment))
 
 
 @dataclass(frozen=True, slots=True)
 class CommandChannel:
-    """A command of the user's, run without a shell; the facts are in its environment."""
+    """Command of the user, run without a shell; its environment holds the content."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
 
-    def tell(self, note: RunNotification) -> str:
-        """Run it to its end."""
+    def send(self, note: RunNotification) -> str:
+        """Run the command to its end."""
         try:
-            done = subprocess.run(
-                self.argv, env={**self.environment, **note.facts()}, stdin=subprocess.DEVNULL,
+            completed = subprocess.run(
+                self.argv, env={**self.environment, **note.environment()}, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, errors="replace", check=False, timeout=COMMAND_TIMEOUT_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"'{self.argv[0]}' did not end within {COMMAND_TIMEOUT_S:.0f} s"
         except OSError as error:
             return f"'{self.argv[0]}' cannot be run: {error.strerror}"
-        if done.returncode:
-            said = clean((done.stderr or done.stdout).strip().rpartition("\n")[2])[:TEXT_LIMIT]
-            return f"'{self.argv[0]}' ended with {done.returncode}: {said}".rstrip(": ")
+        if completed.returncode:
+            output = completed.stderr or completed.stdout
+            last_line = clean(output.strip().rpartition("\n")[2])[:TEXT_LIMIT]
+            return f"'{self.argv[0]}' ended with exit code {completed.returncode}: {last_line}".rstrip(": ")
         return ""
 
 
 def sequence(text: str, environment: Mapping[str, str]) -> str:
-    """Return the escape sequence that makes the terminal notify, as it must be written here."""
+    """Return the escape sequence for a notification by this terminal, wrapped for tmux or screen."""
     # A semicolon separates parts of the sequence, and `4;` after OSC 9 draws a progress bar.
-    bare = clean(text).replace(";", ",")[:TEXT_LIMIT]
+    plain = clean(text).replace(";", ",")[:TEXT_LIMIT]
     terminal = environment.get("TERM", "")
     if environment.get("VTE_VERSION") or terminal.startswith(("rxvt", "foot")):
-        escaped = f"\x1b]777;notify;distill-tui;{bare}{BELL}"
+        escaped = f"\x1b]777;notify;distill-tui;{plain}{BELL}"
     else:
-        escaped = f"\x1b]9;distill-tui: {bare}{BELL}"
+        escaped = f"\x1b]9;distill-tui: {plain}{BELL}"
     if environment.get("TMUX"):
         return f"\x1bPtmux;{escaped.replace(chr(27), chr(27) * 2)}\x1b\\"
     if terminal.startswith("screen"):
@@ -153,24 +154,24 @@ def sequence(text: str, environment: Mapping[str, str]) -> str:
 
 
 def to_terminal(text: str) -> str:
-    """Write to the terminal that this process belongs to, whatever its output is redirected to."""
+    """Write to this process's terminal, whatever its output is redirected to; return the problem."""
     try:
         with Path("/dev/tty").open("w") as terminal:
             terminal.write(text)
     except OSError as error:
-        return f"there is no terminal to notify: {error.strerror}"
+        return f"no terminal to notify: {error.strerror}"
     return ""
 
 
 def channels(
-    wanted: Sequence[str], environment: Mapping[str, str] = os.environ, write: Write = to_terminal
+    names: Sequence[str], environment: Mapping[str, str] = os.environ, write: Write = to_terminal
 ) -> tuple[Channel, ...]:
-    """Return the channels for `bell`, `terminal`, or a command line.
+    """Return the channels for names: `bell`, `terminal`, or a command line.
 
     Raises:
-        InputError: a command line cannot be understood, or there is no such command.
+        InputError: a command line cannot be parsed, or its command does not exist.
     """
-    return tuple(_channel(item, environment, write) for item in wanted)
+    return tuple(_channel(item, environment, write) for item in names)
 
 
 def _channel(item: str, environment: Mapping[str, str], write: Write) -> Channel:
@@ -181,65 +182,67 @@ def _channel(item: str, environment: Mapping[str, str], write: Write) -> Channel
     try:
         argv = shlex.split(item)
     except ValueError as error:
-        raise InputError(f"this command cannot be understood: {item} ({error})") from error
+        raise InputError(f"invalid notification command '{item}': {error}") from error
     if not argv or shutil.which(argv[0], path=environment.get("PATH")) is None:
         raise InputError(
-            f"there is no command '{argv[0] if argv else item}' to notify with",
-            fix="Give bell, terminal, or a command; it gets the facts as DISTILL_TUI_… in its environment.",
+            f"invalid notification command '{argv[0] if argv else item}': not found in PATH",
+            fix="Give bell, terminal, or a command; its environment gets DISTILL_TUI_… variables.",
         )
     return CommandChannel(tuple(argv), environment)
 
 
-def wanted_by_settings(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return what the user's settings file asks for: `notify = "terminal"`, or a list.
+def channels_in_settings(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the channel names in the user's settings file: `notify = "terminal"`, or a list.
 
     Raises:
         InputError: the file cannot be read.
     """
     path = config_root(environment) / SETTINGS
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8")).get("notify", ())
+        setting = tomllib.loads(path.read_text(encoding="utf-8")).get("notify", ())
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"the settings cannot be read: {error}", where=path) from error
-    items = [told] if isinstance(told, str) else told
+        raise InputError(f"cannot read the settings: {error}", where=path) from error
+    items = [setting] if isinstance(setting, str) else setting
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
-        raise InputError("notify must be bell, terminal, a command, or a list of these", where=path)
+        raise InputError(
+            "invalid notify (expected bell, terminal, a command, or a list of these)", where=path
+        )
     return tuple(items)
 
 
 @dataclass(slots=True)
 class Notifier:
-    """Tells of a run's start and end as they happen; what had happened before it looked is not told."""
+    """Sender of notifications when a run starts or ends; earlier changes are not notified."""
 
     run: str
     channels: tuple[Channel, ...]
     problems: set[str] = field(default_factory=set)
-    _before: JobState | None = None
+    _last_state: JobState | None = None
 
     def news(self, state: RunState) -> RunNotification | None:
-        """Return what has happened since the last look and is worth telling."""
+        """Return the notification for the change since the last call; None where there is none."""
         if state.state is JobState.UNKNOWN:
             return None
-        kind, self._before = change(self._before, state.state), state.state
-        return note_of(self.run, kind, state) if kind is not None else None
+        kind, self._last_state = change(self._last_state, state.state), state.state
+        return notification_of(self.run, kind, state) if kind is not None else None
 
     def send(self, note: RunNotification) -> tuple[str, ...]:
-        """Tell, which takes as long as the user's command does; returns problems that are new."""
-        problems = {problem for channel in self.channels if (problem := channel.tell(note))}
+        """Send a notification, which takes as long as the user's command; return new problems."""
+        problems = {problem for channel in self.channels if (problem := channel.send(note))}
         fresh = problems - self.problems
         self.problems |= fresh
         return tuple(sorted(fresh))
 
-    def look(self, state: RunState) -> tuple[str, ...]:
-        """Look at the run and tell what has happened; returns problems that were not returned before."""
+    def update(self, state: RunState) -> tuple[str, ...]:
+        """Notify of a change of the run since the last call; return new problems."""
         note = self.news(state)
         return self.send(note) if note is not None else ()
 
 
 def change(before: JobState | None, after: JobState) -> Kind | None:
-    """Return what a change of state is worth telling; None where nothing is."""
+    """Return the kind of a change of state; None where it is not notified."""
     if before is None or before is after or before.ended:
         return None
     if after is JobState.FAILED:
@@ -250,8 +253,8 @@ def change(before: JobState | None, after: JobState) -> Kind | None:
     return Kind.START if began else None
 
 
-def note_of(run: str, kind: Kind, state: RunState) -> RunNotification:
-    """Return what is told of a run."""
+def notification_of(run: str, kind: Kind, state: RunState) -> RunNotification:
+    """Return a notification about a run."""
     losses = state.metrics.get("loss", {})
     return RunNotification(
         kind,

@@ -1,4 +1,4 @@
-"""How fast a run goes, and when it will be done."""
+"""Pace of a run, and the time it still needs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _RECENT = 5
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Times of steps, in seconds; None where there are too few."""
+    """Times of steps, in seconds; None if there are too few."""
 
     recent_s: float | None = None
     """Median of the last five steps."""
     trend: float | None = None
-    """Recent steps against the five before them: 0.1 means a tenth slower."""
+    """Recent steps relative to the five before them: 0.1 means a tenth slower."""
     eta_s: float | None = None
-    """Until the last step is done."""
+    """Time until the last step is done."""
     fitting: int | None = None
-    """Steps that fit into the time that the allocation has left."""
+    """Steps that fit into the remaining time of the allocation."""
 
 
 def pace_of(
     step_times: Mapping[int, float], step: int, max_steps: int | None, left_s: float | None = None
 ) -> Pace:
-    """Return the pace of a run that is at `step`; `left_s` is the time its allocation has left."""
+    """Return the pace of a run that is at `step`; `left_s`: remaining time of its allocation."""
     times = [step_times[number] for number in sorted(step_times)]
     if not times:
         return Pace()

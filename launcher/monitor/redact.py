@@ -1,6 +1,6 @@
-"""Taking out of a text what must not leave the user's hands: keys, passwords, addresses, names.
+"""Redaction of a text: keys, passwords, e-mail addresses, names and home directories are removed.
 
-Better once too often than once too rarely: what merely looks like a key goes as well.
+Rather too much than too little: what merely looks like a key is removed, too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-GONE = "«removed»"
+REMOVED = "«removed»"
 _NAMED = r"token|secret|passw(?:or)?d|passphrase|api[-_]?key|access[-_]?key|credentials?|authorization"
 _VALUE = r"(?P<quote>[\"']?)(?!«)[^\s\"',;&)}\]]{4,}"
 _FORMS = (
@@ -20,25 +20,28 @@ _FORMS = (
 _LOGIN = r"[^\s/@:'\"]{0,80}:[^\s/@'\"]{1,200}|[^\s/@:'\"]{8,200}"
 _LABEL = r"[A-Za-z0-9-]{1,63}"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S), GONE),
-    (re.compile(r"^\s*[A-Za-z0-9+/]{40,}={0,2}\s*$", re.M), GONE),  # what stands inside of one
-    # Keys whose makers gave them a form.
-    (re.compile(rf"(?<![A-Za-z0-9])(?:{_FORMS})"), GONE),
-    (re.compile(r"\b(?P<head>Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.I), rf"\g<head> {GONE}"),
     (
-        re.compile(r"(?P<head>://)(?:[^\s/@:'\"]{0,80}:[^\s/@'\"]{1,200}|[^\s/@:'\"]{8,200})@"),
-        rf"\g<head>{GONE}@",
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
+        REMOVED,
     ),
-    # NAME=value, "name": "value" and --name value, where the name says what it holds.
-    (re.compile(rf"(?P<head>(?:{_NAMED})[\"']?\s*[=:]\s*){_VALUE}", re.I), rf"\g<head>\g<quote>{GONE}"),
-    (re.compile(rf"(?P<head>--[\w-]{{0,40}}(?:{_NAMED})\s+){_VALUE}", re.I), rf"\g<head>\g<quote>{GONE}"),
-    (re.compile(rf"(?P<head>_(?:KEY|PW|PASS|PAT)[\"']?\s*[=:]\s*){_VALUE}"), rf"\g<head>\g<quote>{GONE}"),
+    (re.compile(r"^\s*[A-Za-z0-9+/]{40,}={0,2}\s*$", re.M), REMOVED),  # lines within one
+    # Keys with a vendor's prefix.
+    (re.compile(rf"(?<![A-Za-z0-9])(?:{_FORMS})"), REMOVED),
+    (re.compile(r"\b(?P<head>Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.I), rf"\g<head> {REMOVED}"),
     (
-        re.compile(r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,}\b"),
-        GONE,
+        re.compile(rf"(?P<head>://)(?:{_LOGIN})@"),
+        rf"\g<head>{REMOVED}@",
     ),
-    # W&B's keys and the like: hexadecimal, and longer than a commit's name is in print.
-    (re.compile(r"(?<![\w/.-])[0-9a-f]{40,64}(?![\w/.-])"), GONE),
+    # NAME=value, "name": "value" and --name value, where the name means a secret.
+    (re.compile(rf"(?P<head>(?:{_NAMED})[\"']?\s*[=:]\s*){_VALUE}", re.I), rf"\g<head>\g<quote>{REMOVED}"),
+    (re.compile(rf"(?P<head>--[\w-]{{0,40}}(?:{_NAMED})\s+){_VALUE}", re.I), rf"\g<head>\g<quote>{REMOVED}"),
+    (re.compile(rf"(?P<head>_(?:KEY|PW|PASS|PAT)[\"']?\s*[=:]\s*){_VALUE}"), rf"\g<head>\g<quote>{REMOVED}"),
+    (
+        re.compile(rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*\.[A-Za-z]{{2,}}\b"),
+        REMOVED,
+    ),
+    # W&B's keys and the like: hexadecimal, and longer than an abbreviated commit hash.
+    (re.compile(r"(?<![\w/.-])[0-9a-f]{40,64}(?![\w/.-])"), REMOVED),
 )
 _HOME = re.compile(r"(?P<head>/(?:p/home/\w+|p/home|home|Users)/)(?P<name>[^\s/:'\",;)\]}\\]+)")
 _COMMON = frozenset({"root", "user", "slurm", "ray", "home", "tmp", "jusers", "USER"})
@@ -46,38 +49,38 @@ _COMMON = frozenset({"root", "user", "slurm", "ray", "home", "tmp", "jusers", "U
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Removes secrets from texts; `names` are the user's names, removed wherever they stand as a word."""
+    """Remover of secrets from texts; `names`: user names, removed wherever they are a word of their own."""
 
     names: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
-    """Directories that are shown as `~`."""
+    """Directories that are replaced by `~`."""
     secrets: tuple[str, ...] = ()
-    """Texts that are known to be secret, whatever they look like."""
+    """Texts that are secret, whatever they look like."""
 
     @classmethod
     def of(cls, names: Iterable[str], homes: Iterable[str] = (), secrets: Iterable[str] = ()) -> Redactor:
-        """Make one; names that are words of every log (`root`) are left alone."""
+        """Make a redactor; names that every log contains (`root`) are kept."""
         people = {name for name in names if len(name) > 2 and name not in _COMMON}
-        places = {home.rstrip("/") for home in homes if len(home.strip("/")) > 2}
+        directories = {home.rstrip("/") for home in homes if len(home.strip("/")) > 2}
         return cls(
             tuple(sorted(people, key=len, reverse=True)),
-            tuple(sorted(places, key=len, reverse=True)),
+            tuple(sorted(directories, key=len, reverse=True)),
             tuple(sorted({text for text in secrets if len(text) >= 6}, key=len, reverse=True)),
         )
 
     def having_read(self, text: str) -> Redactor:
-        """Return one that also knows the people whose home directories a text names."""
+        """Return a redactor that also removes the names in a text's paths of home directories."""
         names = {match["name"] for match in _HOME.finditer(text)}
         return Redactor.of({*self.names, *names}, self.homes, self.secrets)
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         for secret in self.secrets:
-            text = text.replace(secret, GONE)
+            text = text.replace(secret, REMOVED)
         for home in self.homes:
             text = text.replace(home, "~")
-        for pattern, instead in _RULES:
-            text = pattern.sub(instead, text)
+        for pattern, replacement in _RULES:
+            text = pattern.sub(replacement, text)
         text = _HOME.sub(r"\g<head>USER", text)
         for name in self.names:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", "USER", text)

@@ -1,4 +1,4 @@
-"""What happened to a run, in one document that can be given away."""
+"""Report on a run: one redacted document to give to others."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _CONTEXT_BYTES = 8 * 1024
 _LINE_LIMIT = 400
 _TAIL_LIMIT = 4000
 _EVIDENCE = 8
-"""Findings shown with their surroundings; of more, only the first lines would be read anyway."""
-# Variables that decide how a run goes; all others of an environment are nobody's business.
-TELLING = (
+"""Number of findings shown with their context."""
+# Variables that affect a run; no others are disclosed.
+_VARIABLES = (
     "NEMO_RL_ROOT", "NEMO_RL_VENV_DIR", "RAY_BARE_VENV", "RAY_TMPDIR", "RAY_ADDRESS", "GPUS_PER_NODE",
     "COMMAND",
     "HF_HOME", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_MODE", "UV_OFFLINE",
     "UV_CACHE_DIR", "TORCH_CUDA_ARCH_LIST", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "PYTHONPATH",
     "PYTORCH_CUDA_ALLOC_CONF", "OMP_NUM_THREADS", "SLURM_OVERLAP", "TMPDIR",
 )  # fmt: skip
-_TELLING_STARTS = ("NCCL_", "GLOO_", "NRL_", "NVTE_", "VLLM_", "RAY_BARE_", "TORCH_NCCL_")
+_VARIABLE_PREFIXES = ("NCCL_", "GLOO_", "NRL_", "NVTE_", "VLLM_", "RAY_BARE_", "TORCH_NCCL_")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFacts:
-    """What is known of a run besides its logs; all may be missing."""
+    """Facts about a run besides its logs; any may be missing."""
 
     recipe: str = ""
     changes: tuple[tuple[str, str, str], ...] = ()
@@ -48,12 +48,12 @@ class ReportFacts:
     jobs: tuple[Mapping[str, Any], ...] = ()
 
 
-def telling(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that matter to a run."""
+def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that affect a run."""
     return {
         name: value
         for name, value in sorted(environment.items())
-        if name in TELLING or name.startswith(_TELLING_STARTS)
+        if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
     }
 
 
@@ -94,7 +94,7 @@ def _redacted(value: Any, redact: Redactor) -> Any:  # noqa: ANN401 - JSON is an
 
 
 def _redacted_entry(key: str, item: Any, redact: Redactor) -> Any:  # noqa: ANN401
-    """Redact a value with its name before it, which may be what tells that it is a secret."""
+    """Redact a value together with its name, which may mark it as a secret."""
     if not isinstance(item, str):
         return _redacted(item, redact)
     _, _, value = redact(f"{key}={redact(item)}").partition("=")
@@ -102,7 +102,7 @@ def _redacted_entry(key: str, item: Any, redact: Redactor) -> Any:  # noqa: ANN4
 
 
 def context(transport: Transport, log: LogFile | None, source: Source) -> list[dict[str, Any]]:
-    """Return the lines around a place in a log, cleaned; none where the log cannot be read (any more)."""
+    """Return the lines around a source, cleaned; none where the log cannot be read (any more)."""
     line, offset = source.line, source.offset
     if log is None or line == 0:
         return []
@@ -117,26 +117,26 @@ def context(transport: Transport, log: LogFile | None, source: Source) -> list[d
         above = above[1:]  # its beginning is missing
     first = line - len(above)
     lines = above + after.split(b"\n")[: _CONTEXT_LINES + 1]
-    return [{"line": first + place, "text": _shown(raw)} for place, raw in enumerate(lines)]
+    return [{"line": first + index, "text": _cleaned(raw)} for index, raw in enumerate(lines)]
 
 
-def _shown(raw: bytes) -> str:
+def _cleaned(raw: bytes) -> str:
     last = raw.rstrip(b"\r").rpartition(b"\r")[2]
     return clean(last.decode("utf-8", errors="replace"))[:_LINE_LIMIT]
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """Return a report's data as a document for people."""
+    """Return a report's data as a Markdown document."""
     return "\n".join(_sections(report)) + "\n"
 
 
 def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     metrics = report["metrics"]
     yield f"# {report['run']}: {report['state']}"
-    yield from ("", report["reason"] or "No reason was given.", "")
+    yield from ("", report["reason"] or "No reason is known.", "")
     yield f"Step {metrics['step']} of {metrics['max_steps'] or 'an unknown number'}."
     if metrics["loss"]:
-        yield f"Loss {metrics['loss'][0]} at first, {metrics['loss'][-1]} at last."
+        yield f"First loss {metrics['loss'][0]}, last loss {metrics['loss'][-1]}."
     yield from _cause(report["findings"])
     yield from _timeline(report)
     yield from _recipe(report["recipe"])
@@ -144,22 +144,22 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     if report["job"] is not None or report["jobs"]:
         yield from ("", "## Job", "")
         if report["job"] is not None and report["state"] != "completed":
-            yield f"The cluster says: {report['job']['state']} {report['job']['reason']}".rstrip()
+            yield f"The cluster reports: {report['job']['state']} {report['job']['reason']}".rstrip()
         for job in report["jobs"]:
-            accounted = job.get("slurm", ())
+            records = job.get("slurm", ())
             yield f"- {json.dumps({key: job[key] for key in job if key != 'slurm'}, ensure_ascii=False)}"
-            yield from _accounted(accounted)
+            yield from _accounting(records)
     yield from ("", "## Logs", "")
     for log in report["logs"]:
         problem = f" ({log['problem']})" if log["problem"] else ""
         yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
 
 
-def _accounted(attempts: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield what Slurm's accounting says of a job, one table for each time that it was started."""
-    for attempt in attempts:
+def _accounting(records: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield Slurm's accounting records of a job, one table per start of the job."""
+    for record in records:
         yield from ("", "  | Slurm | |", "  |---|---|")
-        yield from (f"  | {name} | {_cell(value)} |" for name, value in attempt.items())
+        yield from (f"  | {name} | {_cell(value)} |" for name, value in record.items())
         yield ""
 
 
@@ -168,17 +168,17 @@ def _cause(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not findings:
         yield "No failure was recognised."
         return
-    for place, item in enumerate(findings):
-        about = [f"`{item['log']}:{item['line']}`"] if item["line"] else ["the cluster's word"]
-        about += [f"{name} {item[name]}" for name in ("node", "rank") if item[name] is not None]
+    for index, item in enumerate(findings):
+        location = [f"`{item['log']}:{item['line']}`"] if item["line"] else ["reported by the cluster"]
+        location += [f"{name} {item[name]}" for name in ("node", "rank") if item[name] is not None]
         if item["root"]:
-            yield f"**{item['title']}** ({', '.join(about)}; confidence: {item['confidence']})"
+            yield f"**{item['title']}** ({', '.join(location)}; confidence: {item['confidence']})"
             yield from ("", f"What to do: {item['fix']}")
             yield from (f"- `{edit['key']}`: {_edit(edit)}" for edit in item["edits"])
         else:
             kind = "Warning" if item["severity"] == "warning" else "Also seen"
-            yield from ("", f"{kind}: {item['title']} ({', '.join(about)})")
-        if item["context"] and place < _EVIDENCE:
+            yield from ("", f"{kind}: {item['title']} ({', '.join(location)})")
+        if item["context"] and index < _EVIDENCE:
             yield from ("", "```text")
             for line in item["context"]:
                 mark = ">" if line["line"] == item["line"] else " "
@@ -191,7 +191,7 @@ def _edit(edit: Mapping[str, Any]) -> str:
 
 
 def _timeline(report: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("", "## Timeline", "", "| time | what | where |", "|---|---|---|")
+    yield from ("", "## Timeline", "", "| time | event | source |", "|---|---|---|")
     entries = [(item["time"], item["title"], item) for item in report["milestones"]]
     entries += [(item["time"], f"✗ {item['title']}", item) for item in report["findings"]]
     for time, title, item in sorted(entries, key=lambda entry: (entry[0] is None, entry[0] or 0.0)):
@@ -204,7 +204,7 @@ def _recipe(recipe: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from ("", "## Recipe", "", f"`{recipe['file']}`")
     if recipe["problem"]:
-        yield from ("", f"It could not be compared: {recipe['problem']}")
+        yield from ("", f"It could not be compared with its parent: {recipe['problem']}")
     if recipe["changes"]:
         yield from ("", "| key | parent | this recipe |", "|---|---|---|")
         for change in recipe["changes"]:
@@ -244,7 +244,7 @@ def write_tar(path: str, report: Mapping[str, Any], watch: Watch, redact: Redact
 
 
 def tail(transport: Transport, log: LogFile, lines: int, redact: Redactor) -> str:
-    """Return the last lines of a log, cleaned and redacted; read from its end."""
+    """Return the last lines of a log, cleaned and redacted; only its end is read."""
     try:
         entry = transport.stat(log.path)
         size = entry.size if entry is not None else 0

@@ -1,4 +1,4 @@
-"""What a run has measured: its pace and the memory of its GPUs, to plan the next one with."""
+"""Measurements of a run, as a basis for planning the next one: its pace and the memory of its GPUs."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ MIB_PER_GIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """What is known of a run; None is not measured."""
+    """Measurements of a run; None: not measured."""
 
     run: str
     nodes: int
     gpus_per_node: int
     step_s: float | None
-    """Median of its last steps, in seconds."""
+    """Median of the last steps, in seconds."""
     steps: int
     peak_gib: float | None
-    """The most that was in use on one of its GPUs, sampled every 15 s: short peaks are missed."""
+    """Largest memory in use on one of its GPUs, sampled every 15 s: short peaks are missed."""
     gpu_gib: float | None
-    """Memory of that GPU."""
+    """Total memory of that GPU."""
 
 
 def run_metrics(transport: Transport, run: Run) -> RunMetrics:
-    """Return what a run has measured so far.
+    """Return the measurements of a run so far.
 
     Raises:
         InputError: it was a rehearsal, whose models are stand-ins.
+        TransportError: its files cannot be read.
     """
     if run.spec.kind == "rehearsal":
         raise InputError(
-            f"{run.spec.id} was a rehearsal: its models are stand-ins, and measure nothing",
+            f"{run.spec.id} was a rehearsal: its models are stand-ins, so there are no measurements",
             fix="Give a smoke run (`submit --smoke`) or a training run.",
         )
     metrics = summary_of(transport, run)["metrics"]
@@ -55,8 +56,8 @@ def run_metrics(transport: Transport, run: Run) -> RunMetrics:
 
 
 def peak_memory(transport: Transport, run: Run) -> tuple[float, float] | None:
-    """Return the most memory in use on a GPU of a run, and what that GPU has, in GiB; None: no record."""
-    found: list[tuple[float, float]] = []
+    """Return the largest memory in use on a GPU of a run and its total, in GiB; None: no record."""
+    samples: list[tuple[float, float]] = []
     if transport.stat(run.logs) is None:
         return None
     for folder in transport.listdir(run.logs):
@@ -65,12 +66,14 @@ def peak_memory(transport: Transport, run: Run) -> tuple[float, float] | None:
         directory = Path(run.logs, folder.name)
         for entry in transport.listdir(str(directory)):
             if entry.name.startswith("gpu-") and entry.name.endswith(".csv"):
-                found += _rows(transport.read(str(directory / entry.name)).decode(errors="replace"))
-    return max(found, default=None)
+                samples += _memory_samples(
+                    transport.read(str(directory / entry.name)).decode(errors="replace")
+                )
+    return max(samples, default=None)
 
 
-def _rows(text: str) -> list[tuple[float, float]]:
-    """Read used and total memory; a line that is cut, or a GPU that says `[N/A]`, counts for nothing."""
+def _memory_samples(text: str) -> list[tuple[float, float]]:
+    """Return used and total memory, in GiB; cut lines and GPUs that report `[N/A]` are skipped."""
     lines = text.splitlines()
     names = lines[0].split(",") if lines else []
     if not set(_COLUMNS) <= set(names):

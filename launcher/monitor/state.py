@@ -1,4 +1,4 @@
-"""The state of a run: the one place where events become what people and scripts are told."""
+"""State of a run, made from its events: what the app displays and the commands print."""
 
 from __future__ import annotations
 
@@ -31,23 +31,18 @@ from launcher.logs.events import (
     TrackerFound,
     UnitsOnline,
 )
-from launcher.logs.lines import Segment
-from launcher.monitor.diagnosis import UNKNOWN, Diagnosis, diagnose, is_interrupt, place
+from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
+from launcher.monitor.run_status import INTERRUPTED, RunEvidence, RunStatus, is_settled, run_status
 
-# Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
-INTERRUPTED = (130, 143)
-# What a driver reaches only after everything before it went well; the others are steps of its set-up.
+# Milestones of training; the others belong to the set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
-# What Ray's processes say of each other when all of them are being stopped.
-_FOLLOWS_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
 _EARLIER_S = 1.0
-"""So much earlier must a later line of the same finding have happened, by its own words, to be the first."""
-_REASON_LIMIT = 100
+"""A later line of the same finding is the first one if its own time is earlier by more than this."""
 
 
 @dataclass(slots=True)
 class RunState:
-    """Everything known of a run. Changed by `apply` alone, with the same result whichever log came first."""
+    """State of a run. Changed by `apply` alone, with the same result in whatever order the logs are read."""
 
     milestones: dict[str, MilestoneReached] = field(default_factory=dict)
     metrics: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -55,7 +50,7 @@ class RunState:
     logs: dict[str, LogChanged] = field(default_factory=dict)
     checkpoints: dict[int, CheckpointSaving] = field(default_factory=dict)
     plan_max_steps: int | None = None
-    """Steps of the whole run as its recipe says, where the recipe is known."""
+    """Steps of the whole run by its recipe; None where the recipe is unknown."""
     steps_per_epoch: int | None = None
     epochs: int | None = None
     batch: int | None = None
@@ -63,66 +58,84 @@ class RunState:
     current: StepBegan | None = None
     units: UnitsOnline | None = None
     units_since: float | None = None
-    """When so many of them had joined for the first time."""
+    """When the present number of units was first reported."""
     joined: set[str] = field(default_factory=set)
     """Logs of heads and workers whose Ray has started."""
     notices: tuple[FindingSeen, ...] = ()
-    """What seems to be wrong at this moment."""
+    """Warnings about what seems wrong now (`stuck.py`)."""
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
     trackers: dict[str, str] = field(default_factory=dict)
-    """Path -> kind of what the driver also writes for."""
+    """Path -> kind of tracking files."""
     tracked: set[str] = field(default_factory=set)
-    """Directories that the driver named for such files; they may be out of reach from here."""
+    """Directories that the driver printed for such files; they may be out of reach from here."""
     deadline: float | None = None
-    """When the allocation ends, in seconds since the epoch, where that is known."""
-    _seen: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
-    """Log and id -> its first occurrence."""
+    """When the allocation ends, in seconds since the epoch; None where unknown."""
+    _findings: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
+    """(log, id) -> its first occurrence."""
     _exceptions: list[ExceptionSeen] = field(default_factory=list)
-    _trained: dict[str, int] = field(default_factory=dict)
-    """Log -> the last line that shows its owner going on; what failed before it was not the end."""
-    _set_up: dict[str, int] = field(default_factory=dict)
-    """Log -> the last line that shows that what is retried succeeded."""
+    _last_progress: dict[str, int] = field(default_factory=dict)
+    """Log -> last line that shows its owner going on; failures before it were not the end."""
+    _last_recovery: dict[str, int] = field(default_factory=dict)
+    """Log -> last line that shows that what is retried succeeded."""
     _diagnosis: Diagnosis | None = None
 
-    def apply(self, event: Event) -> None:  # noqa: C901 - one branch per kind of event
-        """Take one event into the state."""
+    def apply(self, event: Event) -> None:
+        """Apply an event to the state."""
         self._diagnosis = None
         match event:
+            case MilestoneReached() | MetricRecorded() | PlanSeen() | StepBegan() | CheckpointSaving():
+                self._apply_progress(event)
+            case FindingSeen() | ExceptionSeen() | Recovered() | NoticesChanged() | RootFindingChanged():
+                self._apply_evidence(event)
+            case UnitsOnline() | DriverEnded() | LauncherEnded() | JobChanged():
+                self._apply_job(event)
+            case LogChanged() | LogRestarted() | TrackerFound() | TrackerDirFound():
+                self._apply_files(event)
+            case _:
+                assert_never(event)
+
+    def _apply_progress(
+        self, event: MilestoneReached | MetricRecorded | PlanSeen | StepBegan | CheckpointSaving
+    ) -> None:
+        match event:
             case MilestoneReached():
-                self._reach(event)
+                self._add_milestone(event)
             case MetricRecorded():
                 self.metrics.setdefault(event.name, {})[event.step] = event.value
+            case PlanSeen():
+                self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch
+                self.epochs = event.epochs or self.epochs
+                self.batch = event.batch or self.batch
+                self.samples = event.samples or self.samples
             case StepBegan():
                 self.current = event
-                _mark(self._trained, event.source)
-            case LogChanged():
-                self.logs[event.log] = event
+                _advance(self._last_progress, event.source)
+            case CheckpointSaving():
+                self.checkpoints[event.step] = event
+
+    def _apply_evidence(
+        self, event: FindingSeen | ExceptionSeen | Recovered | NoticesChanged | RootFindingChanged
+    ) -> None:
+        match event:
             case FindingSeen():
-                self._find(event)
+                self._add_finding(event)
             case ExceptionSeen():
                 if event not in self._exceptions:
                     self._exceptions.append(event)
             case Recovered():
                 if event.source.role is Role.WORKER:
                     self.joined.add(event.source.log)
-                later = self._trained if event.source.role is not Role.DRIVER else self._set_up
-                _mark(later, event.source)
-            case LogRestarted():
-                self._forget(event.source.log)
-            case TrackerFound():
-                self.trackers[event.path] = event.kind
-            case TrackerDirFound():
-                self.tracked.add(event.path)
-            case RootFindingChanged():
-                pass
+                of_driver = event.source.role is Role.DRIVER
+                _advance(self._last_recovery if of_driver else self._last_progress, event.source)
             case NoticesChanged():
                 self.notices = event.notices
-            case PlanSeen():
-                self._plan_seen(event)
-            case CheckpointSaving():
-                self.checkpoints[event.step] = event
+            case RootFindingChanged():  # made from this state
+                pass
+
+    def _apply_job(self, event: UnitsOnline | DriverEnded | LauncherEnded | JobChanged) -> None:
+        match event:
             case UnitsOnline():
                 if self.units is None or self.units.online != event.online:
                     self.units_since = event.time
@@ -134,44 +147,53 @@ class RunState:
             case JobChanged():
                 self.job = event
                 self.deadline = event.deadline
-            case _:
-                assert_never(event)
 
-    def _reach(self, event: MilestoneReached) -> None:
-        known = self.milestones.get(event.id)
-        if known is None or place(event.source) <= place(known.source):
+    def _apply_files(self, event: LogChanged | LogRestarted | TrackerFound | TrackerDirFound) -> None:
+        match event:
+            case LogChanged():
+                self.logs[event.log] = event
+            case LogRestarted():
+                self._drop_evidence(event.source.log)
+            case TrackerFound():
+                self.trackers[event.path] = event.kind
+            case TrackerDirFound():
+                self.tracked.add(event.path)
+
+    def _add_milestone(self, event: MilestoneReached) -> None:
+        present = self.milestones.get(event.id)
+        if present is None or source_order(event.source) <= source_order(present.source):
             self.milestones[event.id] = event
         if (event.source.role is Role.HEAD and event.id == "head-up") or event.id in _TRAINING:
-            _mark(self._trained, event.source)
+            _advance(self._last_progress, event.source)
         elif event.source.role is Role.DRIVER and event.id != "driver-started":
-            _mark(self._set_up, event.source)
+            _advance(self._last_recovery, event.source)
 
-    def _forget(self, log: str) -> None:
-        """Drop the evidence of a log that began anew; its milestones and metrics are written over."""
-        self._seen = {key: item for key, item in self._seen.items() if key[0] != log}
+    def _drop_evidence(self, log: str) -> None:
+        """Drop the evidence of a log that restarted; its milestones and metrics are overwritten."""
+        self._findings = {key: item for key, item in self._findings.items() if key[0] != log}
         self._exceptions = [item for item in self._exceptions if item.source.log != log]
-        self._trained.pop(log, None)
-        self._set_up.pop(log, None)
+        self._last_progress.pop(log, None)
+        self._last_recovery.pop(log, None)
         self.joined.discard(log)
 
-    def _find(self, event: FindingSeen) -> None:
+    def _add_finding(self, event: FindingSeen) -> None:
         key = (event.source.log, event.id)
-        known = self._seen.get(key)
-        if known is None or not self._counts(known) or _is_earlier(event, known):
-            self._seen[key] = event
-        elif known.node is None and event.node is not None and event.source.line - known.source.line <= 3:
-            self._seen[key] = replace(known, node=event.node, rank=event.rank, pid=event.pid)
+        first = self._findings.get(key)
+        if first is None or not self._is_open(first) or _is_earlier(event, first):
+            self._findings[key] = event
+        elif first.node is None and event.node is not None and event.source.line - first.source.line <= 3:
+            self._findings[key] = replace(first, node=event.node, rank=event.rank, pid=event.pid)
 
-    def _counts(self, item: FindingSeen) -> bool:
-        """Tell whether nothing after it shows that it was overcome."""
+    def _is_open(self, item: FindingSeen) -> bool:
+        """Return True unless a later line of its log shows that it was overcome."""
         log, line = item.source.log, item.source.line
-        if line <= self._trained.get(log, 0) and item.severity == "fatal":
+        if line <= self._last_progress.get(log, 0) and item.severity == "fatal":
             return False
-        return not (item.retried and line <= self._set_up.get(log, 0))
+        return not (item.retried and line <= self._last_recovery.get(log, 0))
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What went wrong, the cause first."""
+        """Findings, the cause first."""
         if self._diagnosis is None:
             ended = self.driver_ended or self.launcher_ended
             failed = ended is not None and ended.code != 0
@@ -179,8 +201,8 @@ class RunState:
                 ended is None and ("completed" in self.milestones or self._job_is(JobState.COMPLETED))
             )
             self._diagnosis = diagnose(
-                filter(self._counts, self._seen.values()),
-                self._standing_exceptions(),
+                filter(self._is_open, self._findings.values()),
+                self._open_exceptions(),
                 job=self.job,
                 failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
@@ -193,38 +215,34 @@ class RunState:
 
     @property
     def findings(self) -> list[FindingSeen]:
-        """The findings that stand: the cause first, then its consequences, then warnings and notices."""
+        """Open findings: the cause first, then its consequences, then warnings and notices."""
         notices = self.notices
-        if self.state.ended:  # nothing is stuck any more; that no log can be read stays true
+        if self.state.ended:  # a run that ended is not stuck; that no log can be read stays true
             notices = tuple(item for item in notices if not item.id.startswith("stuck-"))
         return [*self.diagnosis.findings, *notices]
 
-    def _standing_exceptions(self) -> list[ExceptionSeen]:
-        return [item for item in self._exceptions if item.source.line > self._trained.get(item.source.log, 0)]
+    def _open_exceptions(self) -> list[ExceptionSeen]:
+        return [
+            item
+            for item in self._exceptions
+            if item.source.line > self._last_progress.get(item.source.log, 0)
+        ]
 
     @property
     def traceback(self) -> ExceptionSeen | None:
-        """The exception that reached the driver's top level, unless the driver went on after it."""
-        reached = [
-            item for item in self._standing_exceptions() if item.own and item.source.role is Role.DRIVER
-        ]
+        """Exception that reached the driver's top level, unless the driver went on after it."""
+        reached = [item for item in self._open_exceptions() if item.own and item.source.role is Role.DRIVER]
         inner = [item for item in reached if not item.wrapper]
-        return min(inner or reached, key=lambda item: place(item.source), default=None)
-
-    def _plan_seen(self, event: PlanSeen) -> None:
-        self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch
-        self.epochs = event.epochs or self.epochs
-        self.batch = event.batch or self.batch
-        self.samples = event.samples or self.samples
+        return min(inner or reached, key=lambda item: source_order(item.source), default=None)
 
     @property
     def step(self) -> int:
-        """Steps of the whole run that are done."""
+        """Finished steps of the whole run."""
         return max(self.metrics.get("loss", {0: 0.0}))
 
     @property
     def max_steps(self) -> int | None:
-        """Steps the run will do at most; from the recipe, else worked out from what the driver printed.
+        """Maximum number of steps; from the recipe, else derived from what the driver printed.
 
         The banner's count is the smaller of the steps in an epoch and the steps of the run
         (nemo_rl/algorithms/distillation.py); it is the epoch's where it equals samples / batch.
@@ -244,75 +262,44 @@ class RunState:
 
     @property
     def awaited(self) -> MilestoneKind | None:
-        """The next milestone of the run's way that is not reached."""
-        reached = [place for place, kind in enumerate(MILESTONES) if kind.id in self.milestones]
+        """Next milestone that is not reached; None after the last, and for a run that ended."""
+        reached = [index for index, kind in enumerate(MILESTONES) if kind.id in self.milestones]
         following = MILESTONES[max(reached, default=-1) + 1 :]
         return following[0] if following and not self.state.ended else None
 
     @property
-    def state(self) -> JobState:
-        """What the run is doing."""
-        return self._judge()[0]
+    def status(self) -> RunStatus:
+        """State of the run with its reason."""
+        return run_status(self._evidence())
 
     @property
-    def settled(self) -> bool:
-        """Whether it has ended and all is told: of a failure, the scheduler may know the cause."""
-        if self.state is not JobState.FAILED or self.job is None or not self.job.word:
-            return self.state.ended
-        return self.job.state.ended or self.job.over
+    def state(self) -> JobState:
+        """State of the run."""
+        return self.status.state
 
     @property
     def reason(self) -> str:
-        """Why it is in this state, in words; empty where that says nothing more."""
-        return self._judge()[1]
+        """Reason of the state, in words; empty where there is nothing to add."""
+        return self.status.reason
 
-    def _judge(self) -> tuple[JobState, str]:
-        job = self.job
-        ended = self.driver_ended or self.launcher_ended
-        if job is not None and job.state is JobState.CANCELLED and not (ended and ended.code == 0):
-            return job.state, job.reason
-        if ended is not None:
-            return self._ended_with(ended.code)
-        if job is not None and job.state.ended:
-            return job.state, self._failure_reason(job.reason) if job.state is JobState.FAILED else job.reason
-        if "completed" in self.milestones:
-            return JobState.COMPLETED, ""
-        if self.traceback is not None and is_interrupt(self.traceback):
-            return JobState.CANCELLED, "interrupted"
-        if self.traceback is not None:
-            return JobState.FAILED, self._failure_reason(self.traceback.message)
-        if job is not None and job.over:
-            return JobState.FAILED, self._failure_reason(job.reason)
-        return self._live_state()
+    @property
+    def settled(self) -> bool:
+        """True if the run has ended and neither its state nor its cause will change."""
+        return is_settled(self.status, self.job)
 
-    def _ended_with(self, code: int) -> tuple[JobState, str]:
-        if code == 0:
-            return JobState.COMPLETED, ""
-        root = self.diagnosis.root
-        if code in INTERRUPTED and (root is None or root.id in _FOLLOWS_A_STOP):
-            return JobState.CANCELLED, "stopped by a signal"
-        who = "driver" if self.driver_ended is not None else "launcher"
-        return JobState.FAILED, self._failure_reason(f"the {who} exited with {code}")
-
-    def _failure_reason(self, otherwise: str) -> str:
-        root = self.diagnosis.root
-        if root is not None:
-            return _in_few_words(root)
-        return self.traceback.message if self.traceback is not None else otherwise
-
-    def _live_state(self) -> tuple[JobState, str]:
-        job_state = self.job.state if self.job is not None else JobState.UNKNOWN
-        reason = self.job.reason if self.job is not None else "nothing says whether it still runs"
-        if job_state in (JobState.STARTING, JobState.RUNNING):
-            started = "setup-complete" in self.milestones or self.current is not None
-            return (JobState.RUNNING if started else JobState.STARTING), reason
-        root = self.diagnosis.root
-        if job_state is JobState.UNKNOWN and root is not None and root.tier < 3:
-            return JobState.FAILED, _in_few_words(root)
-        return job_state, reason
+    def _evidence(self) -> RunEvidence:
+        return RunEvidence(
+            job=self.job,
+            driver_ended=self.driver_ended,
+            launcher_ended=self.launcher_ended,
+            completed="completed" in self.milestones,
+            training="setup-complete" in self.milestones or self.current is not None,
+            root=self.diagnosis.root,
+            traceback=self.traceback,
+        )
 
 
-def _mark(lines: dict[str, int], source: Source) -> None:
+def _advance(lines: dict[str, int], source: Source) -> None:
     lines[source.log] = max(lines.get(source.log, 0), source.line)
 
 
@@ -320,14 +307,3 @@ def _is_earlier(one: FindingSeen, other: FindingSeen) -> bool:
     if one.stamp is not None and other.stamp is not None and abs(one.stamp - other.stamp) > _EARLIER_S:
         return one.stamp < other.stamp
     return one.source.line < other.source.line
-
-
-def _in_few_words(root: FindingSeen) -> str:
-    """Return a cause as a line: its title, and what the log says."""
-    said = Segment(root.text).body.strip()
-    if root.id != UNKNOWN:
-        said = said.partition(". ")[0]
-    said = said if len(said) <= _REASON_LIMIT else f"{said[: _REASON_LIMIT - 1]}…"
-    if root.id == UNKNOWN:
-        return said
-    return root.title if root.title in said else f"{root.title}: {said}"

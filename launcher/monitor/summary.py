@@ -1,4 +1,4 @@
-"""The state of a run, and events, as JSON (the `watch` command's interface)."""
+"""JSON of a run's state and of events: the interface of the `watch` command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = 1
 
 
 def state_json(run: str, state: RunState) -> dict[str, Any]:
-    """Return what `watch --once --json` prints."""
+    """Return a run's state as `watch --once --json` prints it."""
     return {
         "schema": SCHEMA,
         "run": run,
@@ -57,22 +57,22 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
 
 
 def ended_at(state: RunState) -> float | None:
-    """Return when a run ended, in seconds since the epoch; None while it lives or where nothing tells.
+    """Return when a run ended, in seconds since the epoch; None while it lives or where unknown.
 
-    The launcher's own last line knows best; where it was killed, the last thing it did is the nearest.
+    The launcher's last line is most precise; where it was killed, its last milestone is nearest.
     """
     if not state.state.ended:
         return None
-    for told in (state.launcher_ended, state.driver_ended, state.job):
-        if told is not None and told.time is not None:
-            return told.time
+    for end in (state.launcher_ended, state.driver_ended, state.job):
+        if end is not None and end.time is not None:
+            return end.time
     return max(
         (reached.time for reached in state.milestones.values() if reached.time is not None), default=None
     )
 
 
 def job_json(job: JobChanged | None) -> dict[str, Any] | None:
-    """Return what the cluster says of the run's job, in its own words too; None where nothing was said."""
+    """Return the cluster's status of the run's job with the scheduler's own words; None where unknown."""
     if job is None:
         return None
     return {
@@ -125,7 +125,7 @@ def metrics_json(state: RunState) -> dict[str, Any]:
 
 
 def verdict_json(state: RunState) -> dict[str, Any] | None:
-    """Return what is taken for the cause, in short; None where nothing is."""
+    """Return the cause in short; None where there is none."""
     root = state.diagnosis.root
     if root is None:
         return None
@@ -133,7 +133,7 @@ def verdict_json(state: RunState) -> dict[str, Any] | None:
 
 
 def pace_json(state: RunState) -> dict[str, Any]:
-    """Return how fast the run goes."""
+    """Return the pace of a run."""
     left = state.deadline - time.time() if state.deadline is not None else None
     pace = pace_of(state.metrics.get("step_time_s", {}), state.step, state.max_steps, left)
     return {
@@ -146,12 +146,12 @@ def pace_json(state: RunState) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number that JSON can hold; a loss of nan or inf becomes null."""
+    """Return a number that JSON can represent; nan and inf become null."""
     return value if math.isfinite(value) else None
 
 
 def finding_json(item: FindingSeen) -> dict[str, Any]:
-    """Return a recognised failure."""
+    """Return a finding."""
     return {
         "id": item.id,
         "title": item.title,
@@ -178,11 +178,11 @@ _EVENT_NAMES: dict[type[Event], str] = {
     RootFindingChanged: "verdict_changed",
     TrackerDirFound: "tracker_told",
 }
-"""Names that scripts rely on and that are not the class's own."""
+"""Event names in the JSON that differ from their class names."""
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """Return one event as `watch --json` prints it, a line each."""
+    """Return an event as `watch --json` prints it, one per line."""
     kind = _EVENT_NAMES.get(type(event), _snake(type(event).__name__))
     body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
     for item in fields(event):

@@ -1,15 +1,13 @@
-"""Watching a run by its directory."""
+"""Watches of runs and of external jobs: their logs, with the cluster that has their jobs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from launcher.clusters.base import Cluster
-from launcher.clusters.local import LocalCluster
+from launcher.clusters.registry import FRONT_S, cluster_of, external_job
 from launcher.logs.events import JobChanged
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import state_json
@@ -17,30 +15,16 @@ from launcher.monitor.watch import Watch
 from launcher.runs import Run, load, load_summary, save_summary
 from launcher.transports.base import Transport
 
-FRONT_S = 30.0
-"""Seconds between two questions to a controller, where no site says otherwise."""
-
-
-def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
-    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to it."""
-    match run.spec.cluster:
-        case "local":
-            return LocalCluster(transport)
-        case "slurm":
-            from launcher.clusters.slurm.cluster import SlurmCluster
-
-            return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
-
 
 def watch_run(transport: Transport, run: Run) -> Watch:
     """Watch a run by its directory: its logs, and its cluster where that can be asked."""
-    paces = _Paces(transport)
+    intervals = _PollIntervals(transport)
 
     def probe() -> JobChanged | None:
         latest = load(transport, run.directory)  # another window may have cancelled it
         if latest.job is None:
             return None
-        every_s = FRONT_S if run.spec.cluster == "local" else paces.every_s(in_front=watch.in_front)
+        every_s = FRONT_S if run.spec.cluster == "local" else intervals.every_s(in_front=watch.in_front)
         return cluster_of(latest, transport, every_s).state(latest, latest.job)
 
     watch = Watch(transport, (run.directory,), probe=probe, state=_state_of(run))
@@ -48,43 +32,38 @@ def watch_run(transport: Transport, run: Run) -> Watch:
 
 
 def watch_job(transport: Transport, identity: str) -> Watch:
-    """Watch a job of Slurm that something else submitted, perhaps for somebody else.
+    """Watch a Slurm job that something else submitted, possibly another user's.
 
     Raises:
         InputError: there is no such job.
-        TransportError: Slurm gave no answer, or is not here.
+        TransportError: Slurm does not answer, or is not installed.
     """
-    from launcher.clusters.slurm.client import SlurmClient
-    from launcher.clusters.slurm.external_jobs import ExternalJobLogs, JobProbe, describe
     from launcher.monitor.attempts import SlurmRunState
 
-    client = SlurmClient(transport, os.environ)
-    places = ExternalJobLogs(transport, describe(client, identity), os.environ)
-    asking, paces = JobProbe(client, identity), _Paces(transport)
+    job, intervals = external_job(transport, os.environ, identity), _PollIntervals(transport)
 
     def probe() -> JobChanged | None:
-        asking.every_s = paces.every_s(in_front=watch.in_front)
-        return asking()
+        return job.probe(intervals.every_s(in_front=watch.in_front))
 
-    watch = Watch(transport, places=places, probe=probe, state=SlurmRunState())
+    watch = Watch(transport, locate=job.locations, probe=probe, state=SlurmRunState())
     return watch
 
 
 @dataclass(slots=True)
-class _Paces:
-    """How often the site's controller may be asked; looked up when it is asked for the first time."""
+class _PollIntervals:
+    """Intervals of queries that the site allows; looked up on first use."""
 
     transport: Transport
-    known: tuple[float, float] | None = None
+    cached: tuple[float, float] | None = None
 
     def every_s(self, *, in_front: bool) -> float:
-        """Return the seconds between two questions."""
-        if self.known is None:
+        """Return the seconds between two queries."""
+        if self.cached is None:
             from launcher.sites import site_here
 
             site = site_here(self.transport, os.environ)
-            self.known = (site.front_s, site.behind_s)
-        return self.known[0 if in_front else 1]
+            self.cached = (site.front_s, site.behind_s)
+        return self.cached[0 if in_front else 1]
 
 
 def _state_of(run: Run) -> RunState:
@@ -97,17 +76,17 @@ def _state_of(run: Run) -> RunState:
 
 
 def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:
-    """Return a run's state as JSON: as kept at its end, else from its logs (and kept if it ended)."""
-    kept = load_summary(transport, run)
-    if kept is not None:
-        return kept
+    """Return a run's state as JSON: as saved at its end, else from its logs (and saved if it has ended)."""
+    saved = load_summary(transport, run)
+    if saved is not None:
+        return saved
     watch = watch_run(transport, run)
     watch.catch_up()
     return summarise(transport, run, watch)
 
 
 def summarise(transport: Transport, run: Run, watch: Watch) -> dict[str, Any]:
-    """Return what a watch has found out as JSON; that of a run that ended is kept beside it."""
+    """Return a watched run's state as JSON; that of a run that has ended is saved in its directory."""
     summary = state_json(run.spec.id, watch.state)
     if watch.state.settled and not watch.problem:
         save_summary(transport, run, summary)

@@ -1,6 +1,7 @@
-"""What is known of a site, as data: one file a site beside this module, each fact with source and date.
+"""Facts about sites (machines with Slurm), as data: one TOML file per site, each fact with source and date.
 
-The user's own file (`site.toml` in the configuration directory) has the same keys and goes over them.
+Imports `launcher.transports` and paths only. In: the machine's host name and environment. Out: a `Site`. The
+user's own file (`site.toml` in the configuration directory) has the same keys and overrides them.
 """
 
 from __future__ import annotations
@@ -26,99 +27,99 @@ OFFLINE: Mapping[str, str] = {
     "UV_OFFLINE": "1",
     "WANDB_MODE": "offline",
 }
-"""What a job needs where nodes have no internet: without it each library waits for time-outs, then fails."""
+"""Variables for jobs on nodes without internet: without them each library waits for time-outs, then fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Choices that the user has given a name, for `submit --profile NAME`."""
+    """Named set of options by the user, for `submit --profile NAME`."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     sbatch_args: tuple[str, ...] = ()
     container: str = ""
-    """The image for NeMo-RL's `ray.sub`."""
+    """Image for NeMo-RL's `ray.sub`."""
     mounts: tuple[str, ...] = ()
-    """What its container sees besides checkout and run: `/SOURCE:/TARGET[:ro]`."""
+    """Mounts of its container besides checkout and run: `/SOURCE:/TARGET[:ro]`."""
 
 
 @dataclass(frozen=True, slots=True)
-class SmokePlace:
-    """Where a site wants short tests, such as smoke runs; None is no limit that is known here."""
+class SmokeTarget:
+    """Partition or reservation for short tests, such as smoke runs; limits: None where unknown."""
 
     partition: str = ""
     reservation: str = ""
     """In the default partition."""
     max_nodes: int | None = None
-    """Of the reservation; a partition's limits are Slurm's to tell."""
+    """Of the reservation; Slurm reports a partition's limits."""
     max_time_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site's facts."""
+    """Facts about a site."""
 
     id: str
     name: str
     systemnames: tuple[str, ...]
-    """Values of SYSTEMNAME that mean this site."""
+    """Values of SYSTEMNAME at this site."""
     hosts: tuple[str, ...]
     """Patterns of its host names."""
     login_hosts: tuple[str, ...]
     """Patterns of its login nodes' host names."""
     gpu_memory_gib: Mapping[str, float] = field(default_factory=dict)
-    """By the type that Slurm gives a GPU."""
+    """GPU type in Slurm -> memory of one GPU."""
     host_suffix: str = ""
-    """What makes a host name that of the fast network."""
+    """Suffix of host names on the fast network."""
     offline: bool = False
-    """Whether its compute nodes have no internet."""
+    """True if its compute nodes have no internet."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What its jobs need in their environment."""
+    """Environment variables that its jobs need."""
     modules: tuple[str, ...] = ()
     """Modules that its jobs load first."""
     container: str = ""
-    """The image for NeMo-RL's `ray.sub`, unless a profile names one."""
+    """Image for NeMo-RL's `ray.sub`, unless a profile sets one."""
     mounts: tuple[str, ...] = ()
-    """What its container sees besides checkout and run."""
+    """Mounts of its container besides checkout and run."""
     scratch: str = ""
-    """Where big files belong; may hold `$VARIABLES` of the user's environment."""
-    smoke: SmokePlace = SmokePlace()
+    """Directory for large files; may contain `$VARIABLES` of the user's environment."""
+    smoke: SmokeTarget = SmokeTarget()
     stores_environments: bool = False
-    """Whether it keeps the environment of jobs in its accounting, for others to read."""
+    """True if its accounting stores the environment of jobs, readable by others."""
     front_s: float = 30.0
-    """Seconds between two questions to its controller while someone looks."""
+    """Seconds between two queries of its controller while the app is in the foreground."""
     behind_s: float = 120.0
-    """Seconds between two questions while nobody does."""
+    """Seconds between two queries in the background."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
 
     def job_environment(self) -> dict[str, str]:
-        """Return what the site adds to a job's environment."""
+        """Return the variables that the site adds to a job's environment."""
         suffix = {"RAY_BARE_HOST_SUFFIX": self.host_suffix} if self.host_suffix else {}
         return {**suffix, **(OFFLINE if self.offline else {}), **self.variables}
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What tells a machine from another."""
+    """Properties by which a machine's site is recognised."""
 
     host: str
     systemname: str = ""
     in_job: bool = False
     slurm: bool = False
-    """Slurm's client is installed and configured."""
+    """True if Slurm's client is installed and configured."""
     others: tuple[str, ...] = ()
-    """Other people who are logged in."""
+    """Other users who are logged in."""
 
 
 @cache
 def sites() -> tuple[Site, ...]:
-    """Return all known sites, the generic one last."""
+    """Return all sites, the generic one last."""
     files = sorted(Path(__file__).parent.glob("*.toml"))
-    known = [_load(path) for path in files]
-    return tuple(sorted(known, key=lambda site: site.id == GENERIC))
+    loaded = [_load(path) for path in files]
+    return tuple(sorted(loaded, key=lambda site: site.id == GENERIC))
 
 
 def recognise(machine: Machine) -> Site:
-    """Return the site a machine belongs to."""
+    """Return the site that a machine belongs to."""
     for site in sites():
         if machine.systemname and machine.systemname in site.systemnames:
             return site
@@ -129,7 +130,7 @@ def recognise(machine: Machine) -> Site:
 
 
 def shared_login_node(machine: Machine) -> str | None:
-    """Return why a machine seems to be a login node that others use too; None where it does not."""
+    """Return why a machine seems to be a shared login node; None if it does not."""
     if machine.in_job:
         return None
     site = recognise(machine)
@@ -138,13 +139,17 @@ def shared_login_node(machine: Machine) -> str | None:
     if machine.slurm and _matches(machine.host, site.login_hosts):
         return f"{machine.host} has Slurm and the name of a login node"
     if machine.slurm and machine.others:
-        people = f"{len(machine.others)} other people are" if len(machine.others) > 1 else "someone else is"
-        return f"{machine.host} has Slurm and {people} logged in"
+        users = f"{len(machine.others)} other people are" if len(machine.others) > 1 else "someone else is"
+        return f"{machine.host} has Slurm and {users} logged in"
     return None
 
 
-def look_at(transport: Transport, environment: Mapping[str, str]) -> Machine:
-    """Look at the machine behind a transport; `environment` is this program's there."""
+def inspect_machine(transport: Transport, environment: Mapping[str, str]) -> Machine:
+    """Return the properties of the machine behind a transport; `environment`: this program's.
+
+    Raises:
+        TransportError: the machine's files cannot be read.
+    """
     configured = environment.get("SLURM_CONF") or "/etc/slurm/slurm.conf"
     slurm = transport.stat(configured) is not None and any(
         transport.stat(str(Path(directory, "sbatch"))) is not None
@@ -156,14 +161,14 @@ def look_at(transport: Transport, environment: Mapping[str, str]) -> Machine:
         systemname=environment.get("SYSTEMNAME", ""),
         in_job="SLURM_JOB_ID" in environment,
         slurm=slurm,
-        others=_others(transport, environment.get("USER", "")) if slurm else (),
+        others=_other_users(transport, environment.get("USER", "")) if slurm else (),
     )
 
 
-def _others(transport: Transport, me: str) -> tuple[str, ...]:
+def _other_users(transport: Transport, own_name: str) -> tuple[str, ...]:
     who = transport.run(["who"], timeout_s=5)
     names = {line.split()[0] for line in who.stdout.splitlines() if line.strip()}
-    return tuple(sorted(names - {me, "root"}))
+    return tuple(sorted(names - {own_name, "root"}))
 
 
 def _matches(host: str, patterns: tuple[str, ...]) -> bool:
@@ -171,18 +176,19 @@ def _matches(host: str, patterns: tuple[str, ...]) -> bool:
 
 
 def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
-    """Return the site of the machine behind a transport, with the user's own file over it.
+    """Return the site of the machine behind a transport, with the user's overrides.
 
     Raises:
         InputError: the user's file cannot be read.
+        TransportError: the machine's files cannot be read.
     """
-    site = recognise(look_at(transport, environment))
+    site = recognise(inspect_machine(transport, environment))
     path = config_root(environment) / USER_FILE
     if transport.stat(str(path)) is None:
         return site
     try:
-        own = tomllib.loads(transport.read(str(path)).decode())
-        return _site(_over(_data(site.id), own))
+        overrides = tomllib.loads(transport.read(str(path)).decode())
+        return _site(_merged(_data(site.id), overrides))
     except (
         tomllib.TOMLDecodeError,
         UnicodeDecodeError,
@@ -191,7 +197,7 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
         ValueError,
         AttributeError,
     ) as error:
-        raise InputError(f"this file about the site cannot be read: {error}", where=path) from error
+        raise InputError(f"invalid site file: {error}", where=path) from error
 
 
 def _data(identity: str) -> dict[str, Any]:
@@ -199,11 +205,11 @@ def _data(identity: str) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
+def _merged(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in overrides.items():
         inner = merged.get(key)
-        merged[key] = _over(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
     return merged
 
 
@@ -222,12 +228,12 @@ def _site(data: Mapping[str, Any]) -> Site:
         gpu_memory_gib={key.lower(): float(value) for key, value in data.get("gpu_memory_gib", {}).items()},
         host_suffix=job.get("host_suffix", ""),
         offline=bool(job.get("offline", False)),
-        variables=_texts(job.get("environment", {})),
+        variables=_strings(job.get("environment", {})),
         modules=tuple(job.get("modules", ())),
         container=str(job.get("container", "")),
         mounts=tuple(map(str, job.get("mounts", ()))),
         scratch=job.get("scratch", ""),
-        smoke=SmokePlace(**data.get("smoke", {})),
+        smoke=SmokeTarget(**data.get("smoke", {})),
         stores_environments=bool(job.get("stores_environments", False)),
         front_s=max(float(polling.get("front_s", 30.0)), 15.0),
         behind_s=max(float(polling.get("behind_s", 120.0)), 15.0),
@@ -237,12 +243,12 @@ def _site(data: Mapping[str, Any]) -> Site:
 
 def _profile(data: Mapping[str, Any]) -> Profile:
     return Profile(
-        _texts(data.get("environment", {})),
+        _strings(data.get("environment", {})),
         tuple(map(str, data.get("sbatch_args", ()))),
         str(data.get("container", "")),
         tuple(map(str, data.get("mounts", ()))),
     )
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+def _strings(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}

@@ -1,135 +1,131 @@
-"""What is foretold of a submission: the checks, with the job's own environment, and the memory."""
+"""Preflight of a submission: checks with the job's environment, and the memory estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.clusters.slurm.gres import gpu_memory_gib
-from launcher.clusters.slurm.job_options import JobOptions
-from launcher.clusters.slurm.partitions import Partition
-from launcher.clusters.slurm.submission import Submission
+from launcher.clusters.inventory import Partition, gpu_memory_gib
 from launcher.errors import InputError
+from launcher.request import JobOptions, Kind
 from launcher.runs import SkippedCheck
 from launcher.sites import Site
+from launcher.submit.submission import Submission
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result
+from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate
 
 if TYPE_CHECKING:
     from recipes.memory import Phase
 
 REHEARSED = frozenset(("C61", "C62"))
-"""What concerns a rehearsal: its actors are placed on nodes and GPUs as the real ones are. NeMo-RL does not
-run, and its models are stand-ins."""
+"""Checks that apply to a rehearsal: its actors are placed like real ones, its models are stand-ins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What is foretold."""
+    """Results of a preflight."""
 
     report: Report
     memory: Estimate | None
     blocking: tuple[Result, ...]
     asks: tuple[str, ...]
     skipped: tuple[SkippedCheck, ...]
-    """Checks that fail and were skipped by id."""
+    """Failing checks that were skipped by id."""
     notes: tuple[str, ...] = ()
 
 
-def preflight(
-    submission: Submission,
-    choices: JobOptions,
-    site: Site,
-    partition: Partition | None,
-    recipe: Path,
-    skip: Sequence[str] = (),
-) -> Preflight:
-    """Check a submission that is laid out.
+def preflight(submission: Submission, partition: Partition | None, resolver: Resolver) -> Preflight:
+    """Check a submission with its job's environment and its resolved recipe.
 
     Raises:
-        InputError: `skip` holds what is no id of a check.
+        InputError: a check to skip does not exist.
     """
-    ids = _known(skip)
-    checkout = Path(choices.checkout.path) if choices.checkout is not None else None
+    options = submission.layout.options
+    ids = _check_ids(options.request.skip_checks)
+    environment = {**submission.plans[0].environment, **options.keys}
     inputs = Inputs.of(
-        environment={**submission.plans[0].environment, **choices.keys},
-        checkout=checkout,
-        request=request_of(choices, site, partition, submission.plans[0].environment),
+        environment=environment,
+        checkout=Path(options.checkout.path) if options.checkout is not None else None,
+        request=cluster_request(
+            ClusterRequest(options.nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
+            options.kind,
+            submission.layout.site,
+            partition,
+            submission.plans[0].environment,
+        ),
     )
-    report = Checker(inputs).check(recipe, submission.overrides)
-    if choices.kind == "rehearsal":
+    checker = Checker(inputs, resolver)
+    report = checker.check(options.request.recipe, submission.overrides, recipe=submission.recipe)
+    if options.kind == "rehearsal":
         report = of_rehearsal(report)
-    memory = _memory(report, inputs, choices)
+    memory = _memory(report, inputs, options)
+    too_large = [phase for phase in memory.phases if not phase.fits] if memory is not None else []
     return Preflight(
         report,
         memory,
         report.blocking(ids),
-        tuple(_question(phase, memory.gpu_gib) for phase in memory.phases if not phase.fits)
-        if memory
-        else (),
+        tuple(_question(phase, memory.gpu_gib) for phase in too_large if memory is not None),
         tuple(SkippedCheck(id=item.id, message=item.message) for item in report.failing if item.id in ids),
-        _notes(inputs, memory, choices),
+        _notes(inputs, memory, options),
     )
 
 
 def of_rehearsal(report: Report) -> Report:
-    """Return what of a report concerns a rehearsal."""
+    """Return the part of a report that applies to a rehearsal."""
     return Report(tuple(item for item in report.results if item.id in REHEARSED), report.recipe)
 
 
-def _notes(inputs: Inputs, memory: Estimate | None, choices: JobOptions) -> tuple[str, ...]:
-    if choices.kind == "rehearsal":
+def _notes(inputs: Inputs, memory: Estimate | None, options: JobOptions) -> tuple[str, ...]:
+    if options.kind == "rehearsal":
         return ()
     if inputs.request.gpu_memory_gib is None:
-        return ("the memory of the GPUs is not known: put it under [gpu_memory_gib] into your site.toml",)
+        return ("the memory of the GPUs is unknown: set it under [gpu_memory_gib] in your site.toml",)
     return memory.notes if memory is not None else ()
 
 
-def _known(skip: Sequence[str]) -> frozenset[str]:
+def _check_ids(skip: Sequence[str]) -> frozenset[str]:
     ids = frozenset(text.upper() for text in skip)
     unknown = sorted(ids - {rule.id for rule in RULES})
     if unknown:
-        raise InputError(
-            f"there is no check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34."
-        )
+        raise InputError(f"unknown check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34.")
     return ids
 
 
-def request_of(
-    choices: JobOptions, site: Site, partition: Partition | None, environment: Mapping[str, str] | None = None
+def cluster_request(
+    request: ClusterRequest,
+    kind: Kind,
+    site: Site,
+    partition: Partition | None,
+    environment: Mapping[str, str] | None = None,
 ) -> ClusterRequest:
-    """Return what is asked of the cluster, as checks see it; `environment` is that of the job, if known."""
-    gpus, nodes, memory, cpus = None, None, None, None
-    if partition is not None:
-        gpus = partition.gpus.count or None
-        nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)
-        cpus = _offered(environment or {}) or partition.cpus.cpus
-        memory = gpu_memory_gib(partition.gpus.type or "gpu", site.gpu_memory_gib)
-    return ClusterRequest(
-        nodes=choices.nodes,
-        gpus_per_node=choices.gpus_per_node,
-        gpu_memory_gib=memory,
-        time_s=choices.request.time_s,
-        node_gpus=gpus,
+    """Return a request with the partition's resources; `environment` is the job's, None if unknown."""
+    request = replace(request, offline=site.offline, submitting=True)
+    if partition is None:
+        return request
+    nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)
+    cpus = _offered(environment or {}) or partition.cpus.cpus
+    return replace(
+        request,
+        gpu_memory_gib=gpu_memory_gib(partition.gpus.type or "gpu", site.gpu_memory_gib),
+        node_gpus=partition.gpus.count or None,
         # A rehearsal's actors take a tenth of a CPU each.
-        node_cpus=None if choices.kind == "rehearsal" else cpus,
+        node_cpus=None if kind == "rehearsal" else cpus,
         available_nodes=nodes,
-        offline=site.offline,
-        submitting=True,
     )
 
 
 def _offered(environment: Mapping[str, str]) -> int | None:
-    """Return the CPUs that Ray is told to offer on a node, where that is not all of them."""
+    """Return the CPUs of a node that Ray may use, where they are limited."""
     text = environment.get("RAY_BARE_CPUS", "")
     return int(text) if text.isdecimal() else None
 
 
-def _memory(report: Report, inputs: Inputs, choices: JobOptions) -> Estimate | None:
-    """Estimate the memory; a GPU of unknown memory is not assumed to have some."""
-    if choices.kind == "rehearsal" or report.recipe is None or inputs.request.gpu_memory_gib is None:
+def _memory(report: Report, inputs: Inputs, options: JobOptions) -> Estimate | None:
+    """Estimate the memory; None where the GPUs' memory is unknown."""
+    if options.kind == "rehearsal" or report.recipe is None or inputs.request.gpu_memory_gib is None:
         return None
     return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
 

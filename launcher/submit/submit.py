@@ -1,13 +1,13 @@
-"""From what a user orders to jobs that Slurm has: what `submit` and the wizard share.
+"""From a request to jobs in the queue: shared by `submit` and the wizard.
 
-    proposal = plan_submission(order, found, store, environment)    nothing is written, nothing submitted
-    forecast = estimate_start(proposal, store, environment)       asks Slurm when it would start
-    run = send(proposal, store, environment)                writes the run's directory and submits its jobs
+    plan = plan_submission(request, detection, store, environment)    writes and submits nothing
+    estimate = estimate_start(plan, store, environment)               asks Slurm for a start time
+    run = send(plan, store, environment)                              writes the run, submits its jobs
 
-What is raised: `InputError` for an order that contradicts itself or names nothing (a time, a profile, a
-checkout, a check), `RecipeError` for a recipe that cannot be read, `TransportError` for files and
-environments that are not there; `PreflightFailedError` and `UnconfirmedError` from `send` for a proposal
-that would fail or was not agreed to; `RefusedError` and `UnreachableError` where Slurm says no, or nothing.
+Raises `InputError` for a contradictory or invalid request (time, profile, checkout, check), `RecipeError` for
+a recipe that cannot be read, `TransportError` for missing files and environments; `send` also raises
+`PreflightFailedError` and `UnconfirmedError` for a plan that would fail or was not confirmed, `RefusedError`
+and `UnreachableError` where Slurm refuses or gives no answer.
 """
 
 from __future__ import annotations
@@ -17,204 +17,209 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from launcher.clusters.slurm.detect import Detection
-from launcher.clusters.slurm.job_options import Cost, JobOptions
-from launcher.clusters.slurm.messages import RefusedError, UnreachableError
-from launcher.clusters.slurm.partitions import Partition
-from launcher.clusters.slurm.submission import Submission, prepare
-from launcher.errors import InputError, LaunchError
+from launcher.checkout import choose, remember, with_driver_of
+from launcher.clusters.inventory import Detection, Partition
+from launcher.clusters.registry import cluster_of, slurm_cluster
+from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
+from launcher.request import Cost, JobOptions, SubmitRequest
 from launcher.runs import Run, RunStore
-from launcher.sites import Site
-from launcher.submit.checkout import choose, remember, with_driver_of
+from launcher.submit.complete import complete, nodes_of
 from launcher.submit.hints import hints
-from launcher.submit.request import SubmitRequest, choose_for, nodes_of
-from launcher.transports.base import Transport
-from recipes.inheritance import resolve
+from launcher.submit.submission import Submission, lay_out
+from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
+    from launcher.clusters.base import Scheduler
     from launcher.submit.preflight import Preflight
     from recipes.checks import Report, Result
     from recipes.memory import Estimate
 
-__all__ = [
-    "PreflightFailedError",
-    "StartEstimate",
-    "StartTime",
-    "SubmissionPlan",
-    "SubmitRequest",
-    "UnconfirmedError",
-    "estimate_start",
-    "plan_submission",
-    "require_clear",
-    "send",
-]
 _NOW_S = 90
-"""A start within so many seconds is one at once: the backfill scheduler plans in steps of 30 to 60 s."""
+"""A start within this time counts as immediate: the backfill scheduler plans in steps of 30 to 60 s."""
 _SHORTER = (2, 4)
-"""Parts of the time that a shorter job is tried with."""
+"""Divisors of the time limit for shorter jobs."""
 _LEAST_S = 600
-"""A job below ten minutes does not get far."""
+"""Shortest job that is tried; less is not useful."""
 
 
 class PreflightFailedError(LaunchError):
-    """The start would fail, as a check foretells."""
+    """A check predicts a failure."""
 
 
 class UnconfirmedError(InputError):
-    """Something needs the user's yes."""
+    """A plan that the user has not confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionPlan:
-    """What would be submitted, what it costs, and what is foretold of it."""
+    """A planned submission: its jobs, its cost, its preflight."""
 
-    order: SubmitRequest
+    request: SubmitRequest
     submission: Submission
-    choices: JobOptions
     cost: Cost
-    site: Site
     partition: Partition | None
-    """None where Slurm lists no such partition."""
-    foresight: Preflight
+    """None where Slurm does not list it."""
+    preflight: Preflight
     notes: tuple[str, ...]
-    """What the user may want to know."""
+    """Remarks for the user."""
+
+    @property
+    def options(self) -> JobOptions:
+        """The request with every open choice made."""
+        return self.submission.layout.options
 
     @property
     def report(self) -> Report:
-        """What the checks say."""
-        return self.foresight.report
+        """The report of the checks."""
+        return self.preflight.report
 
     @property
     def memory(self) -> Estimate | None:
         """The memory of each phase; None for rehearsals, and where the GPUs' memory is unknown."""
-        return self.foresight.memory
+        return self.preflight.memory
 
     @property
     def blocking(self) -> tuple[Result, ...]:
-        """Checks that fail and were not skipped: `send` refuses."""
-        return self.foresight.blocking
+        """Failing checks that were not skipped: `send` refuses."""
+        return self.preflight.blocking
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What wants a yes before `send` does anything."""
-        return self.foresight.asks
+        """Questions that the user must confirm before `send`."""
+        return self.preflight.asks
 
 
 @dataclass(frozen=True, slots=True)
 class StartTime:
-    """When a job of some length would start, as Slurm foretells."""
+    """When a job of some length would start, as Slurm estimates."""
 
     time_s: int
     start: str
     """As Slurm prints it: local time, `YYYY-MM-DDTHH:MM:SS`."""
     now: bool
-    """Whether that is at once."""
+    """Whether that is immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartEstimate:
     """When a submission would start, and shorter ones that would start sooner."""
 
-    asked: StartTime
+    requested: StartTime
     sooner: tuple[StartTime, ...] = ()
 
     @property
     def start(self) -> str:
-        """The start of what was ordered."""
-        return self.asked.start
+        """The start of the job as requested."""
+        return self.requested.start
 
 
 def plan_submission(
-    order: SubmitRequest, found: Detection, store: RunStore, environment: Mapping[str, str]
+    request: SubmitRequest,
+    detection: Detection,
+    store: RunStore,
+    environment: Mapping[str, str],
+    resolver: Resolver | None = None,
 ) -> SubmissionPlan:
-    """Return what an order comes to. Nothing is written.
+    """Return the planned submission of a request. Nothing is written.
 
     Args:
-        order: What the user wants.
-        found: What the cluster has.
+        request: The user's request.
+        detection: The cluster's offer.
         store: Where runs are kept.
-        environment: That of this program.
+        environment: This program's environment.
+        resolver: Keeps parsed recipes between calls.
 
     Raises:
-        InputError: the order contradicts itself, or names what is not there.
+        InputError: the request is contradictory or invalid.
         RecipeError: the recipe cannot be read.
-        TransportError: a file or a Python environment is not there.
+        TransportError: a file or a Python environment is missing.
     """
+    resolver = resolver or Resolver()
+    if request.nodes is None:
+        return _on_fewest_nodes(request, detection, store, environment, resolver)
     from launcher.submit.preflight import preflight
 
-    if order.nodes is None:
-        return _on_as_many_nodes_as_needed(order, found, store, environment)
     transport = store.transport
-    checkout = None if order.kind == "rehearsal" else choose(transport, order.checkout, environment)
+    checkout = None if request.kind == "rehearsal" else choose(transport, request.checkout, environment)
     driver_note = ""
     if checkout is not None:
-        checkout, driver_note = with_driver_of(
-            transport, checkout, resolve(order.recipe, order.overrides).values
-        )
-    partition, choices = choose_for(order, found, transport, environment, checkout)
-    submission = prepare(transport, store, environment, found.site, order.recipe, order.overrides, choices)
-    foresight = preflight(submission, choices, found.site, partition, order.recipe, order.skip_checks)
-    told = hints(found.site, environment, submission, choices, partition, foresight.report.recipe)
-    spec = submission.spec.model_copy(update={"skipped_checks": foresight.skipped})
+        values = resolver.resolve(request.recipe, request.overrides).values
+        checkout, driver_note = with_driver_of(transport, checkout, values)
+    partition, options = complete(request, detection, transport, environment, checkout, resolver)
+    cluster = slurm_cluster(transport, store.root, environment)
+    submission = lay_out(cluster, store, detection.site, options, resolver)
+    result = preflight(submission, partition, resolver)
+    spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
     return SubmissionPlan(
-        order,
+        request,
         replace(submission, spec=spec),
-        choices,
-        Cost.of(choices, partition.cpus.cores if partition is not None else None),
-        found.site,
+        _cost(options, partition),
         partition,
-        foresight,
-        (*((driver_note,) if driver_note else ()), *foresight.notes, *told),
+        result,
+        (
+            *((driver_note,) if driver_note else ()),
+            *result.notes,
+            *hints(environment, submission),
+            *cluster.hints(submission.layout, partition),
+        ),
     )
 
 
-def _on_as_many_nodes_as_needed(
-    order: SubmitRequest, found: Detection, store: RunStore, environment: Mapping[str, str]
+def _cost(options: JobOptions, partition: Partition | None) -> Cost:
+    slurm = options.slurm_request
+    cores = partition.cpus.cores if partition is not None else None
+    return Cost.of(options.nodes, options.gpus_per_node, slurm.time_s * slurm.chain, cores)
+
+
+def _on_fewest_nodes(
+    request: SubmitRequest,
+    detection: Detection,
+    store: RunStore,
+    environment: Mapping[str, str],
+    resolver: Resolver,
 ) -> SubmissionPlan:
-    """Lay out on the recipe's nodes; a smoke run on the fewest where nothing fails and memory suffices."""
-    nodes = nodes_of(order)
+    """Plan for the recipe's nodes; a smoke run for the fewest where nothing fails and the memory suffices."""
+    nodes = nodes_of(request, resolver)
     count = 1
-    while order.kind == "smoke" and count < nodes:
-        proposal = plan_submission(replace(order, nodes=count), found, store, environment)
-        if not proposal.blocking and not proposal.asks:
-            return proposal
+    while request.kind == "smoke" and count < nodes:
+        plan = plan_submission(replace(request, nodes=count), detection, store, environment, resolver)
+        if not plan.blocking and not plan.asks:
+            return plan
         count *= 2
-    return plan_submission(replace(order, nodes=nodes), found, store, environment)
+    return plan_submission(replace(request, nodes=nodes), detection, store, environment, resolver)
 
 
 def send(
-    proposal: SubmissionPlan, store: RunStore, environment: Mapping[str, str], *, confirmed: bool = False
+    plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str], *, confirmed: bool = False
 ) -> Run:
     """Write the run's directory and submit its jobs, once; returns the run.
 
     Args:
-        proposal: What `plan_submission` returned.
+        plan: What `plan_submission` returned.
         store: Where runs are kept.
-        environment: That of this program.
-        confirmed: The user has agreed to what the proposal asks.
+        environment: This program's environment.
+        confirmed: The user has confirmed the plan's questions.
 
     Raises:
-        ForetoldError: a check that was not skipped fails.
-        UnconfirmedError: the proposal asks something that was not agreed to.
+        PreflightFailedError: a check that was not skipped fails.
+        UnconfirmedError: the plan has questions that were not confirmed.
         RefusedError: Slurm refused; the run records that.
-        UnreachableError: it is not clear whether Slurm took the job; the run finds out.
+        UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
-    from launcher.monitor.watch_run import cluster_of
-
-    require_clear(proposal, confirmed=confirmed)
-    run = store.create(proposal.submission.spec, proposal.submission.files)
-    for plan in proposal.submission.plans:
+    require_clear(plan, confirmed=confirmed)
+    run = store.create(plan.submission.spec, plan.submission.files)
+    for link in plan.submission.plans:
         try:
-            run = cluster_of(run, store.transport).submit(run, plan)
+            run = cluster_of(run, store.transport).submit(run, link)
         except (RefusedError, UnreachableError) as error:
-            raise _partly(error, run, len(proposal.submission.plans)) from error
-    if proposal.choices.checkout is not None:
-        remember(store.transport, proposal.choices.checkout, environment)
+            raise _partly(error, run, len(plan.submission.plans)) from error
+    if plan.options.checkout is not None:
+        remember(store.transport, plan.options.checkout, environment)
     return run
 
 
 def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> RefusedError | UnreachableError:
-    """Say which jobs of a chain are there although a later one is not."""
+    """Return the error with the jobs of a chain that were submitted before it."""
     if not run.jobs:
         return error
     ids = ", ".join(job.id for job in run.jobs)
@@ -225,68 +230,66 @@ def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> Ref
     )
 
 
-def require_clear(proposal: SubmissionPlan, *, confirmed: bool = False) -> None:
-    """Raise where a proposal is not to be sent: it would fail, or asks what was not agreed to.
+def require_clear(plan: SubmissionPlan, *, confirmed: bool = False) -> None:
+    """Raise where a plan must not be sent.
 
     Raises:
-        ForetoldError: a check that was not skipped fails.
-        UnconfirmedError: the proposal asks something that was not agreed to.
+        PreflightFailedError: a check that was not skipped fails.
+        UnconfirmedError: the plan has questions that were not confirmed.
     """
-    if proposal.blocking:
-        ids = ", ".join(dict.fromkeys(result.id for result in proposal.blocking))
+    if plan.blocking:
+        ids = ", ".join(dict.fromkeys(result.id for result in plan.blocking))
         raise PreflightFailedError(
             f"not submitted: {ids} would fail",
-            where=proposal.order.recipe,
-            fix="`check --fix` applies a fix; --skip-check ID, for each of them, submits all the same.",
+            where=plan.request.recipe,
+            fix="Apply a fix with `check --fix`, or skip each of them with --skip-check ID.",
         )
-    if proposal.asks and not (confirmed or proposal.order.yes):
+    if plan.asks and not (confirmed or plan.request.yes):
         raise UnconfirmedError(
-            f"not submitted: {'; '.join(proposal.asks)}",
-            where=proposal.order.recipe,
+            f"not submitted: {'; '.join(plan.asks)}",
+            where=plan.request.recipe,
             fix="`memory` shows what would fit; --yes submits all the same.",
         )
 
 
 def estimate_start(
-    proposal: SubmissionPlan, store: RunStore, environment: Mapping[str, str], *, shorter: bool = True
+    plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str], *, shorter: bool = True
 ) -> StartEstimate:
-    """Ask Slurm when it would start, and whether a shorter job would start sooner. Nothing is submitted.
+    """Ask Slurm when the job would start, and whether a shorter one would start sooner; submits nothing.
 
     Args:
-        proposal: What `plan_submission` returned.
+        plan: What `plan_submission` returned.
         store: Where runs are kept.
-        environment: That of this program.
-        shorter: Ask for shorter times too, where the start is not at once: at most two more questions.
+        environment: This program's environment.
+        shorter: Try shorter times, too, where the start is not immediate: at most two more questions.
 
     Raises:
         RefusedError: Slurm would refuse.
         UnreachableError: it gave no answer.
     """
-    choices = proposal.choices
-    asked = _start(store.transport, environment, choices, choices.request.time_s)
-    if not shorter or asked.now:
-        return StartEstimate(asked)
+    cluster = slurm_cluster(store.transport, store.root, environment)
+    options = plan.options
+    limit_s = options.slurm_request.time_s
+    requested = _start(cluster, options, limit_s)
+    if not shorter or requested.now:
+        return StartEstimate(requested)
     sooner: list[StartTime] = []
     for part in _SHORTER:
-        time_s = choices.request.time_s // part // 60 * 60
+        time_s = limit_s // part // 60 * 60
         if time_s < _LEAST_S:
             break
-        tried = _start(store.transport, environment, choices, time_s)
-        if tried.start < min((item.start for item in (asked, *sooner)), default=""):
-            sooner.append(tried)
-        if tried.now:
+        start = _start(cluster, options, time_s)
+        if start.start < min((item.start for item in (requested, *sooner)), default=""):
+            sooner.append(start)
+        if start.now:
             break
-    return StartEstimate(asked, tuple(sooner))
+    return StartEstimate(requested, tuple(sooner))
 
 
-def _start(
-    transport: Transport, environment: Mapping[str, str], choices: JobOptions, time_s: int
-) -> StartTime:
-    from launcher.clusters.slurm.cluster import test_only as ask
-
-    request = choices.request.model_copy(update={"time_s": time_s})
-    told = ask(transport, environment, replace(choices, request=request)).start
-    return StartTime(time_s, told, _is_now(told))
+def _start(cluster: Scheduler, options: JobOptions, time_s: int) -> StartTime:
+    slurm = options.slurm_request.model_copy(update={"time_s": time_s})
+    start = cluster.estimate_start(replace(options, slurm=slurm))
+    return StartTime(time_s, start, _is_now(start))
 
 
 def _is_now(start: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a transport does. Nothing else in the program touches files of runs or starts processes."""
+"""Protocol of transports: only they access files of runs and start processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """A file or directory, as `stat` tells."""
+    """File or directory, as reported by `stat`."""
 
     name: str
     size: int
@@ -20,7 +20,7 @@ class FileStat:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that ended; text is decoded and cleaned of control sequences."""
+    """Command that ended; its output is decoded and cleaned of control sequences."""
 
     code: int
     stdout: str
@@ -29,18 +29,21 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """A process, told apart from a later one with the same number."""
+    """Process, distinguishable from a later one with the same number."""
 
     host: str
     boot: str
-    """The kernel's boot id: numbers and start times begin anew with each boot."""
+    """Boot id of the kernel: process numbers and start times restart with each boot."""
     pid: int
     started: int
     """Start time in clock ticks after boot (proc(5), stat, field 22)."""
 
 
 class Transport(Protocol):
-    """Commands and files of one machine. Every call ends within a deadline or raises `TransportError`."""
+    """Commands and files of one machine.
+
+    Every call returns within a deadline; what fails or takes longer raises `TransportError`.
+    """
 
     @property
     def host(self) -> str:
@@ -63,19 +66,19 @@ class Transport(Protocol):
         ...
 
     def stat(self, path: str) -> FileStat | None:
-        """Return what is at `path`, or None."""
+        """Return the entry of `path`; None if there is none."""
         ...
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
-        """Return up to `size` bytes from `offset`; all that is there for -1."""
+        """Return up to `size` bytes from `offset`; all up to the end for -1."""
         ...
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file whole or not at all; missing directories are made."""
+        """Write a file completely or not at all; missing directories are made."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; fine when it is there."""
+        """Make a directory and its parents; an existing one is fine."""
         ...
 
     def remove(self, path: str) -> None:
@@ -83,21 +86,21 @@ class Transport(Protocol):
         ...
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory and what is in it."""
+        """Remove a directory and its contents."""
         ...
 
     def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, output: str) -> ProcessId:
-        """Start a process that outlives this program, in a session of its own; its output goes to a file."""
+        """Start a process that outlives this program, in its own session; output is appended to a file."""
         ...
 
     def alive(self, process: ProcessId) -> bool | None:
-        """Tell whether the process still runs; None where this machine cannot know."""
+        """Return whether the process still runs; None where this machine cannot know."""
         ...
 
     def signal(self, process: ProcessId, number: int) -> bool:
-        """Send a signal to the process, if it still is the same one; False when it is gone."""
+        """Send a signal to the process; return False if it is gone."""
         ...
 
     def find_process(self, assignment: str) -> ProcessId | None:
-        """Return the oldest process of this user whose environment began with `NAME=value` in it."""
+        """Return the user's oldest process that was started with `NAME=value` in its environment."""
         ...

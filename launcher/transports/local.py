@@ -1,6 +1,6 @@
-"""The machine the program runs on.
+"""Transport for the machine that the program runs on.
 
-Each call runs in a thread with a deadline: a hanging file system must not hang the program.
+Each file access runs in a thread with a deadline: a hanging file system must not hang the program.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ FILE_DEADLINE_S = 15.0
 
 
 class _Caller:
-    """Runs calls on one daemon thread. A call that hangs costs that thread; the next call gets a new one."""
+    """Caller on one daemon thread. A call that hangs costs that thread; the next call gets a new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[Callable[[], None]] | None = None
 
-    def call(self, action: Callable[[], Result], what: str, deadline_s: float) -> Result:
+    def call(self, action: Callable[[], Result], description: str, deadline_s: float) -> Result:
         outcome: queue.SimpleQueue[tuple[Result | None, OSError | None]] = queue.SimpleQueue()
 
         def job() -> None:
@@ -43,7 +43,7 @@ class _Caller:
                 outcome.put((action(), None))
             except OSError as error:
                 outcome.put((None, error))
-            except ValueError as error:  # a path that no file can have, such as one with a null byte
+            except ValueError as error:  # an invalid path, such as one with a null byte
                 outcome.put((None, OSError(errno.EINVAL, str(error))))
 
         with self._lock:
@@ -56,8 +56,8 @@ class _Caller:
             except queue.Empty:
                 self._jobs = None
                 raise TransportError(
-                    f"{what}: no answer from the file system for {deadline_s:.0f} s",
-                    fix="Wait for the file system to come back; nothing was lost.",
+                    f"{description}: no answer from the file system for {deadline_s:.0f} s",
+                    fix="Wait until the file system responds again; nothing is lost.",
                 ) from None
         if error is not None:
             raise error
@@ -89,9 +89,13 @@ class LocalTransport:
         cwd: str | None = None,
         timeout_s: float = 30,
     ) -> Completed:
-        """Run a command to its end. `env` replaces the whole environment."""
+        """Run a command to its end. `env` replaces the whole environment.
+
+        Raises:
+            TransportError: it cannot be run, or does not end in time.
+        """
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 list(argv),
                 env=env,
                 cwd=cwd,
@@ -104,14 +108,22 @@ class LocalTransport:
             raise TransportError(f"'{argv[0]}' did not end within {timeout_s:.0f} s") from None
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
-        return Completed(done.returncode, _text(done.stdout), _text(done.stderr))
+        return Completed(completed.returncode, _text(completed.stdout), _text(completed.stderr))
 
     def listdir(self, path: str) -> list[FileStat]:
-        """Return a directory's entries with their sizes, sorted by name."""
-        return self._files(lambda: _scan(path), "cannot list", path)
+        """Return a directory's entries with their sizes, sorted by name.
+
+        Raises:
+            TransportError: it cannot be listed.
+        """
+        return self._access(lambda: _scan(path), "cannot list", path)
 
     def stat(self, path: str) -> FileStat | None:
-        """Return what is at `path`, or None."""
+        """Return the entry of `path`; None if there is none.
+
+        Raises:
+            TransportError: it cannot be read.
+        """
         try:
             return self._caller.call(
                 lambda: _entry(Path(path).name, os.stat(path)), f"stat {path}", self._deadline_s
@@ -119,32 +131,56 @@ class LocalTransport:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "cannot look at", path) from error
+            raise _explained(error, "cannot stat", path) from error
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
-        """Return up to `size` bytes from `offset`; all that is there for -1."""
-        return self._files(lambda: _read(path, offset, size), "cannot read", path)
+        """Return up to `size` bytes from `offset`; all up to the end for -1.
+
+        Raises:
+            TransportError: the file cannot be read.
+        """
+        return self._access(lambda: _read(path, offset, size), "cannot read", path)
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file whole or not at all; missing directories are made."""
-        self._files(lambda: _write(Path(path), data, mode), "cannot write", path)
+        """Write a file completely or not at all; missing directories are made.
+
+        Raises:
+            TransportError: the file cannot be written.
+        """
+        self._access(lambda: _write(Path(path), data, mode), "cannot write", path)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; fine when it is there."""
-        self._files(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
+        """Make a directory and its parents; an existing one is fine.
+
+        Raises:
+            TransportError: it cannot be made.
+        """
+        self._access(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
-        self._files(lambda: Path(path).unlink(), "cannot remove", path)
+        """Remove a file.
+
+        Raises:
+            TransportError: it cannot be removed.
+        """
+        self._access(lambda: Path(path).unlink(), "cannot remove", path)
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory and what is in it."""
-        self._files(lambda: shutil.rmtree(path), "cannot remove", path)
+        """Remove a directory and its contents.
+
+        Raises:
+            TransportError: it cannot be removed.
+        """
+        self._access(lambda: shutil.rmtree(path), "cannot remove", path)
 
     def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, output: str) -> ProcessId:
-        """Start a process that outlives this program, in a session of its own; its output goes to a file."""
+        """Start a process that outlives this program, in its own session; its output is appended to a file.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
         try:
-            # An interrupt between start and return would leave a process that nobody knows of.
+            # An interrupt between start and return would leave an unrecorded process.
             with uninterrupted():
                 pid = os.posix_spawn(
                     "/bin/sh",
@@ -165,13 +201,17 @@ class LocalTransport:
             raise TransportError(f"'{argv[0]}' cannot be started: {error.strerror}") from error
 
     def alive(self, process: ProcessId) -> bool | None:
-        """Tell whether the process still runs; None where this machine cannot know."""
+        """Return whether the process still runs; None where this machine cannot know."""
         if process.host != self.host:
             return None
         return process.boot == _boot_id() and _start_ticks(process.pid) == process.started
 
     def signal(self, process: ProcessId, number: int) -> bool:
-        """Send a signal to the process, if it still is the same one; False when it is gone."""
+        """Send a signal to the process; return False if it is gone.
+
+        Raises:
+            TransportError: it belongs to another user.
+        """
         if not self.alive(process):
             return False
         try:
@@ -183,31 +223,31 @@ class LocalTransport:
         return True
 
     def find_process(self, assignment: str) -> ProcessId | None:
-        """Return the oldest process of this user whose environment began with `NAME=value` in it."""
-        wanted = assignment.encode() + b"\0"
-        found = []
+        """Return the user's oldest process that was started with `NAME=value` in its environment."""
+        entry = assignment.encode() + b"\0"
+        processes = []
         for directory in Path("/proc").glob("[0-9]*"):
             try:
-                holds = wanted in (directory / "environ").read_bytes()
+                matches = entry in (directory / "environ").read_bytes()
             except OSError:  # another user's, or gone
                 continue
             pid = int(directory.name)
-            if holds and (started := _start_ticks(pid)) is not None:
-                found.append((started, pid))
-        if not found:
+            if matches and (started := _start_ticks(pid)) is not None:
+                processes.append((started, pid))
+        if not processes:
             return None
-        started, pid = min(found)
+        started, pid = min(processes)
         return ProcessId(self.host, _boot_id(), pid, started)
 
-    def _files(self, action: Callable[[], Result], what: str, path: str) -> Result:
+    def _access(self, action: Callable[[], Result], failure: str, path: str) -> Result:
         try:
-            return self._caller.call(action, f"{what} {path}", self._deadline_s)
+            return self._caller.call(action, f"{failure} {path}", self._deadline_s)
         except OSError as error:
-            raise _explained(error, what, path) from error
+            raise _explained(error, failure, path) from error
 
 
-def _explained(error: OSError, what: str, path: str) -> TransportError:
-    return TransportError(f"{what} {clean(path)}: {error.strerror or error}")
+def _explained(error: OSError, failure: str, path: str) -> TransportError:
+    return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
 
 
 def _text(data: bytes) -> str:
@@ -220,11 +260,11 @@ def _entry(name: str, status: os.stat_result) -> FileStat:
 
 def _scan(path: str) -> list[FileStat]:
     entries = []
-    with os.scandir(path) as found:
-        for item in found:
+    with os.scandir(path) as iterator:
+        for item in iterator:
             try:
                 entries.append(_entry(item.name, item.stat()))
-            except OSError:  # went away meanwhile, or a link to nothing
+            except OSError:  # removed meanwhile, or a broken link
                 continue
     return sorted(entries, key=lambda entry: entry.name)
 
@@ -232,8 +272,8 @@ def _scan(path: str) -> list[FileStat]:
 def _read(path: str, offset: int, size: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        wanted = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
-        return os.pread(descriptor, wanted, offset)
+        length = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
+        return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from recipes.reads import Found
 
 _PACKAGE = "nemo_rl"
-_ALGORITHMS = "nemo_rl/algorithms"
 _BASE_RECIPE = "examples/configs/distillation_math.yaml"
 _DATASETS = "data/datasets/response_datasets/__init__.py"
 _ENVIRONMENTS = "environments/utils.py"
@@ -214,12 +213,6 @@ class Checkout:
     def has_teacher_pool(self) -> bool:
         """Whether the teacher has GPUs of its own: a fork with three pools."""
         return _TEACHER_CLUSTER.search(self.text(_ALGORITHM)) is not None
-
-
-def holding_checkout(path: Path) -> Path | None:
-    """Return the checkout in which a file lies; None if it lies in none."""
-    parents = path.absolute().parents
-    return next((parent for parent in parents if (parent / _ALGORITHMS).is_dir()), None)
 
 
 def _read(path: Path) -> str:

@@ -122,15 +122,17 @@ class Checker:
         overrides: Sequence[str] = (),
         *,
         revision: Revision | None = None,
+        recipe: EffectiveRecipe | None = None,
         verify_fixes: bool = True,
     ) -> Report:
         """Check a recipe with overrides; what cannot be read is a failing C1, C2 or C3.
 
-        `revision` is the text where it is not the file's. Fixes that are not verified are only proposals.
+        `revision` is the text where it is not the file's, `recipe` the same recipe where it has been resolved
+        with these overrides already. Fixes that are not verified are only proposals.
         """
         asked = [*overrides, *self.inputs.request.overrides()]
         try:
-            recipe = self._resolve(path, asked, revision)
+            recipe = recipe or self._resolve(path, asked, revision)
         except RecipeError as error:
             return self._unread(path, overrides, revision, error)
         results = apply(recipe, self.inputs)

@@ -1,7 +1,8 @@
-"""Print the schema that is shipped: `python -m recipes.schema RELEASE_TREE [NEWER_TREE …] >shipped.json`.
+"""Print the schema that is shipped: `python -m recipes.schema TREE [NEWER …] [--older TREE …] >shipped.json`.
 
 The classes are those of the first tree, which is the newest release. Newer trees add their keys, so that
-`lint` without a checkout does not call a key unknown that the next release has.
+`lint` without a checkout does not call a key unknown that the next release has. All trees, older ones too,
+add the names of their recipes, by which a stock recipe is told from a user's own beside it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from recipes.schema.source import CheckoutSource
 from recipes.schema.types import to_json
 
 
-def main(release: str, *newer: str) -> None:
+def main(*arguments: str) -> None:
     """Print the data: a line for each class, so that the differences of a new release can be read."""
+    split = arguments.index("--older") if "--older" in arguments else len(arguments)
+    release, *newer = arguments[:split]
     drivers: dict[str, Any] = {}
     classes: dict[str, Any] = {}
     keys: dict[str, Any] = {}
@@ -34,12 +37,17 @@ def main(release: str, *newer: str) -> None:
         drivers[description.driver] = data
         known = Known()
         for tree in (release, *newer):
-            known.add(stock_keys(Path(tree), algorithm))
+            for used in stock_keys(Path(tree), algorithm).values():
+                known.add(used)
             later = describe(CheckoutSource(Path(tree)), driver_of_algorithm(algorithm))
             if tree != release and later is not None:
                 known.add(known_of(later))
         keys[algorithm] = _without(known, known_of(description)).to_json()
-    sections = {"drivers": drivers, "classes": classes, "keys": keys}
+    trees = (release, *newer, *arguments[split + 1 :])
+    names = {
+        path.relative_to(tree).as_posix() for tree in trees for path in Path(tree).rglob("examples/**/*.yaml")
+    }
+    sections = {"drivers": drivers, "classes": classes, "keys": keys, "recipes": _by_folder(names)}
     blocks = [f'"{name}": {{\n' + _lines(table) + "\n}" for name, table in sections.items()]
     print(f'{{"release": {json.dumps(version)},\n' + ",\n".join(blocks) + "}")
 
@@ -49,6 +57,14 @@ def _without_words(data: dict[str, Any]) -> dict[str, Any]:
     doc = 4
     fields = [[*row[:doc], "", *row[doc + 1 :]] if len(row) > doc else row for row in data.get("fields", ())]
     return {name: fields if name == "fields" else item for name, item in data.items() if name != "doc"}
+
+
+def _by_folder(paths: set[str]) -> dict[str, list[str]]:
+    folders: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    return folders
 
 
 def _lines(table: dict[str, Any]) -> str:

@@ -17,9 +17,7 @@ _STRINGS = re.compile(
     r'|"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)*'",
     re.DOTALL,
 )  # fmt: skip
-_HEAD = re.compile(
-    r"(?:^@[^\n]*\n(?:[ \t)][^\n]*\n|\n)*)*^(?P<kind>class|def|async[ ]def)\s+(?P<name>\w+)", re.M
-)
+_HEAD = re.compile(r"^(?P<kind>class|def|async[ ]def)\s+(?P<name>\w+)", re.M)
 _MARGIN = re.compile(r"^[^\s#)\]}]", re.M)
 
 Node = TypeVar("Node", bound=ast.stmt)
@@ -68,11 +66,12 @@ class Cut:
         for match in _HEAD.finditer(masked):
             if match.start() < position:
                 continue
+            start = _with_decorators(masked, position, match.start())
             following = _MARGIN.search(masked, match.end())
             end = len(text) if following is None else following.start()
             kind = "class" if match["kind"] == "class" else "def"
-            self.spans[kind].setdefault(match["name"], (match.start(), end))
-            rest += [text[position : match.start()], "\n" * text.count("\n", match.start(), end)]
+            self.spans[kind].setdefault(match["name"], (start, end))
+            rest += [text[position:start], "\n" * text.count("\n", start, end)]
             position = end
         rest.append(text[position:])
         self.rest = ast.parse("".join(rest))
@@ -80,6 +79,19 @@ class Cut:
     def parse(self, start: int, end: int) -> ast.stmt:
         """Parse one block; its nodes have the line numbers of the whole text."""
         return ast.parse("\n" * self.text.count("\n", 0, start) + self.text[start:end]).body[0]
+
+
+def _with_decorators(masked: str, position: int, start: int) -> int:
+    """Return where the decorators begin that stand directly above a class or function."""
+    before = masked[position:start]
+    if "@" not in before:
+        return start
+    first = start
+    for match in reversed(list(_MARGIN.finditer(before))):
+        if match[0] != "@":
+            break
+        first = position + match.start()
+    return first
 
 
 def _mask(match: re.Match[str]) -> str:

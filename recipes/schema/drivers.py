@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 ALGORITHMS = ("distillation", "grpo", "ppo", "dpo", "sft", "rm")
 """NeMo-RL's algorithms: the section that marks a recipe, and the module below nemo_rl/algorithms."""
 
+_ALGORITHMS = "nemo_rl/algorithms"
 CROSS_TOKENIZER = "xtoken_off_policy_distillation"
 """The distillation between tokenizers: marked by `teachers` beside `distillation`."""
+
+
+def holding_checkout(path: Path) -> Path | None:
+    """Return the checkout in which a file lies; None if it lies in none."""
+    parents = path.absolute().parents
+    return next((parent for parent in parents if (parent / _ALGORITHMS).is_dir()), None)
 
 
 def algorithm_of(values: Mapping[str, Any]) -> str | None:

@@ -39,6 +39,12 @@ def description(driver: str) -> Description:
     return from_json(data["drivers"][driver] | {"classes": data["classes"], "release": data["release"]})
 
 
+def has_recipe(path: str) -> bool:
+    """Tell whether a path in a checkout is that of a recipe that comes with some release."""
+    folder, _, name = path.rpartition("/")
+    return name in _data()["recipes"].get(folder, ())
+
+
 def keys(algorithm: str) -> Any:  # noqa: ANN401 - nested data, for `recipes.known_keys`
     """Return the keys that stock recipes and newer versions use besides, for an algorithm."""
     return _data()["keys"].get(algorithm, {})

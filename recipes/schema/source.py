@@ -199,13 +199,17 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module; what stands in an `except` comes after all others."""
+    handlers: list[ast.ExceptHandler] = []
     for node in body:
-        if isinstance(node, _BLOCKS):
-            for part in ("body", "handlers", "orelse", "finalbody"):
-                for inner in getattr(node, part, ()):
-                    yield from _top_level(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
-        else:
+        if not isinstance(node, _BLOCKS):
             yield node
+            continue
+        for part in ("body", "orelse", "finalbody"):
+            yield from _top_level(getattr(node, part, ()))
+        handlers += getattr(node, "handlers", ())
+    for handler in handlers:
+        yield from _top_level(handler.body)
 
 
 class _Table(Mapping[str, Node]):
@@ -244,9 +248,30 @@ def _parse_whole(name: str, path: str, text: str) -> Module | None:
 
 
 def _collect_all(module: Module, tree: ast.Module) -> None:
+    fallbacks = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.ExceptHandler)
+        for node in _top_level(block.body)
+    }
     package = module.name if module.path.endswith("/__init__.py") else module.name.rpartition(".")[0]
     for node in _top_level(tree.body):
-        _collect(module, node, package)
+        if id(node) not in fallbacks or not _names_of(node) & _defined(module):
+            _collect(module, node, package)
+
+
+def _defined(module: Module) -> set[str]:
+    return {*module.classes, *module.functions, *module.assignments, *module.imports}
+
+
+def _names_of(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name for alias in node.names}
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _collect(module: Module, node: ast.stmt, package: str) -> None:

@@ -111,7 +111,7 @@ def test_what_a_smoke_run_measured_is_told(world: World, capsys: pytest.CaptureF
     assert run("scale", world.root / "recipe.yaml", "--nodes", "4", "--run", "a-smoke", "--dry-run") == 0
     said = capsys.readouterr().err
     assert "a-smoke on 1 x 4 GPUs: at most 30.0 of 40.0 GiB in use" in said
-    assert "12.0 s a step (3 steps); here 3.0 to 12.0 s" in said
+    assert "12.0 s per step (3 steps); at this size 3.0 to 12.0 s" in said
     assert "100 steps: 5 min 00 s to 20 min 00 s" in said
 
 

@@ -117,4 +117,4 @@ def test_a_killed_program_leaves_the_run_going_and_it_can_be_cancelled_later(tmp
     assert processes_of(command.runs) == {}
     (listed,) = json.loads(command("runs", "--json").stdout)["runs"]
     assert (listed["state"], listed["reason"]) == ("cancelled", "cancelled by you")
-    assert "has ended already" in command("cancel", listed["run"]).stderr
+    assert "has already ended" in command("cancel", listed["run"]).stderr

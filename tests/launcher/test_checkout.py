@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.checkout import VARIABLE, choose, probe, remember, with_driver_of
 from launcher.errors import InputError
-from launcher.submit.checkout import VARIABLE, choose, probe, remember, with_driver_of
 from launcher.transports.local import LocalTransport
 
 DISTILLATION = "nemo_rl/algorithms/distillation.py"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.logs import newlines
-from launcher.logs.newlines import count_newlines
+from launcher.logs import lines
+from launcher.logs.lines import count_newlines
 
 
 @given(
@@ -18,5 +18,5 @@ from launcher.logs.newlines import count_newlines
 def test_both_ways_agree(pieces: list[bytes], start: int, quick: bool) -> None:
     data = b"".join(pieces)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newlines, "_COUNT_IS_QUICK", quick)
+        patch.setattr(lines, "_COUNT_IS_FAST", quick)
         assert count_newlines(data, min(start, len(data)), len(data)) == data.count(b"\n", start)

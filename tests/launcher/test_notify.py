@@ -19,9 +19,9 @@ from launcher.monitor.notify import (
     RunNotification,
     change,
     channels,
-    note_of,
+    channels_in_settings,
+    notification_of,
     sequence,
-    wanted_by_settings,
 )
 from launcher.monitor.state import RunState
 from launcher.monitor.watch import Watch
@@ -63,7 +63,7 @@ def test_what_is_worth_telling(before: str | None, after: str, kind: Kind | None
 
 @given(st.text())
 def test_no_text_becomes_a_sequence_of_its_own(text: str) -> None:
-    note = note_of(text, Kind.FAILURE, RunState(job=JobChanged(JobState.FAILED, text)))
+    note = notification_of(text, Kind.FAILURE, RunState(job=JobChanged(JobState.FAILED, text)))
     sent = sequence(note.in_words(), {"TERM": "xterm"})
     assert sent.startswith("\x1b]9;distill-tui: ")
     assert sent.endswith(BELL)
@@ -86,7 +86,7 @@ def test_a_command_gets_the_facts_and_no_shell_sees_them(tmp_path: Path, script:
     evil = f"$(touch {tmp_path}/evil) `touch {tmp_path}/evil` ; touch {tmp_path}/evil"
     note = RunNotification(Kind.FAILURE, evil, JobState.FAILED, "out of memory", "71", 12, 300, 0.25)
     (command,) = channels([f"'{script}'"], {"PATH": "/usr/bin:/bin", "OUT": str(out)})
-    assert command.tell(note) == ""
+    assert command.send(note) == ""
     told = dict(line.partition("=")[::2] for line in out.read_text().splitlines() if "=" in line)
     assert told == {
         "DISTILL_TUI_EVENT": "failure", "DISTILL_TUI_RUN": evil, "DISTILL_TUI_STATE": "failed",
@@ -103,8 +103,8 @@ def test_a_command_that_fails_is_told_once(tmp_path: Path) -> None:
     )
     notifier = Notifier("r", (command,))
     states = [JobState.QUEUED, JobState.RUNNING, JobState.UNKNOWN, JobState.QUEUED, JobState.RUNNING]
-    said = [notifier.look(RunState(job=JobChanged(state))) for state in states]
-    assert said == [(), ("'sh' ended with 3: no such pager",), (), (), ()]
+    said = [notifier.update(RunState(job=JobChanged(state))) for state in states]
+    assert said == [(), ("'sh' ended with exit code 3: no such pager",), (), (), ()]
 
 
 @pytest.mark.parametrize("wanted", ["no-such-command-anywhere --x", "'unclosed", ""])
@@ -119,15 +119,15 @@ def test_a_command_that_is_none_is_wrong_usage(wanted: str) -> None:
 )
 def test_the_settings_file(tmp_path: Path, text: str, expected: tuple[str, ...]) -> None:
     environment = {"XDG_CONFIG_HOME": str(tmp_path)}
-    assert wanted_by_settings(environment) == ()
+    assert channels_in_settings(environment) == ()
     file = tmp_path / "distill-tui" / "settings.toml"
     file.parent.mkdir()
     file.write_text(text)
-    assert wanted_by_settings(environment) == expected
+    assert channels_in_settings(environment) == expected
     for wrong in ("notify = 3", "notify ="):
         file.write_text(wrong)
         with pytest.raises(InputError):
-            wanted_by_settings(environment)
+            channels_in_settings(environment)
 
 
 def test_a_watch_tells_of_start_and_end(

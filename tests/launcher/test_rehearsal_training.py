@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ import yaml
 
 from launcher.scripts.rehearsal_lib import checkpoints, report, training
 from launcher.scripts.rehearsal_lib.checkpoints import SavedCheckpoint, superfluous
-from launcher.scripts.rehearsal_lib.cluster import LocalPool
 from launcher.scripts.rehearsal_lib.language import Floats, Ints
 from launcher.scripts.rehearsal_lib.settings import RehearsalError, load_recipe, read_settings
 from launcher.scripts.rehearsal_lib.student import Divergence, Weights, initial_weights
+from launcher.scripts.rehearsal_lib.worker import RehearsalWorker, Task
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes" / "library" / "rehearsal.yaml"
 SMALL = (
@@ -28,6 +29,24 @@ SMALL = (
     "distillation.val_at_start=false",
     "checkpointing.enabled=false",
 )
+
+
+class LocalPool:
+    """Workers in this process, one after the other."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._workers: list[RehearsalWorker] = []
+
+    def start(self, task: Task, ready: Callable[[int], None]) -> None:
+        self._workers = [RehearsalWorker(rank, self.size, task) for rank in range(self.size)]
+        ready(self.size)
+
+    def call(self, method: str, *arguments: object, ready: Callable[[int], None] | None = None) -> list[Any]:
+        results = [getattr(worker, method)(*arguments) for worker in self._workers]
+        if ready is not None:
+            ready(self.size)
+        return results
 
 
 class Outcome(NamedTuple):

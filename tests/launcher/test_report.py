@@ -12,8 +12,8 @@ import pytest
 
 from launcher.logs.events import Role
 from launcher.logs.sources import LogFile
-from launcher.monitor.redact import GONE, Redactor
-from launcher.monitor.report import ReportFacts, markdown, report_json, tail, telling, write_tar
+from launcher.monitor.redact import REMOVED, Redactor
+from launcher.monitor.report import ReportFacts, markdown, relevant_variables, report_json, tail, write_tar
 from launcher.monitor.watch import Watch, watch_directory
 from launcher.transports.local import LocalTransport
 from tests.command import Command
@@ -82,7 +82,7 @@ def facts() -> ReportFacts:
     return ReportFacts(
         "recipe.yaml",
         (("logger.wandb.api_key", "'x'", f"'{CANARIES['a key of W&B']}'"), ("policy.a", "1", "2")),
-        environment=telling(environment),
+        environment=relevant_variables(environment),
         jobs=({"id": "9", "submitted": "now"},),
     )
 
@@ -127,8 +127,18 @@ def test_each_kind_of_canary_is_caught(what: str) -> None:
     line = next(line for line in LINES.splitlines() if CANARIES[what] in line)
     said = REDACT.having_read(LINES)(line)
     assert CANARIES[what] not in said
-    assert GONE in said or "USER" in said
+    assert REMOVED in said or "USER" in said
     assert REDACT(said) == said
+
+
+@pytest.mark.parametrize("name", ["root", "user", "slurm", "ray", "home", "tmp", "jusers", "USER"])
+def test_names_that_every_log_holds_are_kept(name: str) -> None:
+    """A home directory of such a name, or an account of it, must not empty the whole log of that word."""
+    line = f"{name} started; {name}: ok"
+    assert Redactor.of([name])(line) == line
+    read = Redactor.of(["carla"]).having_read(f"cannot open /home/{name}/x or /p/home/jusers/{name}/y")
+    assert read(line) == line
+    assert read("/home/carla2/x carla") == "/home/USER/x USER"
 
 
 def test_redacting_takes_no_long_time_on_hostile_lines() -> None:
@@ -173,7 +183,7 @@ def test_the_command(logs: Path, tmp_path: Path) -> None:
     assert (report["schema"], report["state"], report["findings"][0]["id"]) == (1, "failed", "cuda-oom")
     assert (tmp_path / "out.tgz").stat().st_mode & 0o777 == 0o600
     for arguments, words in (
-        (("report", "/no/such"), "no such directory"),
+        (("report", "/no/such"), "no such run or directory"),
         (("report", str(logs / "launcher.log")), "is a file"),
         (("report", str(logs), "--lines", "0"), "--lines"),
     ):

@@ -10,9 +10,10 @@ import pytest
 
 import distill_tui
 from launcher.errors import InputError, LaunchError
+from launcher.request import SubmitRequest
 from launcher.runs import SUMMARY, RecipeRef, Run, RunSpec, load, load_summary, save_summary
 from launcher.submit.resume import go_on, lay_out_resume
-from launcher.submit.submit import SubmitRequest, send
+from launcher.submit.submit import send
 from recipes.document import Document
 from tests.launcher.ordering import Desk
 from tui.cli import main
@@ -27,8 +28,8 @@ def ended(
     desk: Desk, state: str = "failed", *, step: int = 37, checkpoints: tuple[int, ...] = (20, 30)
 ) -> Run:
     """Submit the recipe and let it have ended."""
-    proposal = desk.propose(SubmitRequest(desk.recipe, 1, "2:00:00"))
-    run = send(proposal, desk.store, desk.environment)
+    plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00"))
+    run = send(plan, desk.store, desk.environment)
     summary = {"schema": 1, "state": state, "reason": "the time limit was reached", "metrics": {"step": step}}
     save_summary(desk.transport, run, summary)
     for number in checkpoints:
@@ -101,7 +102,7 @@ def test_a_driver_that_ended_by_itself_is_finished_unless_its_time_was_over(desk
 
 
 def test_a_run_with_a_job_that_is_still_there(desk: Desk) -> None:
-    run = send(desk.propose(SubmitRequest(desk.recipe, 1, "2:00:00")), desk.store, desk.environment)
+    run = send(desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00")), desk.store, desk.environment)
     with pytest.raises(LaunchError, match="has not ended"):
         lay_out_resume(run, desk.store)
 
@@ -140,7 +141,7 @@ def test_the_command_tells_what_it_would_do(
     printed = json.loads(out)
     assert printed["resumes"] == {"step": 30, "done": 37, "max_steps": 100, "left": 70}
     assert (printed["jobs"], printed["changed"]) == ([], [])
-    assert "goes on from the checkpoint of step 30 of 100; step 37 was done" in said
+    assert "continues from the checkpoint of step 30 of 100 (reached: step 37)" in said
     assert "8 GPU-hours" in said
     assert main(distill_tui.__version__, ["resume", "nothing-like-it"]) == 2
     assert main(distill_tui.__version__, ["resume", run.spec.id, "--time", "soon"]) == 2

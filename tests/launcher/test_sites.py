@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.sites import Machine, look_at, recognise, shared_login_node, sites
+from launcher.sites import Machine, inspect_machine, recognise, shared_login_node, sites
 from launcher.transports.local import LocalTransport
 
 
@@ -60,7 +60,7 @@ def test_looking_at_a_machine_with_slurm(tmp_path: Path) -> None:
         "USER": "me",
         "SLURM_JOB_ID": "1",
     }
-    machine = look_at(LocalTransport(), environment)
+    machine = inspect_machine(LocalTransport(), environment)
     assert machine.slurm
     assert machine.in_job
-    assert not look_at(LocalTransport(), {"PATH": "/nowhere"}).slurm
+    assert not inspect_machine(LocalTransport(), {"PATH": "/nowhere"}).slurm

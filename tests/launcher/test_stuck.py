@@ -95,7 +95,7 @@ def test_workers_that_do_not_come_are_named_with_what_their_logs_end_with() -> N
     state.apply(UnitsOnline(8, 12, Source(SLURM, Role.SLURM, 10), NOW - 5))  # printed again: no progress
     identity, _, text = only(stuck(state, NOW, lambda name: f"retrying <{name[-5:]}>"))
     assert identity == "stuck-workers"
-    assert "8 of 12 worker units are there" in text
+    assert "8 of 12 worker units have joined" in text
     assert "jwb0003 (ray-worker-2.log ends with: retrying <2.log>)" in text
     assert "jwb0002" not in text
     state.apply(UnitsOnline(12, 12, Source(SLURM, Role.SLURM, 11), NOW))
@@ -128,6 +128,19 @@ def test_a_silent_set_up_is_measured_by_what_its_phase_takes(awaited: str, quiet
     assert stuck(state, NOW + quiet + 1) == ()
 
 
+@pytest.mark.parametrize(("later", "active"), [(400.0, False), (500.0, True)])
+def test_other_logs_are_active_if_written_after_half_of_the_limit(later: float, active: bool) -> None:
+    """Data loading may be silent for 900 s: 450 s after the driver's last line count as activity."""
+    state = RunState()
+    state.apply(running())
+    reach(state, *UP[: UP.index("data-loaded")])
+    log(state, DRIVER, Role.DRIVER, NOW - 1000)
+    log(state, "7-logs/ray-head.log", Role.HEAD, NOW - 1000 + later)
+    text = only(stuck(state, NOW))[2]
+    assert ("ray-head.log is still being written" in text) is active
+    assert ("the other logs are silent, too" in text) is not active
+
+
 def test_a_silent_driver_is_measured_by_its_own_steps() -> None:
     steps = [900.0, 400.0, 410.0, 390.0, 405.0, 400.0]
     assert stuck(training(steps, since=1000), NOW) == ()
@@ -146,7 +159,7 @@ def test_a_step_that_takes_far_longer_than_before_though_the_driver_prints() -> 
     log(state, DRIVER, Role.DRIVER, NOW - 5)
     identity, title, text = only(stuck(state, NOW))
     assert (identity, title) == ("stuck-slow", "A step takes far longer than before")
-    assert "step 7 goes on since" in text
+    assert "step 7 has been running since" in text
     assert stuck(state, NOW - 500 + 90) == ()
 
 
@@ -171,9 +184,9 @@ def test_pending() -> None:
     assert "never start" in only(found(reason="will never start: it asks for more (PartitionTimeLimit)"))[2]
     late: dict[str, Any] = {"reason": "next in line (Resources)", "starts": NOW + 60}
     assert found(**late) == ()
-    assert "expected to start it at" in only(found(NOW + 1000, **late))[2]
+    assert "expected it to start at" in only(found(NOW + 1000, **late))[2]
     assert found(NOW + 3600, reason="x") == ()
-    assert "foretells no start" in only(found(NOW + 8000, reason="x"))[2]
+    assert "does not predict a start" in only(found(NOW + 8000, reason="x"))[2]
     assert found(NOW + 8000, reason="x", unanswered="no answer") == ()
 
 
@@ -222,7 +235,7 @@ def test_a_watch_tells_it_and_takes_it_back(tmp_path: Path) -> None:
     driver.write_text(text)
     os.utime(driver, (written + 2020, written + 2020))
     (line,) = look(written + 2021)
-    assert "no longer so: The driver is silent" in line
+    assert "resolved: The driver is silent" in line
     assert watch.state.findings == []
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from launcher.logs.follow import Follower
 from launcher.logs.sources import LogFile, role_of
 from launcher.monitor.summary import event_json, state_json
 from launcher.monitor.watch import Watch, watch_logs
-from launcher.transports.base import FileStat
+from launcher.transports.base import FileStat, ProcessId
 from launcher.transports.local import LocalTransport
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tests.launcher.test_lines import cut
@@ -135,6 +137,21 @@ def test_truncated_and_replaced_logs_are_read_anew(tmp_path: Path) -> None:
     assert seen.state.logs["ray-driver.log"].bytes == 1000
     other = tmp_path / "new"
     other.write_bytes(RUN.replace(b"Loss: 0.5000", b"Loss: 0.4000"))
+    other.replace(log)
+    seen.poll()
+    assert seen.state.metrics["loss"][3] == 0.4
+
+
+def test_a_replacement_of_the_same_size_and_age_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "ray-driver.log"
+    log.write_bytes(RUN)
+    os.utime(log, ns=(10**18, 10**18))
+    seen = watch(tmp_path)
+    seen.poll()
+    assert seen.state.metrics["loss"][3] == 0.5
+    other = tmp_path / "new"
+    other.write_bytes(RUN.replace(b"Loss: 0.5000", b"Loss: 0.4000"))
+    os.utime(other, ns=(10**18, 10**18))
     other.replace(log)
     seen.poll()
     assert seen.state.metrics["loss"][3] == 0.4
@@ -280,9 +297,32 @@ def test_a_file_system_that_hangs_is_an_error_not_a_hang(tmp_path: Path) -> None
     os.mkfifo(fifo)
     transport = LocalTransport(deadline_s=0.2)
     with pytest.raises(TransportError, match="no answer from the file system"):
-        transport._files(lambda: fifo.read_bytes(), "cannot read", str(fifo))
+        transport._access(lambda: fifo.read_bytes(), "cannot read", str(fifo))
     assert isinstance(transport.stat(str(fifo)), FileStat)
     os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
+
+
+def test_a_zombie_is_not_alive() -> None:
+    """A child that ended and was not waited for keeps its number and its start time."""
+    transport = LocalTransport()
+    child = subprocess.Popen(["/bin/sh", "-c", "echo ready; read line"], stdin=-1, stdout=-1)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child.stdin, child.stdout:
+        child.stdout.readline()
+        status = Path(f"/proc/{child.pid}/stat")
+        fields = status.read_text().rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        process = ProcessId(transport.host, boot, child.pid, int(fields[19]))
+        assert transport.alive(process)
+        child.stdin.close()
+        deadline = time.monotonic() + 10
+        while status.read_text().rpartition(")")[2].split()[0] != "Z":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert transport.alive(process) is False
+        assert transport.signal(process, 0) is False
+    child.wait()
 
 
 def test_real_driver_logs(shared: Path) -> None:

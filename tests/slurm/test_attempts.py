@@ -27,7 +27,7 @@ from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
 from tests.slurm.test_following import Scripted
-from tui.headless.plain import job_words, left_line
+from tui.headless.plain import job_text, left_line
 
 OLD, NEW = "logs/9-logs/", "logs/9-1-logs/"
 
@@ -121,10 +121,10 @@ def test_a_watch_survives_a_cluster_that_gives_no_answer(tmp_path: Path) -> None
         watch.poll()
         told.append((watch.state.state.value, watch.state.reason))
     assert [state for state, _ in told] == ["unknown", "queued", "queued", "queued", "queued", "starting"]
-    assert told[0][1] == "the cluster gives no answer: Socket timed out"
-    assert "as the cluster said last (waiting: jobs of higher" in told[2][1]
-    assert told[2][1].endswith("it gives no answer now: Unable to contact slurm controller")
-    assert told[3][1] == "as the cluster said last; it gives no answer now: Socket timed out"
+    assert told[0][1] == "the cluster does not answer: Socket timed out"
+    assert "last known status (waiting: jobs of higher" in told[2][1]
+    assert told[2][1].endswith("the cluster does not answer: Unable to contact slurm controller")
+    assert told[3][1] == "last known status; the cluster does not answer: Socket timed out"
     assert told[5][1] == ""
 
 
@@ -162,5 +162,5 @@ def test_time_left_against_steps_left() -> None:
     assert left_line(metrics).startswith("0:01:0")
     assert left_line(metrics).endswith("time for about 6 steps, 10 to go (not enough)")
     assert state.job is not None
-    assert "running on n1, until " in job_words(state.job)
+    assert "running on n1, until " in job_text(state.job)
     assert left_line({"left_s": None}) == ""

@@ -26,12 +26,12 @@ def test_after_the_next_checkpoint(user: User) -> None:
         said = [process.stderr.readline(), process.stderr.readline()]
         assert "is done" in said[0]
         assert "waiting for the checkpoint of step" in said[1]
-        assert "ctrl-c leaves the run alone" in said[1]
+        assert "ctrl-c stops waiting, not the run" in said[1]
         (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(child), signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(20) == 1
-    assert f"not cancelled: {run} goes on" in rest
+    assert f"not cancelled: {run} is still running" in rest
     before = user.state(run)
     assert before["state"] == "running"
     done = user("cancel", run, "--after-checkpoint")

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from launcher.clusters.slurm.accounts import Account, read_accounts
+from launcher.clusters.inventory import Account
+from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.jobs import base_state, read_queue
-from launcher.clusters.slurm.parse import ParseError, parse_duration, read_records, read_table
+from launcher.clusters.slurm.parse import ParseError, read_duration, read_records, read_table
 from launcher.clusters.slurm.partitions import (
     read_qos,
 )
@@ -60,7 +61,7 @@ ACCOUNTS: dict[str, tuple[list[str] | None, list[Account], int]] = {
     "sacctmgr-assoc-savio-p": (
         None,
         [
-            Account("co_acctA", f"savio2_{kind}", ("savio_lowprio",), "savio_lowprio", cluster="brc")
+            Account("co_acctA", f"savio2_{kind}", ("savio_lowprio",), cluster="brc")
             for kind in ("1080ti", "knl", "bigmem")
         ],
         3,
@@ -233,10 +234,10 @@ def test_every_sample_is_looked_at(samples: Path) -> None:
     ],
 )
 def test_durations(text: str, value: int | None) -> None:
-    assert parse_duration(text) == value
+    assert read_duration(text) == value
 
 
 @pytest.mark.parametrize("text", ["1x", "a:b", "1:2:3:4", "-3"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ParseError, match=re.escape(text)):
-        parse_duration(text)
+        read_duration(text)

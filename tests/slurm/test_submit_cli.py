@@ -100,7 +100,7 @@ def test_memory_that_may_not_suffice_is_asked_about(
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     code, out, said = run()
     assert code == 0, said
-    assert "Submit all the same? [y/N]" in said
+    assert "Submit anyway? [y/N]" in said
     assert out.startswith("job 4711\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert run("--yes")[0] == 0

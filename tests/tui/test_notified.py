@@ -26,6 +26,6 @@ async def test_a_command_is_run_when_the_run_ends(tmp_path: Path) -> None:
 async def test_a_command_that_cannot_be_is_said(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     async with shown(tmp_path, open_run=str(replay.run.directory), notify=("no-such-pager",)) as screen:
-        await screen.see("there is no command 'no-such-pager' to notify with")
+        await screen.see("invalid notification command 'no-such-pager': not found in PATH")
         await screen.press("escape")
         await screen.see("● running")

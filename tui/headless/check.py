@@ -1,75 +1,85 @@
-"""`check`, `memory`, `models`: what would fail, what would fit. What they do is in `foresight_run`."""
+"""`check`: what would fail at the start of a run."""
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from typing import TYPE_CHECKING
+
+from recipes.checks import Checker, Inputs, Report, Result
+from recipes.errors import Exit
+from recipes.memory import estimate
+from tui.headless.fixes import apply_fix, fix_json
+from tui.headless.inputs import inputs_of, recipe_path
+from tui.headless.output import SCHEMA, print_json, say, show
+
+if TYPE_CHECKING:
+    import argparse
+
+_MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 
 
-def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
-    """Register the commands."""
-    check = commands.add_parser(
-        "check",
-        help="foretell what would fail",
-        description="Foretell what would fail at the start of a run. Exit code 1 if something would.",
+def run(options: argparse.Namespace) -> int:
+    """Print the report; with `--fix`, change the recipe first."""
+    path = recipe_path(options.file)
+    checker = Checker(inputs_of(options, path))
+    report = checker.check(path, options.override)
+    if options.fix:
+        report = apply_fix(options.fix, path, options.override, checker, report, dry_run=options.dry_run)
+    summary = _memory_summary(report, checker.inputs)
+    if options.json:
+        print_json(SCHEMA | {"ok": report.ok, "checks": checks_json(report), "memory": summary})
+    else:
+        _print_report(report, everything=options.all)
+        if summary and summary["does_not_fit"]:
+            say(
+                f"memory: {summary['does_not_fit']} would not fit into {summary['gpu_gib']} GiB; see `memory`"
+            )
+    return int(Exit.OK if report.ok else Exit.FAILED)
+
+
+def checks_json(report: Report) -> list[dict[str, object]]:
+    """Return the results of all checks, as `check --json` and `submit --json` print them."""
+    return [_as_json(result) for result in report.results]
+
+
+def _as_json(result: Result) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "title": result.title,
+        "outcome": result.outcome,
+        "message": result.message,
+        "foretells": result.foretells,
+        "where": [{"file": where.file, "line": where.line, "key": where.key} for where in result.where],
+        "fixes": [fix_json(fix) for fix in result.fixes],
+    }
+
+
+def _memory_summary(report: Report, inputs: Inputs) -> dict[str, object] | None:
+    """Return which phases would not fit: an estimate, which warns and does not fail."""
+    if report.recipe is None:
+        return None
+    result = estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
+    short = [phase.id for phase in result.phases if not phase.fits]
+    return {"gpu_gib": result.gpu_gib, "fits": result.fits if result.phases else None, "does_not_fit": short}
+
+
+def _print_report(report: Report, *, everything: bool) -> None:
+    outcomes = [outcome for outcome in _MARKS if everything or outcome != "pass"]
+    for outcome in outcomes:
+        for result in report.results:
+            if result.outcome == outcome:
+                _print_result(result)
+    counts = {outcome: sum(result.outcome == outcome for result in report.results) for outcome in _MARKS}
+    show(
+        f"{counts['fail']} would fail, {counts['warn']} warnings, {counts['unknown']} unknown, "
+        f"{counts['pass']} passed"
     )
-    _about_a_recipe(check)
-    check.add_argument(
-        "--fix", metavar="ID[:N]", help="apply the first (or Nth) fix of a finding to FILE, and show the diff"
-    )
-    check.add_argument("--dry-run", action="store_true", help="with --fix: print the diff and change nothing")
-    check.add_argument("--all", action="store_true", help="list what passed, too")
-    check.add_argument(
-        "--offline", action="store_true", help="the nodes have no internet: files that are not here fail"
-    )
-    check.set_defaults(handler=_check)
-    memory = commands.add_parser(
-        "memory",
-        help="estimate GPU and host memory",
-        description="Estimate the memory of every phase. Exit code 1 if one does not fit.",
-    )
-    _about_a_recipe(memory)
-    memory.add_argument("--no-search", action="store_true", help="do not look for settings that would fit")
-    memory.set_defaults(handler=_memory)
-    models = commands.add_parser(
-        "models",
-        help="tell what is known of a model",
-        description="Tell a model's shape from its directory, the Hugging Face cache, or a built-in table.",
-    )
-    models.add_argument("id", metavar="ID", help="a Hugging Face id, or a directory with a config.json")
-    models.add_argument(
-        "--download", action="store_true", help="fetch config.json and tokenizer.json into the cache first"
-    )
-    models.add_argument("--json", action="store_true", help="as one JSON object")
-    models.set_defaults(handler=_models)
 
 
-def _about_a_recipe(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="FILE", help="the recipe")
-    command.add_argument("override", metavar="OVERRIDE", nargs="*", help="KEY=VALUE, +KEY=VALUE, ~KEY")
-    command.add_argument("--nodes", metavar="N", type=int, help="nodes of the job; default: the recipe's")
-    command.add_argument("--gpus-per-node", metavar="N", type=int, help="default: the recipe's")
-    command.add_argument("--gpu-memory", metavar="GIB", type=float, help="memory of one GPU; default: 40")
-    command.add_argument("--time", metavar="T", help="limit of the job: MM, HH:MM:SS, D-HH:MM:SS")
-    command.add_argument(
-        "--checkout", metavar="DIR", help="NeMo-RL; default: $NEMO_RL_ROOT, or the one that holds FILE"
-    )
-    command.add_argument("--json", action="store_true", help="as one JSON object")
-
-
-def _check(options: argparse.Namespace) -> int:
-    from tui.headless import foresight_run
-
-    return foresight_run.check(options)
-
-
-def _memory(options: argparse.Namespace) -> int:
-    from tui.headless import foresight_run
-
-    return foresight_run.memory(options)
-
-
-def _models(options: argparse.Namespace) -> int:
-    from tui.headless import foresight_run
-
-    return foresight_run.models(options)
+def _print_result(result: Result) -> None:
+    show(f"{_MARKS[result.outcome]} {result.id:4} {result.message or result.title}")
+    for where in result.where:
+        show(f"          {where.file}:{where.line} {where.key}".rstrip())
+    if result.outcome == "fail" and result.foretells:
+        show(f"          would end with: {result.foretells}")
+    for number, fix in enumerate(result.fixes, 1):
+        show(f"          fix {result.id}:{number}  {fix.title}")

@@ -26,21 +26,21 @@ from launcher.monitor.summary import finding_json
 
 
 def clock(time: float | None) -> str:
-    """Return a moment as local time of day; dashes where it is not known."""
+    """Return a moment as local time of day; dashes if unknown."""
     return datetime.fromtimestamp(time).astimezone().strftime("%H:%M:%S") if time is not None else "--:--:--"
 
 
 @dataclass(slots=True)
 class EventPrinter:
-    """Turns events into lines; a step's metrics become one line when its last one has come."""
+    """Turns events into lines; a step's metrics become one line when its last one has arrived."""
 
     _printed: set[str] = field(default_factory=set)
     _units: int = -1
-    _said: str = ""
+    _job_text: str = ""
     _noticed: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
 
     def lines(self, event: Event, state: RunState) -> list[str]:
-        """Return the lines that an event is worth; many are worth none."""
+        """Return an event as lines; many events give none."""
         match event:
             case MilestoneReached() if self._is_new(event):
                 where = f"{event.source.log}:{event.source.line}"
@@ -55,53 +55,53 @@ class EventPrinter:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
             case FindingSeen():
-                return [f"{clock(event.time)}  ✗ {event.title} {_place(event)}"] if self._new(event) else []
+                return [f"{clock(event.time)}  ✗ {event.title} {_source(event)}"] if self._new(event) else []
             case NoticesChanged():
                 return self._notices(event)
             case RootFindingChanged(root=None):
-                return [f"{clock(None)}  · went on: what was seen was no failure"]
+                return [f"{clock(None)}  · continued: the earlier error was not fatal"]
             case RootFindingChanged(root=FindingSeen() as root):
-                return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_place(root)}"]
+                return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_source(root)}"]
             case JobChanged():
                 return self._job(event)
             case _:
                 return []
 
     def _job(self, event: JobChanged) -> list[str]:
-        """Return what the cluster says, when that has changed in words."""
-        said = job_words(event)
-        if not said or said == self._said:
+        """Return the scheduler's state of the job, if its text has changed."""
+        text = job_text(event)
+        if not text or text == self._job_text:
             return []
-        self._said = said
-        return [f"{clock(event.time)}  · {said}"]
+        self._job_text = text
+        return [f"{clock(event.time)}  · {text}"]
 
     def _notices(self, event: NoticesChanged) -> list[str]:
-        """Return what seems to be wrong now and did not before, and what does no longer."""
+        """Return the notices that are new, and those that no longer hold."""
         before, self._noticed = self._noticed, {(item.id, item.title): item for item in event.notices}
         lines = [
             f"{clock(item.time)}  ! {item.title}: {item.text}{f' -> {item.fix}' if item.fix else ''}"
             for key, item in self._noticed.items()
             if key not in before
         ]
-        gone = [item for key, item in before.items() if key not in self._noticed]
-        return lines + [f"{clock(None)}  · no longer so: {item.title}" for item in gone]
+        resolved = [item for key, item in before.items() if key not in self._noticed]
+        return lines + [f"{clock(None)}  · resolved: {item.title}" for item in resolved]
 
     def _is_new(self, event: MilestoneReached) -> bool:
-        """Tell whether a milestone was not printed yet of this job; a requeued one reaches them again."""
+        """Tell whether a milestone is new to this attempt; a requeued job reaches them again."""
         kind = f"{event.id}\0{attempt_of(event.source.log)}"
-        known = kind in self._printed
+        is_new = kind not in self._printed
         self._printed.add(kind)
-        return not known
+        return is_new
 
     def _new(self, event: FindingSeen) -> bool:
-        """Tell whether a finding of this kind was not printed of this log yet."""
+        """Tell whether a finding of this kind was not printed yet for this log."""
         kind = f"{event.id}\0{event.source.log}\0{event.title}"
         if kind in self._printed:
             return False
         self._printed.add(kind)
         return True
 
-    def verdict(self, name: str, state: RunState) -> list[str]:
+    def end_lines(self, name: str, state: RunState) -> list[str]:
         """Return the last lines of a run that ended."""
         mark = "✓" if state.state.value == "completed" else "✗"
         reason = f": {state.reason}" if state.reason else ""
@@ -115,26 +115,26 @@ class EventPrinter:
         return lines
 
 
-def job_words(event: JobChanged) -> str:
-    """Return what the cluster says of a job, in a line; empty where that says nothing."""
+def job_text(event: JobChanged) -> str:
+    """Return the scheduler's state of a job as a line; empty if it has nothing to add."""
     if event.over:
         return ""
-    words = f"{event.state.value}: {event.reason}" if event.reason else ""
+    text = f"{event.state.value}: {event.reason}" if event.reason else ""
     if event.deadline is not None and not event.reason:
-        words = f"{event.state.value} on {event.nodes}, until {day_clock(event.deadline)}"
+        text = f"{event.state.value} on {event.nodes}, until {day_clock(event.deadline)}"
     if event.starts is not None:
-        words += f"; expected to start at {day_clock(event.starts)}"
-    return words
+        text += f"; expected to start at {day_clock(event.starts)}"
+    return text
 
 
 def day_clock(time: float) -> str:
-    """Return a moment as local time of day, with the day where it is another one."""
+    """Return a moment as local time of day, with the date if it is not today."""
     moment, today = datetime.fromtimestamp(time).astimezone(), datetime.now().astimezone().date()
     return moment.strftime("%H:%M:%S" if moment.date() == today else "%b %d %H:%M")
 
 
 def left_line(metrics: Mapping[str, Any]) -> str:
-    """Return what is left of the allocation against the steps that are left; empty where it is not known."""
+    """Return the time left in the allocation and the steps that fit; empty if unknown."""
     if metrics.get("left_s") is None:
         return ""
     line = f"{duration(metrics['left_s'])} left in the allocation"
@@ -154,20 +154,24 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}-{clock}" if whole >= 86400 else clock
 
 
-def _place(finding: FindingSeen) -> str:
-    """Return where a finding was seen."""
-    return f"({finding.source.log}:{finding.source.line})" if finding.source.line else "(the cluster's word)"
+def _source(finding: FindingSeen) -> str:
+    """Return the log line of a finding."""
+    return (
+        f"({finding.source.log}:{finding.source.line})"
+        if finding.source.line
+        else "(reported by the scheduler)"
+    )
 
 
 _IN_FULL = ("stuck-", "no-logs")
-"""Findings that stand in no log: their text is the evidence."""
+"""Findings that are in no log: their text is the evidence."""
 
 
 def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return findings as lines: the cause with what to do, then what followed from it."""
+    """Return findings as lines: the cause with its fix, then its consequences."""
     lines = []
     for item in findings:
-        where = f"{item['log']}:{item['line']}" if item["line"] else "the cluster's word"
+        where = f"{item['log']}:{item['line']}" if item["line"] else "reported by the scheduler"
         about = "".join(f", {name} {item[name]}" for name in ("node", "rank") if item[name] is not None)
         kind = "cause: " if item["root"] else ("warning: " if item["severity"] == "warning" else "")
         mark = "!" if item["severity"] == "warning" else "✗"
@@ -182,7 +186,7 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _edit(edit: Mapping[str, Any]) -> str:
-    """Return a change of the recipe as an override, or what to do with a key."""
+    """Return a change of the recipe as an override, or as an action on a key."""
     return f"{edit['how']} {edit['key']}" if edit["to"] is None else f"{edit['key']}={json.dumps(edit['to'])}"
 
 
@@ -200,7 +204,7 @@ def step_line(step: int, state: RunState) -> str:
 
 
 def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a state, as `watch --once` prints it without --json."""
+    """Yield the lines of a state, as `watch --once` prints them."""
     reason = f" ({state['reason']})" if state["reason"] else ""
     yield f"{state['run']}: {state['state']}{reason}"
     for milestone in state["milestones"]:

@@ -1,4 +1,4 @@
-"""What the recipe commands share: files, standard input and output, values as JSON."""
+"""Files, standard input and output, and JSON values of the recipe commands."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.chain import decode
-from recipes.checks.checkout import holding_checkout
+from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
-from tui.headless.output import say
+from recipes.schema.drivers import holding_checkout
+from recipes.yaml.typed import writable
+from tui.headless.output import say, write_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recipes.inheritance import EffectiveRecipe, Resolver
 
-SCHEMA = {"schema": 1}
 STANDARD_INPUT = "-"
 STANDARD_NAME = "<stdin>"
 
@@ -29,6 +29,13 @@ def open_document(file: str) -> Document:
         return Document.open(Path(file))
     data = sys.stdin.buffer.read()
     return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
+
+
+def open_readable(file: str) -> Document:
+    """Open a recipe to read its values; raises `RecipeError` where NeMo-RL's loader refuses it."""
+    document = open_document(file)
+    refuse_unreadable(document.revision.tree, document.revision.composed)
+    return document
 
 
 def resolve_document(document: Document, overrides: Sequence[str], resolver: Resolver) -> EffectiveRecipe:
@@ -49,21 +56,20 @@ def checkout_of(given: str | None, document: Document) -> Path | None:
     return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
-def store(document: Document, *, dry_run: bool) -> None:
+def save_document(document: Document, *, dry_run: bool) -> None:
     """Save an edited document, write it to standard output, or print what would change."""
     if dry_run:
-        sys.stdout.write(document.diff())
+        write_document(document.diff())
     elif document.path is None:
-        sys.stdout.buffer.write(document.to_bytes())
-        sys.stdout.buffer.flush()
+        write_document(document.to_bytes())
     elif document.changed:
         saved = document.save()
         if saved.other_names:
-            say(f"distill-tui: {saved.path} had other names (hard links): they keep the old text.")
+            say(f"{saved.path} had other names (hard links); they keep the old text.")
 
 
 def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
-    """Return a value as JSON can say it: keys as strings, infinities and nan as YAML spells them."""
+    """Return a value as JSON can hold it: keys as strings, infinities and nan spelled as in YAML."""
     if isinstance(value, dict):
         from recipes.keys import step_text
 
@@ -74,4 +80,4 @@ def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
         return [jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    return value
+    return writable(value)

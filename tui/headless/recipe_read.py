@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from recipes.compare import ABSENT, differences
@@ -14,8 +13,15 @@ from recipes.lint import teacher_drift, unknown_keys
 from recipes.origins import chain_of, followers_of, replaced_by
 from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
-from tui.headless.output import print_json, say
-from tui.headless.recipe_files import SCHEMA, checkout_of, jsonable, open_document, resolve_document
+from tui.headless.output import SCHEMA, print_json, say, write_document
+from tui.headless.output import show as show_line
+from tui.headless.recipe_files import (
+    checkout_of,
+    jsonable,
+    open_document,
+    open_readable,
+    resolve_document,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 def get(options: argparse.Namespace) -> int:
     """Print a value as YAML or JSON."""
-    document = open_document(options.file)
+    document = open_readable(options.file)
     if options.effective:
         value = _value(resolve_document(document, [], Resolver()), options.key)
     else:
@@ -36,7 +42,8 @@ def get(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
     else:
-        print(yaml_text(writable(value)))
+        text = yaml_text(writable(value)) if options.effective else document.yaml(options.key)
+        write_document(text + "\n")
     return 0
 
 
@@ -54,8 +61,8 @@ def _value(recipe: EffectiveRecipe, key: str) -> Any:  # noqa: ANN401 - a recipe
     value = recipe.get(key, missing)
     if value is missing:
         name = parse_key(key)[-1]
-        found = next((other for other in recipe.leaf_keys() if parse_key(other)[-1] == name), "")
-        fix = f"There is {found}." if found else ""
+        similar = next((other for other in recipe.leaf_keys() if parse_key(other)[-1] == name), "")
+        fix = f"Did you mean {similar}?" if similar else ""
         raise KeyMissingError(f"The effective recipe has no key '{key}'", where=recipe.path, fix=fix)
     return value
 
@@ -64,11 +71,11 @@ def show(options: argparse.Namespace) -> int:
     """Print the recipe's text, or all that it means."""
     document = open_document(options.file)
     if not (options.effective or options.expand or options.override):
-        sys.stdout.write(document.text)
+        write_document(document.text)
         return 0
     resolver = Resolver()
     recipe = resolve_document(document, options.override, resolver)
-    sys.stdout.write(expand(recipe, resolver.reader, document.revision.tree, resolved=not options.expand))
+    write_document(expand(recipe, resolver.reader, document.revision.tree, resolved=not options.expand))
     return 0
 
 
@@ -76,9 +83,9 @@ def diff(options: argparse.Namespace) -> int:
     """Compare two recipes by their effective values."""
     resolver = Resolver()
     a, b = (resolve_document(open_document(file), [], resolver).values for file in (options.a, options.b))
-    found = list(differences(a, b))
+    changes = list(differences(a, b))
     if options.json:
-        changed = [item for item in found if ABSENT not in (item.a, item.b)]
+        changed = [item for item in changes if ABSENT not in (item.a, item.b)]
         print_json(
             SCHEMA
             | {
@@ -86,24 +93,24 @@ def diff(options: argparse.Namespace) -> int:
                     {"key": item.key, "a": jsonable(item.a), "b": jsonable(item.b)} for item in changed
                 ],
                 "only_a": [
-                    {"key": item.key, "value": jsonable(item.a)} for item in found if item.b is ABSENT
+                    {"key": item.key, "value": jsonable(item.a)} for item in changes if item.b is ABSENT
                 ],
                 "only_b": [
-                    {"key": item.key, "value": jsonable(item.b)} for item in found if item.a is ABSENT
+                    {"key": item.key, "value": jsonable(item.b)} for item in changes if item.a is ABSENT
                 ],
             }
         )
         return 0
-    for item in found:
+    for item in changes:
         sides = ("" if side is ABSENT else _one_line(side) for side in (item.a, item.b))
-        print(f"{item.key}: {' -> '.join(side or '(absent)' for side in sides)}")
+        show_line(f"{item.key}: {' -> '.join(side or '(absent)' for side in sides)}")
     return 0
 
 
 def _one_line(value: object) -> str:
     from recipes.yaml.write import flow_text
 
-    return flow_text(writable(value))  # type: ignore[arg-type]
+    return flow_text(writable(value))
 
 
 def resolve(options: argparse.Namespace) -> int:
@@ -113,49 +120,49 @@ def resolve(options: argparse.Namespace) -> int:
         print_json(SCHEMA | {"recipe": jsonable(recipe.values)})
     else:
         values: Any = recipe.values
-        print(yaml_text(writable(values)))
+        write_document(yaml_text(writable(values)) + "\n")
     return 0
 
 
 def origin(options: argparse.Namespace) -> int:
-    """Tell where a value comes from and what else changes with it."""
+    """Print where a value comes from and what else changes with it."""
     recipe = resolve_document(open_document(options.file), options.override, Resolver())
     value = _value(recipe, options.key)
     links = chain_of(recipe, options.key)
     replaced = replaced_by(recipe, options.key)
     followers = followers_of(recipe, options.key)
-    found = recipe.origin(options.key)
-    assert found is not None
+    own = recipe.origin(options.key)
+    assert own is not None
     if options.json:
         print_json(
             SCHEMA
             | {
                 "key": format_key(parse_key(options.key)),
                 "value": jsonable(value),
-                "origin": _place(found),
+                "origin": _origin(own),
                 "chain": [_link(link) for link in links],
                 "replaced": [_link(link) for link in replaced],
                 "followers": followers,
             }
         )
         return 0
-    print(f"{options.key} = {_one_line(value)}")
+    show_line(f"{options.key} = {_one_line(value)}")
     for link in links:
-        place = f"{link.origin.file}:{link.origin.line}"
-        print(f"  {link.origin.how}: {place}: {link.key} = {_one_line(link.written)}")
+        position = f"{link.origin.file}:{link.origin.line}"
+        show_line(f"  {link.origin.how}: {position}: {link.key} = {_one_line(link.written)}")
     for link in replaced:
-        print(f"  replaces {link.origin.file}:{link.origin.line}: {_one_line(link.written)}")
+        show_line(f"  replaces {link.origin.file}:{link.origin.line}: {_one_line(link.written)}")
     for key in followers:
-        print(f"  followed by {key}")
+        show_line(f"  followed by {key}")
     return 0
 
 
-def _place(found: Origin) -> dict[str, object]:
-    return {"file": found.file, "line": found.line, "how": found.how}
+def _origin(origin: Origin) -> dict[str, object]:
+    return {"file": origin.file, "line": origin.line, "how": origin.how}
 
 
 def _link(link: Link) -> dict[str, object]:
-    return {"key": link.key, **_place(link.origin), "written": jsonable(link.written)}
+    return {"key": link.key, **_origin(link.origin), "written": jsonable(link.written)}
 
 
 def lint(options: argparse.Namespace) -> int:
@@ -189,14 +196,13 @@ def lint(options: argparse.Namespace) -> int:
         return code
     for item in unknown:
         guess = f"; did you mean {item.did_you_mean}?" if item.did_you_mean else ""
-        print(f"{options.file}:{item.line}: NeMo-RL does not know {item.key}{guess}")
+        show_line(f"{options.file}:{item.line}: unknown key {item.key}{guess}")
     for moved in drift:
         student, teacher = _one_line(moved.policy), _one_line(moved.teacher)
-        print(
-            f"{moved.file}:{moved.line}: policy.{moved.key} is {student}, teacher.{moved.key} stays {teacher}"
-        )
+        values = f"policy.{moved.key} is {student}, teacher.{moved.key} is still {teacher}"
+        show_line(f"{moved.file}:{moved.line}: {values}")
     if drift:
-        say("To set one for both: recipe set FILE --both KEY VALUE, with KEY as it stands below policy.")
+        say("To set one for both: `recipe set FILE --both KEY VALUE`, with KEY relative to policy.")
     if not unknown and not drift:
-        say("Every key is known, and the teacher follows the policy.")
+        say("no unknown keys; the teacher follows the policy")
     return code

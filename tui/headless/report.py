@@ -1,14 +1,15 @@
-"""`report`: what happened to a run, as one document that can be given away."""
+"""`report`: what happened to a run, as one document without secrets."""
 
 from __future__ import annotations
 
-import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui.headless.output import print_json, say
+from launcher.errors import InputError, TransportError
+from tui.headless.output import print_json, say, write_document
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import argparse
 
     from launcher.monitor.redact import Redactor
     from launcher.monitor.report import ReportFacts
@@ -16,45 +17,27 @@ if TYPE_CHECKING:
     from launcher.runs import Run
 
 
-def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
-    """Register the command."""
-    command = commands.add_parser(
-        "report", help="tell what happened to a run, without secrets", description=_report.__doc__
-    )
-    command.add_argument("target", metavar="RUN|DIR", help="a run, or a directory of logs")
-    command.add_argument("--json", action="store_true", help="as one JSON object")
-    command.add_argument("--tar", metavar="FILE", help="also write it with the last lines of every log")
-    command.add_argument("--lines", metavar="N", type=int, default=2000, help="lines of each log (2000)")
-    command.set_defaults(handler=_report)
-
-
-def _report(options: argparse.Namespace) -> int:
-    """Tell what happened to a run: state, cause, evidence, settings. Keys and names are removed."""
-    from launcher.errors import InputError, TransportError
+def run(options: argparse.Namespace) -> int:
+    """Print the report of a run: state, cause, evidence, settings. Keys and names are removed."""
     from launcher.monitor.report import markdown, report_json, write_tar
 
-    if options.lines < 1:
-        raise InputError(f"--lines wants a number of lines, not {options.lines}")
-    name, watch, run = _open(options.target)
+    name, watch, own_run = _open(options.target)
     watch.catch_up(final=True)
     if watch.problem:
         raise TransportError(watch.problem)
-    redact = _redactor(run)
-    report = report_json(name, watch, _facts(run), redact)
+    redact = _redactor(own_run)
+    report = report_json(name, watch, _facts(own_run), redact)
     if options.tar:
         write_tar(options.tar, report, watch, redact, options.lines)
         say(f"wrote {options.tar}")
     if options.json:
         print_json(report)
     else:
-        print(markdown(report), end="")
+        write_document(markdown(report))
     return 0
 
 
 def _open(target: str) -> tuple[str, Watch, Run | None]:
-    from pathlib import Path
-
-    from launcher.errors import InputError
     from launcher.monitor.watch import watch_directory
     from launcher.runs import load
     from launcher.transports.local import LocalTransport
@@ -64,17 +47,16 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
     if path.is_dir() and not (path / "run.json").exists():
         return str(path), watch_directory(LocalTransport(), str(path)), None
     if not path.exists() and "/" in target:
-        raise InputError(f"no such directory: {target}")
+        raise InputError(f"no such run or directory: {target}")
     if path.is_file():
         raise InputError(f"{target} is a file", fix="Give a run, or the directory that its logs are in.")
-    found = run_or_job(target)
-    run = load(LocalTransport(), found.run) if found.run is not None else None
-    return found.name, found.watch, run
+    opened = run_or_job(target)
+    run = load(LocalTransport(), opened.run) if opened.run is not None else None
+    return opened.name, opened.watch, run
 
 
 def _redactor(run: Run | None) -> Redactor:
     import getpass
-    from pathlib import Path
 
     from launcher.monitor.redact import Redactor
 
@@ -96,16 +78,15 @@ def _values_of(file: Path) -> list[str]:
 
 
 def _facts(run: Run | None) -> ReportFacts:
-    from launcher.monitor.report import ReportFacts, telling
+    from launcher.monitor.report import ReportFacts, relevant_variables
 
     if run is None:
         return ReportFacts()
     import json
-    from pathlib import Path
 
     try:
         plan = json.loads(Path(run.directory, "plan.json").read_text())
-        environment = telling({str(name): str(value) for name, value in plan["env"].items()})
+        environment = relevant_variables({str(name): str(value) for name, value in plan["env"].items()})
     except (OSError, ValueError, KeyError, AttributeError):
         environment = {}
     changes, problem = _changes(run)
@@ -113,31 +94,26 @@ def _facts(run: Run | None) -> ReportFacts:
 
 
 def _jobs(run: Run) -> tuple[dict[str, Any], ...]:
-    """Return the jobs of a run, with what Slurm's accounting says of each."""
+    """Return the jobs of a run, each with its records in Slurm's accounting."""
     jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
     if run.spec.cluster != "slurm":
         return jobs
     import os
 
-    from launcher.clusters.slurm.accounting import accounted
-    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.registry import accounting
     from launcher.transports.local import LocalTransport
     from recipes.errors import ExplainedError
 
     try:
-        told = accounted(
-            SlurmClient(LocalTransport(), os.environ), [job.id for job in run.jobs if job.id.isdecimal()]
-        )
+        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs])
     except ExplainedError as error:  # the logs are there all the same
-        say(f"without Slurm's accounting: {error.what}")
+        say(f"report without Slurm's accounting: {error.what}")
         return jobs
-    return tuple({**job, "slurm": list(told.get(job["id"], ()))} for job in jobs)
+    return tuple({**job, "slurm": list(records.get(job["id"], ()))} for job in jobs)
 
 
 def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
-    """Return what the recipe changes of its parents, or why that cannot be told."""
-    from pathlib import Path
-
+    """Return what the recipe changes of its parents (key, before, after), or why that is unknown."""
     from recipes.compare import ABSENT, differences
     from recipes.errors import ExplainedError
     from recipes.inheritance import resolve
@@ -151,9 +127,9 @@ def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
         return (), str(error).partition("\n")[0]
     if len(recipe.files) < 2 and not run.spec.recipe.overrides:
         return (), ""
-    found = differences(plain(recipe.inherited), plain(recipe.merged))
+    changes = differences(plain(recipe.inherited), plain(recipe.merged))
     shown = (
         (item.key, *("(not set)" if value is ABSENT else repr(value) for value in (item.a, item.b)))
-        for item in found
+        for item in changes
     )
     return tuple((key, a, b) for key, a, b in shown if key != "defaults"), ""

@@ -2,72 +2,57 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING
 
+from launcher.submit.resume import go_on, lay_out_resume
 from recipes.errors import Exit
-from tui.headless.output import print_json, say
+from tui.headless.output import print_json, say, show
+from tui.headless.stores import run_store
 from tui.headless.submit import cost_line
 
 if TYPE_CHECKING:
+    import argparse
+
     from launcher.runs import Job
     from launcher.submit.resume import ResumePlan
 
 _KEYS_SHOWN = 5
 
 
-def add_parsers(commands: argparse._SubParsersAction[Any]) -> None:
-    """Register the command."""
-    command = commands.add_parser(
-        "resume", help="go on with a run that ended, from its last checkpoint", description=_resume.__doc__
-    )
-    command.add_argument("run", metavar="RUN", help="a run's name or an unambiguous part of it")
-    command.add_argument("--time", metavar="T", help="another time limit: MM, HH:MM:SS, D-HH:MM:SS")
-    command.add_argument("--dry-run", action="store_true", help="print what would happen; does nothing")
-    command.add_argument("--json", action="store_true", help="as one JSON object")
-    command.set_defaults(handler=_resume)
-
-
-def _resume(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Submit one more job of a run: the same recipe as it was submitted, from the last checkpoint."""
-    from launcher.submit.request import limit_of
-    from launcher.submit.resume import go_on, lay_out_resume
-    from tui.headless.runs import store
-
-    known = store()
-    time_s = None if options.time is None else limit_of(options.time)
-    resumption = lay_out_resume(known.find(options.run), known, time_s=time_s)
-    _tell(resumption)
-    job = None if options.dry_run else go_on(resumption, known).job
+    store = run_store()
+    resumption = lay_out_resume(store.find(options.run), store, time_s=options.time)
+    _describe(resumption)
+    job = None if options.dry_run else go_on(resumption, store).job
     if options.json:
         print_json(_as_json(resumption, job))
     elif job is None:
-        import shlex
-
-        print(shlex.join(resumption.plan.argv))
+        show(shlex.join(resumption.plan.argv))
     else:
-        print(f"job {job.id}")
-        print(f"run {resumption.run.spec.id}; `distill-tui watch {resumption.run.spec.id}` follows it")
+        show(f"job {job.id}")
+        show(f"run {resumption.run.spec.id}; follow it with `distill-tui watch {resumption.run.spec.id}`")
     return Exit.OK
 
 
-def _tell(resumption: ResumePlan) -> None:
-    """Say where it goes on, and with what."""
+def _describe(resumption: ResumePlan) -> None:
+    """Print where the run continues, and with which recipe."""
     run = resumption.run.spec
     say(f"{run.id} {resumption.state}" + f": {resumption.reason}" * bool(resumption.reason))
     of = f" of {resumption.max_steps}" if resumption.max_steps is not None else ""
     if resumption.step is None:
-        say(f"there is no checkpoint: it begins again, though step {resumption.done}{of} was done")
+        say(f"no checkpoint: starts from step 0, although step {resumption.done}{of} was reached")
     else:
-        say(f"goes on from the checkpoint of step {resumption.step}{of}; step {resumption.done} was done")
+        say(f"continues from the checkpoint of step {resumption.step}{of} (reached: step {resumption.done})")
     if resumption.left is not None:
-        say(f"{resumption.left} steps are left")
+        say(f"{resumption.left} steps left")
     if resumption.changed is None:
-        say(f"{run.recipe.source} cannot be read now; the recipe as it was submitted is used")
+        say(f"{run.recipe.source} cannot be read now; using the recipe as submitted")
     elif resumption.changed:
         more = len(resumption.changed) - _KEYS_SHOWN
         keys = ", ".join(resumption.changed[:_KEYS_SHOWN]) + f" and {more} more" * (more > 0)
-        say(f"the recipe has changed since ({keys}); it goes on as it was submitted")
+        say(f"the recipe has changed since ({keys}); using the recipe as submitted")
     say(cost_line(run.nodes, run.gpus_per_node, resumption.cost))
 
 

@@ -12,11 +12,14 @@ from launcher.monitor.state import RunState
 from launcher.monitor.summary import event_json
 from launcher.monitor.watch import Watch
 from recipes.errors import Exit
-from tui.headless.output import print_json, say
+from tui.headless.output import print_json, say, show
 from tui.headless.plain import EventPrinter
 
-LAST_WORD_S = 180.0
-"""How long a failed run is followed on for the scheduler's word: its epilogs, a node that it has to miss."""
+EXIT_REASON_TIMEOUT_S = 180.0
+"""How long to wait for the scheduler's exit reason after a run failed.
+
+Slurm reports it after the epilogs, that of a lost node only after the node's timeout.
+"""
 
 
 @dataclass(slots=True)
@@ -31,26 +34,26 @@ class EventStream:
     _ended: float = 0.0
 
     def follow(self, watch: Watch, until: Callable[[RunState], bool]) -> None:
-        """Poll and print until the state is as wanted and everything that is there was read."""
+        """Poll and print until `until(state)` holds and all log data has been read."""
         while True:
             self.emit(watch.poll(), watch.state)
             if watch.problem and watch.problem != self._problem:
                 say(watch.problem)
             self._problem = watch.problem
             if self.notifier is not None and not watch.behind:
-                for problem in self.notifier.look(watch.state):
+                for problem in self.notifier.update(watch.state):
                     say(problem)
-            if until(watch.state) and not watch.behind and self._is_told(watch.state):
+            if until(watch.state) and not watch.behind and self._is_settled(watch.state):
                 return
             if not watch.behind:
                 time.sleep(self.poll_s)
 
-    def _is_told(self, state: RunState) -> bool:
-        """Tell whether a run that failed need not be followed on: the scheduler has told why, or will not."""
+    def _is_settled(self, state: RunState) -> bool:
+        """Tell whether the scheduler has given its exit reason, or the wait for it has timed out."""
         if not state.state.ended or state.settled:
             return True
         self._ended = self._ended or time.monotonic()
-        return time.monotonic() - self._ended > LAST_WORD_S
+        return time.monotonic() - self._ended > EXIT_REASON_TIMEOUT_S
 
     def emit(self, events: Iterable[Event], state: RunState) -> None:
         """Print events."""
@@ -59,11 +62,11 @@ class EventStream:
                 print_json(event_json(event), line=True)
                 continue
             for line in self._printer.lines(event, state):
-                print(line, flush=True)
+                show(line, flush=True)
 
     def close(self, name: str, state: RunState) -> Exit:
         """Print how the run ended; return the exit code that says so."""
         if not self.as_json:
-            for line in self._printer.verdict(name, state):
-                print(line, flush=True)
+            for line in self._printer.end_lines(name, state):
+                show(line, flush=True)
         return Exit.OK if state.state is JobState.COMPLETED else Exit.FAILED

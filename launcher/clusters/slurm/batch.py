@@ -1,4 +1,4 @@
-"""What runs in a job: its script, the launcher, the driver's command, and the whole environment.
+"""Files and environment of a job: its script, the launcher, the driver's command.
 
 Two launchers: our `ray_bare.sub`, and NeMo-RL's own `ray.sub`, which runs in a container (see `containers`).
 """
@@ -11,57 +11,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.checkout import check_venv
 from launcher.clusters.slurm.client import conf
-from launcher.clusters.slurm.job_options import JobOptions
 from launcher.plan import passed_on
+from launcher.request import JobOptions
 from launcher.runs import SECRETS
 from launcher.scripts import script_files, script_path
 from launcher.sites import Site
-from launcher.submit.rehearsal import check_venv
 from launcher.transports.base import Transport
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a job consists of."""
+    """Files, environment and working directory of a job."""
 
     files: Mapping[str, bytes]
     """Scripts in the run's directory; `job.sh` is what Slurm starts."""
     environment: Mapping[str, str]
-    """All of it; it holds no secret."""
+    """The whole environment; without secrets."""
     cwd: str
     """Where sbatch is called, which is the job's SLURM_SUBMIT_DIR."""
 
 
-def bare(
+def bare_batch(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
-    choices: JobOptions,
+    options: JobOptions,
     directory: Path,
     *,
     saves: bool,
 ) -> Batch:
-    """Return what a job with `ray_bare.sub` consists of; with `saves`, the driver is told when to save.
+    """Return the files and the environment of a job with `ray_bare.sub`; `saves`: set the save deadline.
 
     Raises:
         TransportError: there is no Python environment with Ray.
     """
-    venv = _venv(transport, environment, choices)
-    script = str(directory / "rehearsal.py") if choices.checkout is None else choices.checkout.driver
+    venv = _venv(transport, environment, options)
+    script = str(directory / "rehearsal.py") if options.checkout is None else options.checkout.driver
     argv = [str(venv / "bin" / "python"), script]
     return Batch(
         {
-            **_launcher_files(choices),
+            **_launcher_files(options),
             "chain.sh": script_path("chain.sh").read_bytes(),
-            "job.sh": job_script(site, choices, "ray_bare.sub"),
+            "job.sh": job_script(site, options, "ray_bare.sub"),
         },
         {
-            **common_environment(environment, site, choices),
+            **common_environment(environment, site, options),
             "BASE_LOG_DIR": str(directory / "logs"),
-            "COMMAND": driver_command(argv, choices, directory, saves=saves),
-            "GPUS_PER_NODE": str(choices.gpus_per_node),
-            "NEMO_RL_ROOT": choices.checkout.path if choices.checkout is not None else str(directory),
+            "COMMAND": driver_command(argv, options, directory, saves=saves),
+            "GPUS_PER_NODE": str(options.gpus_per_node),
+            "NEMO_RL_ROOT": options.checkout.path if options.checkout is not None else str(directory),
             "RAY_BARE_VENV": str(venv),
             "RUN_DIR": str(directory),
         },
@@ -69,18 +69,18 @@ def bare(
     )
 
 
-def common_environment(environment: Mapping[str, str], site: Site, choices: JobOptions) -> dict[str, str]:
-    """Return what any job gets: a little of this program's environment, what the site and the profile say."""
+def common_environment(environment: Mapping[str, str], site: Site, options: JobOptions) -> dict[str, str]:
+    """Return the variables of every job: some of this program's, the site's, the profile's."""
     return {
         **passed_on(environment),
         **conf(environment),
         **site.job_environment(),
-        **choices.profile_of(site).environment,
+        **options.profile_of(site).environment,
     }
 
 
-def job_script(site: Site, choices: JobOptions, launcher: str, before: Sequence[str] = ()) -> bytes:
-    """Return `job.sh`: modules, the launcher, and what a chain does at its end."""
+def job_script(site: Site, options: JobOptions, launcher: str, before: Sequence[str] = ()) -> bytes:
+    """Return `job.sh`: modules, the launcher, and the end of a chain's link."""
     lines = [
         "#!/bin/bash -l" if site.modules else "#!/bin/bash",
         f"# The job: what comes before {launcher}.",
@@ -89,7 +89,7 @@ def job_script(site: Site, choices: JobOptions, launcher: str, before: Sequence[
         modules = shlex.join(site.modules)
         lines += ["module --force purge", f"module load {modules} || exit 3"]
     lines += before
-    if choices.request.chain == 1:
+    if options.slurm_request.chain == 1:
         lines.append(f'exec bash "$RUN_DIR/{launcher}"')
     else:
         lines += [
@@ -102,31 +102,31 @@ def job_script(site: Site, choices: JobOptions, launcher: str, before: Sequence[
     return ("\n".join(lines) + "\n").encode()
 
 
-def driver_command(argv: Sequence[str], choices: JobOptions, directory: Path, *, saves: bool) -> str:
+def driver_command(argv: Sequence[str], options: JobOptions, directory: Path, *, saves: bool) -> str:
     """Return the shell command of the driver."""
     command = shlex.join([*argv, "--config", str(directory / "effective.yaml")])
     if saves:
         # Computed when the driver starts: only then is it known how much of the job's time is left.
         command += """ "checkpointing.checkpoint_must_save_by='$(bash "$RUN_DIR/chain.sh" save-by)'\""""
-    if not choices.keys:
+    if not options.keys:
         return command
     return f". {shlex.quote(str(directory / SECRETS))} && exec {command}"
 
 
 def key_file(keys: Mapping[str, str]) -> bytes:
-    """Return the file that gives the driver its keys."""
+    """Return the file of the driver's keys."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
 
 
-def _venv(transport: Transport, environment: Mapping[str, str], choices: JobOptions) -> Path:
-    own = sys.prefix if choices.checkout is None else Path(choices.checkout.path, ".venv")
+def _venv(transport: Transport, environment: Mapping[str, str], options: JobOptions) -> Path:
+    own = sys.prefix if options.checkout is None else Path(options.checkout.path, ".venv")
     venv = Path(environment.get("RAY_BARE_VENV") or own)
     check_venv(transport, venv)
     return venv
 
 
-def _launcher_files(choices: JobOptions) -> dict[str, bytes]:
+def _launcher_files(options: JobOptions) -> dict[str, bytes]:
     scripts = script_files()
-    if choices.kind == "rehearsal":
+    if options.kind == "rehearsal":
         return scripts
     return {name: data for name, data in scripts.items() if name.endswith(".sub")}

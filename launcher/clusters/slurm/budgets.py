@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from launcher.clusters.inventory import Budget
 from launcher.clusters.slurm.parse import ParseError, read_table
 
 COMMAND = ("jutil", "user", "projects", "-o", "columns")
@@ -11,19 +10,11 @@ _PROJECT, _ACCOUNTS = "project", "budget-accounts"
 _NONE = ("", "-", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What a project's jobs are charged to; its name may differ from the project's."""
-
-    project: str
-    account: str
-
-
 def read_budgets(text: str) -> tuple[Budget, ...]:
     """Read `jutil user projects`; projects without a budget (data projects) stay out.
 
     Raises:
-        CannotReadError: it is not what jutil prints.
+        ParseError: it is not what jutil prints.
     """
     what = "list of projects"
     header = next((line.lower().split() for line in text.splitlines() if line.strip()), [])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from launcher.clusters.inventory import Gpus
 from launcher.clusters.slurm.parse import ParseError
 
 
@@ -19,18 +19,6 @@ class Gres:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gpus:
-    """The GPUs of a node."""
-
-    count: int
-    type: str
-    """Empty where Slurm does not say; several (MIG) are joined with `+`."""
-
-
-NO_GPUS = Gpus(0, "")
-
-
 def read_gres(text: str) -> tuple[Gres, ...]:
     """Read a list of generic resources: `gpu:a100:4(S:0-1),nvme:1600`.
 
@@ -38,12 +26,12 @@ def read_gres(text: str) -> tuple[Gres, ...]:
     have further parts (`pfsdir:scratch:no_consume:1`) and a count with a unit (`shard:4K`).
 
     Raises:
-        CannotReadError: it is no such list.
+        ParseError: it is no such list.
     """
     text = text.strip()
     if text.lower() in ("", "(null)", "n/a", "none"):
         return ()
-    found = []
+    resources = []
     for entry in re.split(r",(?![^(]*\))", text):
         bare = re.sub(r"\([^)]*\)", "", entry)
         match = re.fullmatch(r"([A-Za-z][\w-]*)((?::[\w.-]+)*?)(?::(\d+)([KMG]?))?", bare)
@@ -52,19 +40,11 @@ def read_gres(text: str) -> tuple[Gres, ...]:
         name, middle, count, unit = match.groups()
         kind = ":".join(part for part in middle.split(":") if part and part != "no_consume")
         factor = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(unit or "", 1)
-        found.append(Gres(name, kind, int(count) * factor if count else 1))
-    return tuple(found)
+        resources.append(Gres(name, kind, int(count) * factor if count else 1))
+    return tuple(resources)
 
 
 def gpus_of(gres: tuple[Gres, ...]) -> Gpus:
     """Return the GPUs among the resources of a node."""
     gpus = [item for item in gres if item.name == "gpu"]
     return Gpus(sum(item.count for item in gpus), "+".join(item.type for item in gpus if item.type))
-
-
-def gpu_memory_gib(kind: str, known: Mapping[str, float]) -> float | None:
-    """Return a GPU's memory: from the name of its type where that says it (MIG), else the site's."""
-    stated = re.findall(r"(\d+)gb", kind.lower())
-    if stated and "+" not in kind:
-        return float(stated[-1])
-    return known.get(kind.lower())

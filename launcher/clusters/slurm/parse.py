@@ -1,4 +1,4 @@
-"""What Slurm's commands print, as rows and values.
+"""Parsing of the output of Slurm's commands into rows and values.
 
 Text formats only: the JSON of Slurm's commands changes shape with every release, ignores filters, and with
 the controller down `squeue --json` prints an empty list and exits with 0.
@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from launcher.durations import DurationError, parse_duration
 from launcher.errors import TransportError
 
 
 class ParseError(TransportError):
-    """A command printed what its reader does not understand."""
+    """Output of a command that cannot be parsed."""
 
     def __init__(self, what: str, text: str) -> None:
         shown = next((line for line in text.splitlines() if line.strip()), "").strip()
@@ -40,7 +41,7 @@ def read_table(text: str, columns: Sequence[str] | None = None, *, what: str = "
         what: What the table holds, for messages.
 
     Raises:
-        CannotReadError: there is no such table.
+        ParseError: there is no such table.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if columns is not None:
@@ -72,7 +73,7 @@ def read_records(text: str, *, what: str = "record") -> list[dict[str, str]]:
     """Read what `scontrol show` prints, over several lines or with `-o`: one mapping a record.
 
     Raises:
-        CannotReadError: a line holds no `Key=value`.
+        ParseError: a line holds no `Key=value`.
     """
     records: list[dict[str, str]] = []
     first = ""
@@ -89,33 +90,16 @@ def read_records(text: str, *, what: str = "record") -> list[dict[str, str]]:
     return records
 
 
-def parse_duration(text: str) -> int | None:
-    """Return a duration in seconds (`30`, `30:00`, `4:00:00`, `1-00`); None for no limit or unknown.
+def read_duration(text: str) -> int | None:
+    """Return a duration that a command printed, in seconds; None for no limit or unknown.
 
-    A number alone means minutes, as everywhere in Slurm. sinfo cuts long durations: `10-00:00:0` are 10 days.
+    Raises:
+        ParseError: it is none.
     """
-    text = text.strip()
-    if text.upper() in ("", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET", "INVALID", "PARTITION_LIMIT"):
-        return None
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d+)?", text)
-    if match is None:
-        raise ParseError("duration", text)
-    days, *parts = match.groups()
-    values = [int(part) for part in parts if part is not None]
-    if days is not None:
-        values += [0] * (3 - len(values))
-        hours, minutes, rest = values
-        return int(days) * 86400 + hours * 3600 + minutes * 60 + rest
-    if len(values) == 3:
-        return values[0] * 3600 + values[1] * 60 + values[2]
-    return values[0] * 60 + (values[1] if len(values) == 2 else 0)
-
-
-def slurm_time(total: int) -> str:
-    """Return seconds as Slurm writes them: `D-HH:MM:SS`, without days below one."""
-    days, rest = divmod(total, 86400)
-    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
-    return f"{days}-{clock}" if days else clock
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise ParseError("duration", text) from error
 
 
 def whole(text: str) -> int | None:

@@ -6,31 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.gres import NO_GPUS, Gpus, gpus_of, read_gres
-from launcher.clusters.slurm.parse import Table, listed, parse_duration, read_records, read_table, whole
+from launcher.clusters.inventory import UNKNOWN_CPUS, Cpus, Gpus, Mix, Partition
+from launcher.clusters.slurm.gres import gpus_of, read_gres
+from launcher.clusters.slurm.parse import Table, listed, read_duration, read_records, read_table, whole
 
 SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y"
 SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES")
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU"
 QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU")
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """How many nodes of a partition have which GPUs."""
-
-    gpus: Gpus
-    nodes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cpus:
-    """The processors of a node; None where sinfo does not tell."""
-
-    cpus: int | None = None
-    """What Slurm hands out: hardware threads, or cores."""
-    cores: int | None = None
-    """Cores, which sites charge for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,43 +25,11 @@ class Qos:
     max_nodes: int | None = None
     max_nodes_user: int | None = None
     max_jobs_user: int | None = None
-    max_submitted_user: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition. None stands for unknown, never for unlimited."""
-
-    name: str
-    default: bool
-    state: str
-    """As Slurm says: up, down, drain or inactive."""
-    nodes: int
-    mix: tuple[Mix, ...] = ()
-    """Most nodes first."""
-    max_time_s: int | None = None
-    default_time_s: int | None = None
-    max_nodes: int | None = None
-    qos: str | None = None
-    allowed: tuple[str, ...] | None = None
-    """Accounts that may use it; None for all."""
-    denied: tuple[str, ...] = ()
-    cpus: Cpus = Cpus()
-    """Those that most of its nodes have."""
-
-    @property
-    def gpus(self) -> Gpus:
-        """The GPUs that most of its nodes have; a node with a broken one must not speak for all."""
-        return self.mix[0].gpus if self.mix else NO_GPUS
-
-    def admits(self, account: str) -> bool:
-        """Return whether the partition lets an account in (associations aside)."""
-        return (self.allowed is None or account in self.allowed) and account not in self.denied
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """What sinfo says of those nodes of a partition that look alike."""
+    """A row of sinfo: nodes of a partition that are alike."""
 
     name: str
     default: bool
@@ -86,14 +37,14 @@ class PartitionRow:
     max_time_s: int | None
     nodes: int
     gpus: Gpus
-    cpus: Cpus = Cpus()
+    cpus: Cpus = UNKNOWN_CPUS
 
 
 def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tuple[list[PartitionRow], Table]:
     """Read sinfo's rows; lines that are none are in the table's `unread`.
 
     Raises:
-        CannotReadError: it is not what sinfo prints.
+        ParseError: the text is not a list of partitions.
     """
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
@@ -110,7 +61,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 name=name.rstrip("*"),
                 default=name.endswith("*"),
                 available=available,
-                max_time_s=parse_duration(row.get("TIMELIMIT", "")),
+                max_time_s=read_duration(row.get("TIMELIMIT", "")),
                 nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
                 cpus=_cpus(row),
@@ -129,21 +80,20 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
     """Read `sacctmgr show qos`.
 
     Raises:
-        CannotReadError: it is not what sacctmgr prints.
+        ParseError: the text is not a list of QoS.
     """
-    found = {}
+    qos_by_name = {}
     for row in read_table(text, columns, what="list of QoS").rows:
         row = {key.lower(): value for key, value in row.items()}
         name = row.get("name", "")
-        found[name] = Qos(
+        qos_by_name[name] = Qos(
             name=name,
-            max_time_s=parse_duration(row.get("maxwall", "")),
+            max_time_s=read_duration(row.get("maxwall", "")),
             max_nodes=tres(row.get("maxtres", "")).get("node"),
             max_nodes_user=tres(row.get("maxtrespu", "")).get("node"),
             max_jobs_user=whole(row.get("maxjobspu", "")),
-            max_submitted_user=whole(row.get("maxsubmitpu", "")),
         )
-    return found
+    return qos_by_name
 
 
 def tres(text: str) -> dict[str, int]:
@@ -173,16 +123,16 @@ def merge(rows: Iterable[PartitionRow], records: Sequence[Mapping[str, str]]) ->
 
 
 def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str], cpus: Cpus) -> Partition:
-    order = sorted(nodes.items(), key=lambda item: (-item[1], -item[0].count, item[0].type))
+    gpu_counts = sorted(nodes.items(), key=lambda item: (-item[1], -item[0].count, item[0].type))
     qos = record.get("QoS", "")
     return Partition(
         name=row.name,
         default=row.default or record.get("Default") == "YES",
         state=(record.get("State") or row.available).lower(),
         nodes=nodes.total(),
-        mix=tuple(Mix(gpus, count) for gpus, count in order if count),
-        max_time_s=parse_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
-        default_time_s=parse_duration(record.get("DefaultTime", "")),
+        mix=tuple(Mix(gpus, count) for gpus, count in gpu_counts if count),
+        max_time_s=read_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
+        default_time_s=read_duration(record.get("DefaultTime", "")),
         max_nodes=whole(record.get("MaxNodes", "")),
         qos=None if qos in ("", "N/A", "(null)") else qos,
         allowed=listed(record.get("AllowAccounts", "")),
@@ -191,16 +141,16 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
     )
 
 
-def limited(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
-    """Return a partition with the limits of its QoS, the narrower of two each."""
+def with_qos_limits(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
+    """Return a partition with the narrower of its own limits and its QoS's."""
     if partition.qos is None or partition.qos not in qos:
         return partition
-    behind = qos[partition.qos]
-    nodes = [limit for limit in (behind.max_nodes, behind.max_nodes_user) if limit is not None]
+    limits = qos[partition.qos]
+    nodes = [limit for limit in (limits.max_nodes, limits.max_nodes_user) if limit is not None]
     return Partition(
         **{
             **{name: getattr(partition, name) for name in Partition.__dataclass_fields__},
-            "max_time_s": _narrower(partition.max_time_s, behind.max_time_s),
+            "max_time_s": _narrower(partition.max_time_s, limits.max_time_s),
             "max_nodes": _narrower(partition.max_nodes, min(nodes, default=None)),
         }
     )
@@ -211,5 +161,9 @@ def _narrower(one: int | None, other: int | None) -> int | None:
 
 
 def read_partition_records(text: str) -> list[dict[str, str]]:
-    """Read `scontrol show partition`."""
+    """Read `scontrol show partition`.
+
+    Raises:
+        ParseError: the text holds no records.
+    """
     return read_records(text, what="list of partitions")

@@ -1,10 +1,9 @@
-"""What failures look like: the catalogue in the TOML files beside this module.
+"""Catalogue of failures and their signatures, from the TOML files beside this module.
 
-A table is one signature. `match` lists pairs of a literal (which stands in every such line, and by which
-lines are found) and a pattern (the literal itself where it is left out). Tier 1 explains a failure, tier 2
-explains one where no tier 1 was seen in any log, tier 3 only reports that something failed. `causes` names
-what it brings about; `retried` says that what saw it tries again; `generic` that another one of its tier says
-it better.
+A table is one signature. `match` lists pairs of a literal (in every such line; the search is for literals)
+and a pattern (the literal itself where left out). Tier 1 explains a failure, tier 2 explains one where no log
+holds a tier 1, tier 3 only reports that something failed. `causes` lists its consequences; `retried`: the
+process that printed it tries again; `generic`: another signature of its tier is more specific.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ SEVERITIES = ("fatal", "warning")
 
 @dataclass(frozen=True, slots=True)
 class SuggestedEdit:
-    """A change of the recipe that helps."""
+    """Recipe change that helps."""
 
     key: str
     to: bool | float | str | None = None
-    """The new value; None where it depends on the run."""
+    """New value; None where it depends on the run."""
     how: str = ""
-    """`raise`, `lower` or `change`, where there is no one new value."""
+    """`raise`, `lower` or `change`, where there is no single new value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do."""
+    """Remedy for a failure."""
 
     fix: str
     edits: tuple[SuggestedEdit, ...] = ()
@@ -41,102 +40,102 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One wording of a failure."""
+    """Wording of a failure."""
 
     literal: str
     pattern: re.Pattern[str] | None
-    """None: the literal says it all."""
+    """None: the literal alone decides."""
 
     def matches(self, text: str) -> bool:
-        """Tell whether a cleaned line is worded so."""
+        """Return True if a cleaned line has this wording."""
         return self.literal in text and (self.pattern is None or self.pattern.search(text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One kind of failure."""
+    """Kind of failure."""
 
     id: str
     title: str
     tier: int
     severity: str
     where: tuple[str, ...]
-    """Roles of the logs it usually stands in; it is looked for in all."""
+    """Roles of the logs that usually hold it; all logs are searched."""
     clauses: tuple[Clause, ...]
     causes: frozenset[str]
     advice: Advice
     phases: Mapping[str, Advice]
-    """Better advice, by what the driver was doing."""
+    """Better advice, by the driver's activity."""
     variables: tuple[str, ...]
-    """Environment variables that matter to it."""
+    """Environment variables that affect it."""
     source: tuple[str, ...]
     retried: bool
     generic: bool
     informs: bool
-    """Its line is printed as a mere information."""
+    """Its line is printed at level INFO or the like."""
 
     def advice_in(self, phase: str) -> Advice:
-        """Return what to do when it happened in a phase."""
+        """Return the advice for a failure in a phase."""
         return self.phases.get(phase, self.advice)
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All signatures, and the lines that only look like one."""
+    """All signatures, and the lines that only look like a failure."""
 
     signatures: Mapping[str, Signature]
     harmless: re.Pattern[str]
-    """How lines begin that report nothing."""
-    harmless_words: tuple[str, ...]
+    """Beginnings of lines that report no failure."""
+    harmless_texts: tuple[str, ...]
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
-        """All literals, each once."""
+        """Distinct literals."""
         return tuple(self._by_literal)
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """The literals, to look up."""
+    def literal_set(self) -> frozenset[str]:
+        """Literals, as a set."""
         return frozenset(self._by_literal)
 
     @cached_property
     def _by_literal(self) -> dict[str, list[tuple[Signature, Clause]]]:
-        found: dict[str, list[tuple[Signature, Clause]]] = {}
+        clauses: dict[str, list[tuple[Signature, Clause]]] = {}
         for signature in self.signatures.values():
             for clause in signature.clauses:
-                found.setdefault(clause.literal, []).append((signature, clause))
-        return found
+                clauses.setdefault(clause.literal, []).append((signature, clause))
+        return clauses
 
     def recognise(self, text: str, literals: Iterable[str] | None = None) -> Signature | None:
-        """Return the signature of a cleaned line: the one that explains most, of those that match.
+        """Return the signature of a cleaned line: the most explanatory one that matches.
 
-        `literals` are the only ones to look for, where it is known which ones are there.
+        `literals`: those that the line may hold; None for any.
         """
         best: Signature | None = None
-        known = self._by_literal
-        there = known if literals is None else [literal for literal in literals if literal in known]
-        for literal in sorted(there) if len(there) > 1 else there:
-            for signature, clause in known[literal]:
+        clauses = self._by_literal
+        candidates = clauses if literals is None else [literal for literal in literals if literal in clauses]
+        for literal in sorted(candidates) if len(candidates) > 1 else candidates:
+            for signature, clause in clauses[literal]:
                 if clause.matches(text) and (best is None or _better(signature, best)):
                     best = signature
         return best
 
     def is_harmless(self, text: str) -> bool:
-        """Tell whether a line is known to report no failure, whatever words it holds."""
-        return self.harmless.match(text) is not None or any(word in text for word in self.harmless_words)
+        """Return True if a line is known to report no failure, whatever it contains."""
+        return self.harmless.match(text) is not None or any(part in text for part in self.harmless_texts)
 
     @cached_property
     def consequences(self) -> Mapping[str, frozenset[str]]:
-        """What each signature brings about, directly or through others."""
+        """Signature id -> ids of its consequences, direct and indirect."""
         reached: dict[str, frozenset[str]] = {}
         for start in self.signatures:
-            seen: set[str] = set()
-            waiting = [start]
-            while waiting:
-                for item in self.signatures[waiting.pop()].causes - seen:
-                    seen.add(item)
-                    waiting.append(item)
-            reached[start] = frozenset(seen - {start})
+            visited: set[str] = set()
+            queue = [start]
+            while queue:
+                for item in self.signatures[queue.pop()].causes - visited:
+                    visited.add(item)
+                    queue.append(item)
+            reached[start] = frozenset(visited - {start})
         return reached
 
 
@@ -150,10 +149,14 @@ def _better(one: Signature, other: Signature) -> bool:
 
 @cache
 def catalogue() -> Catalogue:
-    """Read the catalogue that comes with the program."""
+    """Return the installed catalogue.
+
+    Raises:
+        ValueError: a table has an invalid tier or severity.
+    """
     signatures: dict[str, Signature] = {}
     beginnings: list[str] = []
-    words: list[str] = []
+    texts: list[str] = []
     folder = files(__name__)
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
@@ -161,17 +164,17 @@ def catalogue() -> Catalogue:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         if file.name == "benign.toml":
             beginnings += tables["harmless"]["beginnings"]
-            words += tables["harmless"]["words"]
+            texts += tables["harmless"]["words"]
         else:
             signatures |= {identity: _signature(identity, table) for identity, table in tables.items()}
     harmless = re.compile("|".join(f"(?:{pattern})" for pattern in beginnings))
-    return Catalogue(signatures, harmless, tuple(words))
+    return Catalogue(signatures, harmless, tuple(texts))
 
 
 def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
     severity = table.get("severity", "fatal")
     if severity not in SEVERITIES or table["tier"] not in (1, 2, 3):
-        raise ValueError(f"{identity}: tier {table['tier']}, severity {severity}")
+        raise ValueError(f"{identity}: invalid tier {table['tier']} or severity '{severity}'")
     return Signature(
         id=identity,
         title=table["title"],

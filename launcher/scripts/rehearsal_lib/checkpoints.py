@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrainingProgress:
-    """What `training_info.json` says of the run; `scores` are the keys that only some checkpoints have.
+    """Content of `training_info.json`; `scores`: the keys that only some checkpoints have.
 
     current_step counts within current_epoch, which counts from 0.
     """
@@ -42,7 +42,7 @@ class TrainingProgress:
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """A checkpoint on disk."""
+    """Checkpoint on disk."""
 
     folder: Path
     step: int
@@ -50,10 +50,14 @@ class SavedCheckpoint:
 
 
 def history(folder: Path) -> list[SavedCheckpoint]:
-    """Return the finished checkpoints, oldest step first."""
+    """Return the finished checkpoints, earliest step first.
+
+    Raises:
+        RehearsalError: one of them cannot be read.
+    """
     if not folder.is_dir():
         return []
-    found = []
+    checkpoints = []
     for entry in folder.iterdir():
         if match := re.fullmatch(r"step_(\d+)", entry.name):
             try:
@@ -62,14 +66,14 @@ def history(folder: Path) -> list[SavedCheckpoint]:
                 raise RehearsalError(
                     f"Not a readable checkpoint: {error}", str(entry), "Move this folder away."
                 ) from None
-            found.append(SavedCheckpoint(entry, int(match[1]), info))
-    return sorted(found, key=lambda saved: saved.step)
+            checkpoints.append(SavedCheckpoint(entry, int(match[1]), info))
+    return sorted(checkpoints, key=lambda saved: saved.step)
 
 
 def save(
     saving: Saving, recipe: dict[str, Any], progress: TrainingProgress, weights: Weights, adam: Adam
 ) -> None:
-    """Write the checkpoint of `progress.total_steps` and drop those that keep_top_k does not keep."""
+    """Write the checkpoint of `progress.total_steps` and remove those that keep_top_k does not keep."""
     step = progress.total_steps
     folder = saving.folder / f"tmp_step_{step}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -104,7 +108,7 @@ def _write(file: Path, arrays: Weights) -> None:
 
 
 def superfluous(saved: list[SavedCheckpoint], saving: Saving) -> list[SavedCheckpoint]:
-    """Return what NeMo-RL would remove: all but the latest and the top k of those that save_period made."""
+    """Return the checkpoints that NeMo-RL would remove: all but the latest and the periodic top k."""
     if saving.keep_top_k is None or not saved:
         return []
     worst = float("-inf") if saving.higher_is_better else float("inf")
@@ -120,17 +124,21 @@ def superfluous(saved: list[SavedCheckpoint], saving: Saving) -> list[SavedCheck
 
 
 def load(saved: SavedCheckpoint, weights: Weights, adam: Adam) -> tuple[TrainingProgress, Weights, Adam]:
-    """Return the state of a checkpoint; `weights` and `adam` are what it must fit and what it leaves out."""
-    known = {key: saved.info[key] for key in asdict(TrainingProgress()) if key in saved.info}
+    """Return the state in a checkpoint; `weights`, `adam`: expected shapes, defaults for missing parts.
+
+    Raises:
+        RehearsalError: it cannot be read, or belongs to another model.
+    """
+    counters = {key: saved.info[key] for key in asdict(TrainingProgress()) if key in saved.info}
     loaded = _read(saved.folder / "policy" / "weights" / "weights.npz", weights)
     file = saved.folder / "policy" / "optimizer" / "optimizer.npz"
     if not file.exists():
-        return TrainingProgress(**known), loaded, adam
+        return TrainingProgress(**counters), loaded, adam
     shapes = {f"{part}.{name}": value for name, value in weights.items() for part in ("mean", "square")}
     state = _read(file, shapes | {"updates": np.array(0.0)})
     mean = {name: state[f"mean.{name}"] for name in weights}
     square = {name: state[f"square.{name}"] for name in weights}
-    return TrainingProgress(**known), loaded, Adam(adam.rate, mean, square, int(state["updates"]))
+    return TrainingProgress(**counters), loaded, Adam(adam.rate, mean, square, int(state["updates"]))
 
 
 def _read(file: Path, like: Weights) -> Weights:

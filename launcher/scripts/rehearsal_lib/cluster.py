@@ -1,4 +1,4 @@
-"""Where the workers run: on every worker unit of a Ray cluster, or in this process."""
+"""Workers on the worker units of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -22,46 +22,21 @@ _log = logging.getLogger("rehearsal")
 
 
 class Pool(Protocol):
-    """Equal workers that are called all at once."""
+    """Equal workers that are called together."""
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
 
     def start(self, task: Task, ready: Callable[[int], None]) -> None:
-        """Start the workers; `ready` is told how many are up."""
+        """Start the workers; `ready` is called with the number that are up."""
 
     def call(self, method: str, *arguments: object, ready: Callable[[int], None] | None = None) -> list[Any]:
-        """Call a method of every worker; the results come in the order of their ranks."""
-
-
-class LocalPool:
-    """Workers in this process, one after the other."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._workers: list[RehearsalWorker] = []
-
-    @property
-    def size(self) -> int:
-        """How many workers there are."""
-        return self._size
-
-    def start(self, task: Task, ready: Callable[[int], None]) -> None:
-        """Make the workers."""
-        self._workers = [RehearsalWorker(rank, self.size, task) for rank in range(self.size)]
-        ready(self.size)
-
-    def call(self, method: str, *arguments: object, ready: Callable[[int], None] | None = None) -> list[Any]:
-        """Call a method of every worker."""
-        results = [getattr(worker, method)(*arguments) for worker in self._workers]
-        if ready is not None:
-            ready(self.size)
-        return results
+        """Call a method of every worker; return the results in the order of their ranks."""
 
 
 class RayPool:
-    """One actor on each worker unit, as many as the recipe has GPUs, spread over the nodes."""
+    """One actor per worker unit, as many as the recipe has GPUs, spread over the nodes."""
 
     def __init__(self, gpus: int) -> None:
         import ray
@@ -82,7 +57,7 @@ class RayPool:
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         return self._size
 
     def start(self, task: Task, ready: Callable[[int], None]) -> None:
@@ -118,7 +93,11 @@ class RayPool:
 
 
 def connect() -> dict[str, float]:
-    """Join the Ray cluster of RAY_ADDRESS, or the one that runs on this host; returns its resources."""
+    """Connect to the Ray cluster of RAY_ADDRESS, or to the one on this host; return its resources.
+
+    Raises:
+        RehearsalError: there is none, or it does not answer.
+    """
     import ray as untyped
 
     ray: Any = untyped
@@ -128,9 +107,9 @@ def connect() -> dict[str, float]:
     try:
         ray.init(address="auto")
     except (ConnectionError, RuntimeError, ValueError) as error:
-        what = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise RehearsalError(
-            f"Cannot connect to Ray: {what}", address and f"RAY_ADDRESS={address}", fix
+            f"Cannot connect to Ray: {message}", address and f"RAY_ADDRESS={address}", fix
         ) from None
     resources: dict[str, float] = ray.cluster_resources()
     _log.info("Connected to existing Ray cluster: %s", resources)
@@ -138,7 +117,7 @@ def connect() -> dict[str, float]:
 
 
 def _probe(address: str, fix: str) -> None:
-    """Fail in seconds where Ray would try for two minutes and then kill the process (2.60)."""
+    """Fail within seconds where Ray would try for two minutes and then kill the process (2.60)."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "://" in address:
         return

@@ -1,4 +1,4 @@
-"""The command: reads the recipe, joins Ray, runs the distillation, explains what fails."""
+"""Command `rehearsal.py`: reads the recipe, connects to Ray, runs the distillation, explains failures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NOTICE = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the rehearsal; returns the exit code."""
+    """Run the rehearsal; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="rehearsal.py", description="Rehearse a distillation with stand-in models."
     )
     parser.add_argument("--config", type=Path, required=True, help="effective recipe (YAML)")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="change keys of the recipe")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("rehearsal").setLevel(logging.INFO)
     report.say(NOTICE)
     try:
-        return _rehearse(chosen.config, chosen.overrides)
+        return _rehearse(options.config, options.overrides)
     except RehearsalError as error:
         print(error, file=sys.stderr, flush=True)
         return 1

@@ -1,4 +1,4 @@
-"""The stand-ins' language: a text, its characters, a teacher that knows it, prompts taken from it."""
+"""Language of the stand-ins: a text, its characters, a teacher built from it, prompts taken from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT = (
 VOCABULARY = "".join(sorted(set(TEXT)))
 STOP = VOCABULARY.index(".")
 CONTEXT = 3
-"""Characters that teacher and student look back at."""
+"""Preceding characters that teacher and student use."""
 PROMPT_LENGTH = 12
 SMOOTHING = 0.4
 """Weight of the shorter context in the teacher's prediction, in counted characters."""
@@ -46,7 +46,7 @@ def encode(text: str) -> Ints:
 
 
 def decode(codes: Iterable[Any]) -> str:
-    """Return the text that `codes` stand for."""
+    """Return the text of character codes."""
     return "".join(VOCABULARY[int(code)] for code in codes)
 
 
@@ -70,7 +70,7 @@ def teacher_log_probabilities() -> Floats:
 
 
 def top_logits(teacher: Floats, contexts: Ints, k: int) -> tuple[Floats, Ints]:
-    """Return the teacher's k largest logits after each context, and which characters they belong to."""
+    """Return the teacher's k largest logits after each context, and their characters."""
     scores = teacher[tuple(contexts.T)]
     indices = np.argsort(-scores, axis=-1, kind="stable")[:, :k]
     return np.take_along_axis(scores, indices, axis=-1), indices

@@ -1,4 +1,4 @@
-"""What the rehearsal prints and writes for people: the lines and jsonl files of NeMo-RL's distillation."""
+"""Output of the rehearsal: the printed lines and jsonl files of NeMo-RL's distillation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .settings import RehearsalSettings
 
 WIDTH = 80
-"""Columns of the panels; what rich takes when there is no terminal."""
+"""Columns of the panels; rich's default without a terminal."""
 _WIDE = "🔥✨🟠"
 
 
 class Sample(NamedTuple):
-    """One prompt with the student's answer and the environment's verdict."""
+    """Prompt with the student's answer and the environment's verdict."""
 
     prompt: str
     answer: str
@@ -30,12 +30,12 @@ class Sample(NamedTuple):
 
 
 def say(text: str = "") -> None:
-    """Print to standard output at once."""
+    """Print to standard output and flush it."""
     print(text, flush=True)
 
 
 class Timer:
-    """Adds up seconds by label."""
+    """Accumulated seconds by label."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -51,7 +51,7 @@ class Timer:
 
 
 class Bar:
-    """A progress bar on standard error in tqdm's form, redrawn with a carriage return."""
+    """Progress bar on standard error in tqdm's form, redrawn with a carriage return."""
 
     def __init__(self, title: str, total: int, unit: str) -> None:
         self.title, self.total, self.unit = title, total, unit
@@ -64,7 +64,7 @@ class Bar:
         return time.perf_counter() - self.start
 
     def draw(self, done: int) -> None:
-        """Show that `done` of the total are there."""
+        """Draw the bar for `done` of the total."""
         share = done / self.total
         spent = f"{int(self.seconds) // 60:02d}:{int(self.seconds) % 60:02d}"
         pace = f"{self.seconds / done:.2f}s/{self.unit}" if done else f"?{self.unit}/s"
@@ -79,7 +79,7 @@ class Bar:
 
 
 def setup_lines(settings: RehearsalSettings, train: int, validation: int) -> None:
-    """Print what NeMo-RL prints while it sets up its data."""
+    """Print NeMo-RL's lines about the set-up of its data."""
     say("\n▶ Setting up envs...")
     say("\n▶ Setting up data...")
     for name, count in (("training", train), ("validation", validation)):
@@ -94,13 +94,13 @@ def setup_lines(settings: RehearsalSettings, train: int, validation: int) -> Non
         say(f"  ⚠ Rehearsal: {note}")
 
 
-def banner(what: str, number: int, total: int) -> None:
+def banner(title: str, number: int, total: int) -> None:
     """Print the rule above an epoch or a step."""
-    say(f"\n{'=' * 25} {what} {number}/{total} {'=' * 25}")
+    say(f"\n{'=' * 25} {title} {number}/{total} {'=' * 25}")
 
 
 def training_results(loss: float, length: float, timer: Timer) -> None:
-    """Print a step's results and where its time went."""
+    """Print a step's results and the times of its phases."""
     say("\n📊 Training Results:")
     say(f"  • Loss: {loss:.4f}")
     say(f"  • Mean Generation Length: {length:.4f}")

@@ -1,4 +1,4 @@
-"""From a recipe to what the rehearsal does, refusing what NeMo-RL would refuse, with its words."""
+"""Settings of the rehearsal, read from a recipe; refuses what NeMo-RL refuses, in its words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RATE_SCALE = 1000.0
 
 
 class RehearsalError(Exception):
-    """Something the user can act on: what happened, where, what to do."""
+    """Failure that the user can act on: what happened, where, what to do."""
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__("\n".join([what, *(f"  {line}" for line in (where and f"in {where}", fix) if line)]))
@@ -42,12 +42,12 @@ class Saving:
     higher_is_better: bool
     optimizer: bool
     must_save_by_s: float
-    """Seconds after the first step's start; infinite if the recipe sets no time."""
+    """Seconds after the first step's start; infinite if the recipe sets none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """When to validate, on how many prompts, and how many samples to print."""
+    """Validation: its period, number of prompts, and number of printed samples."""
 
     period: int
     at_start: bool
@@ -58,7 +58,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSettings:
-    """All that the rehearsal reads of a recipe. `batch` is sequences per optimizer update."""
+    """Settings that the rehearsal reads from a recipe. `batch`: sequences per optimizer update."""
 
     recipe: dict[str, Any]
     student: str
@@ -79,17 +79,17 @@ class RehearsalSettings:
     saving: Saving
     gpus: int
     notes: tuple[str, ...]
-    """What was cut to the stand-ins' size, for the reader of the log."""
+    """Settings that were reduced to the stand-ins' size, for the log."""
 
 
 class _Recipe:
-    """Typed reading of a nested mapping; every complaint names the file and the key."""
+    """Typed access to a nested mapping; every error names the file and the key."""
 
     def __init__(self, values: dict[str, Any], file: str) -> None:
         self.values = values
         self.file = file
 
-    def complain(self, key: str, what: str, fix: str = "") -> RehearsalError:
+    def error_at(self, key: str, what: str, fix: str = "") -> RehearsalError:
         return RehearsalError(what, f"{self.file}, {key}", fix)
 
     def find(self, key: str) -> tuple[bool, Any]:
@@ -104,15 +104,15 @@ class _Recipe:
         present, value = self.find(key)
         if not present:
             if default is ...:
-                raise self.complain(key, f"Field required: {key}", "Add this key to the recipe.")
+                raise self.error_at(key, f"Field required: {key}", "Add this key to the recipe.")
             return default
         if isinstance(value, str) and "${" in value:
-            raise self.complain(key, f"Not resolved: {value}", "Give the effective recipe, without ${…}.")
+            raise self.error_at(key, f"Not resolved: {value}", "Give the effective recipe, without ${…}.")
         try:
             return _convert(value, kind)
         except ValueError:
             what = f"Input should be a valid {kind.__name__}, not {value!r}"
-            raise self.complain(key, what, "Correct the value.") from None
+            raise self.error_at(key, what, "Correct the value.") from None
 
     def optional(self, key: str, kind: type[Value]) -> Value | None:
         """Return None where the key is missing or null."""
@@ -121,7 +121,7 @@ class _Recipe:
     def count(self, key: str, default: int | EllipsisType = ..., *, low: int = 1) -> int:
         value = self.get(key, int, default)
         if value < low:
-            raise self.complain(key, f"{key} must be at least {low}, got {value}")
+            raise self.error_at(key, f"{key} must be at least {low}, got {value}")
         return value
 
 
@@ -138,7 +138,11 @@ def _convert(value: object, kind: type[Value]) -> Value:
 
 
 def load_recipe(file: Path, overrides: list[str]) -> dict[str, Any]:
-    """Read an effective recipe and apply `KEY=VALUE` overrides (a leading `+` or `++` may add the key)."""
+    """Read an effective recipe and apply `KEY=VALUE` overrides (a leading `+` or `++` may add the key).
+
+    Raises:
+        RehearsalError: the recipe or an override cannot be read.
+    """
     try:
         recipe = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -174,7 +178,11 @@ def _override(recipe: dict[str, Any], override: str) -> None:
 
 
 def read_settings(recipe: dict[str, Any], file: str) -> RehearsalSettings:
-    """Check the recipe and return what the rehearsal needs of it; raises RehearsalError."""
+    """Check a recipe and return its settings for the rehearsal.
+
+    Raises:
+        RehearsalError: NeMo-RL would refuse the recipe, or the stand-ins cannot follow it.
+    """
     read = _Recipe(recipe, file)
     notes: list[str] = []
     prompts = read.count("distillation.num_prompts_per_step")
@@ -205,29 +213,29 @@ def read_settings(recipe: dict[str, Any], file: str) -> RehearsalSettings:
 def _validation(read: _Recipe) -> Validation:
     batch = read.count("distillation.val_batch_size", 64)
     samples = read.count("distillation.max_val_samples", 512)
-    chosen = Validation(
+    validation = Validation(
         period=read.get("distillation.val_period", int, 20),
         at_start=read.get("distillation.val_at_start", bool, False),
         at_end=read.get("distillation.val_at_end", bool, False),
         samples=-(-samples // batch) * batch,
         printed=read.get("logger.num_val_samples_to_print", int, 5),
     )
-    wanted = chosen.period > 0 or chosen.at_start or chosen.at_end
-    if wanted and read.find("data.validation") == (True, None):
+    enabled = validation.period > 0 or validation.at_start or validation.at_end
+    if enabled and read.find("data.validation") == (True, None):
         what = "AssertionError: Validation dataset is required if validation is enabled"
-        raise read.complain("data.validation", what, "Name one, or set val_period: 0.")
-    return chosen
+        raise read.error_at("data.validation", what, "Give a data set, or set val_period: 0.")
+    return validation
 
 
 def _divergence(read: _Recipe) -> Divergence:
     kind = read.get("loss_fn.kl_type", str, "mixed")
     weight = read.get("loss_fn.mixed_kl_weight", float, 0.5)
     if kind not in ("forward", "reverse", "mixed"):
-        raise read.complain(
+        raise read.error_at(
             f"loss_fn.kl_type: {kind}", "AssertionError: Invalid KL type", "Use forward, reverse or mixed."
         )
     if not 0 <= weight <= 1:
-        raise read.complain(
+        raise read.error_at(
             f"loss_fn.mixed_kl_weight: {weight}",
             "AssertionError: Invalid mixed KL weight",
             "Use a number from 0 to 1.",
@@ -237,33 +245,33 @@ def _divergence(read: _Recipe) -> Divergence:
 
 def _top_k(read: _Recipe, notes: list[str]) -> int:
     key = "distillation.topk_logits_k"
-    wanted = read.get(key, int, 64)
-    if wanted < 1:
-        raise read.complain(key, f"ValueError: topk must be positive, got {wanted}.", "Use 1 or more.")
-    if wanted > len(VOCABULARY):
-        notes.append(f"{key} {wanted} is cut to {len(VOCABULARY)}, the stand-ins' vocabulary")
-    return min(wanted, len(VOCABULARY))
+    requested = read.get(key, int, 64)
+    if requested < 1:
+        raise read.error_at(key, f"ValueError: topk must be positive, got {requested}.", "Use 1 or more.")
+    if requested > len(VOCABULARY):
+        notes.append(f"{key} {requested} is cut to {len(VOCABULARY)}, the stand-ins' vocabulary")
+    return min(requested, len(VOCABULARY))
 
 
 def _length(read: _Recipe, notes: list[str]) -> int:
     key = "policy.max_total_sequence_length"
-    wanted = read.count(key)
-    if wanted <= PROMPT_LENGTH:
-        raise read.complain(
+    requested = read.count(key)
+    if requested <= PROMPT_LENGTH:
+        raise read.error_at(
             key,
-            f"The stand-ins' prompts have {PROMPT_LENGTH} tokens, which leaves none of {wanted}",
+            f"The stand-ins' prompts have {PROMPT_LENGTH} tokens, which leaves none of {requested}",
             "Raise it.",
         )
-    if wanted > MAX_LENGTH:
-        notes.append(f"{key} {wanted} is cut to {MAX_LENGTH}")
-    return min(wanted, MAX_LENGTH)
+    if requested > MAX_LENGTH:
+        notes.append(f"{key} {requested} is cut to {MAX_LENGTH}")
+    return min(requested, MAX_LENGTH)
 
 
 def _batch(read: _Recipe, total: int) -> int:
     key = "policy.train_global_batch_size"
     batch = read.count(key)
     if total % batch:
-        raise read.complain(
+        raise read.error_at(
             key,
             f"AssertionError: Total batch size ({total}) is not a multiple of batch_size ({batch})",
             "Let it divide num_prompts_per_step x num_generations_per_prompt.",
@@ -274,7 +282,7 @@ def _batch(read: _Recipe, total: int) -> int:
 def _saving(read: _Recipe) -> Saving:
     metric = read.optional("checkpointing.metric_name", str)
     if metric is not None and not metric.startswith(("val:", "train:")):
-        raise read.complain(
+        raise read.error_at(
             "checkpointing.metric_name",
             f"AssertionError: metric_name={metric} must start with 'val:' or 'train:'",
             "Write for example val:accuracy.",
@@ -298,7 +306,7 @@ def _seconds(read: _Recipe) -> float:
         return float("inf")
     if not re.fullmatch(r"\d+:\d+:\d+:\d+", str(value)):
         parts = len(str(value).split(":"))
-        raise read.complain(
+        raise read.error_at(
             key,
             f"ValueError: not enough values to unpack (expected 4, got {parts})"
             if parts < 4

@@ -18,7 +18,7 @@ OUTSIDE_TOP_K = -100.0
 
 
 class Activations(NamedTuple):
-    """What the backward pass needs of a forward pass."""
+    """Results of a forward pass that the backward pass needs."""
 
     inputs: Floats
     hidden: Floats
@@ -105,7 +105,7 @@ class Divergence:
 
 @dataclass(slots=True)
 class Adam:
-    """Adam without weight decay; its state is what a resumed run needs to go on exactly."""
+    """Adam without weight decay; its state makes a resumed run continue exactly."""
 
     rate: float
     mean: Weights
@@ -114,7 +114,7 @@ class Adam:
 
     @classmethod
     def fresh(cls, rate: float, weights: Weights) -> Adam:
-        """Return an optimizer that has seen no gradient."""
+        """Return an optimizer without any updates."""
         zeros = {name: np.zeros_like(value) for name, value in weights.items()}
         return cls(rate, zeros, {name: value.copy() for name, value in zeros.items()})
 

@@ -1,4 +1,4 @@
-"""The distillation itself, step by step as in NeMo-RL: write, score, learn, validate, save."""
+"""Distillation loop, step by step as in NeMo-RL: generate, score, train, validate, save."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Deadline:
     passed: bool = False
 
     def after_step(self) -> bool:
-        """Count a step and tell whether this one must be the last."""
+        """Count a step; return True if it must be the last."""
         self.steps += 1
         spent = time.monotonic() - self.start
         due = not self.passed and spent + spent / self.steps >= self.limit_s
@@ -60,12 +60,12 @@ def in_order(parts: list[list[Sample]], total: int, batch: int) -> list[Sample]:
 
 
 def mean_length(samples: list[Sample]) -> float:
-    """Return how many characters an answer has on average."""
+    """Return the mean length of the answers, in characters."""
     return sum(len(sample.answer) for sample in samples) / len(samples)
 
 
 class Distillation:
-    """A run: its models, its place in the data, its workers."""
+    """Distillation run: its models, its position in the data, its workers."""
 
     def __init__(self, settings: RehearsalSettings, pool: Pool, log_dir: Path) -> None:
         self.settings, self.pool, self.log_dir = settings, pool, log_dir
@@ -79,7 +79,7 @@ class Distillation:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Full batches of prompts in the data."""
+        """Number of full batches of prompts in the data."""
         return len(self.train_prompts) // self.settings.prompts
 
     def set_up(self, nodes: int) -> None:
@@ -122,7 +122,7 @@ class Distillation:
         say(f"  ✓ {self.pool.size} workers initialized in {seconds:.2f}s")
 
     def _resume(self) -> str:
-        """Take up the latest checkpoint; returns its folder, empty if there is none."""
+        """Load the latest checkpoint; return its folder, empty if there is none."""
         saved = checkpoints.history(self.settings.saving.folder)
         if not saved:
             return ""
@@ -154,14 +154,14 @@ class Distillation:
             progress.current_step = 0
 
     def _order(self, epoch: int) -> Ints:
-        """Return which prompts the steps of an epoch take; the same whenever it is asked."""
+        """Return the prompts of each step of an epoch; the same on every call."""
         order = np.arange(len(self.train_prompts))
         if self.settings.shuffle:
             order = np.random.default_rng([self.settings.seed, 3, epoch]).permutation(order)
         return order[: self.steps_per_epoch * self.settings.prompts].reshape(-1, self.settings.prompts)
 
     def _step(self, chosen: Ints, deadline: Deadline) -> bool:
-        """Do one step; true if the deadline makes it the last."""
+        """Run one step; return True if the deadline makes it the last."""
         settings, timer = self.settings, Timer()
         step = self.progress.total_steps + 1
         with timer.time("total_step_time"):
@@ -213,7 +213,7 @@ class Distillation:
         return samples
 
     def _learn(self, timer: Timer) -> dict[str, float]:
-        """Make the step's updates; the loss is their sum, as NeMo-RL prints it."""
+        """Run the step's updates; the loss is their sum, as NeMo-RL prints it."""
         settings = self.settings
         say("▶ Preparing for training...")
         say("▶ Training policy...")
@@ -231,12 +231,16 @@ class Distillation:
         return metrics
 
     def _scores(self, metrics: dict[str, float], val_metrics: dict[str, float]) -> dict[str, float]:
-        """Return what a checkpoint is judged by."""
+        """Return the scores by which checkpoints are ranked.
+
+        Raises:
+            RehearsalError: the recipe's metric does not exist.
+        """
         scores = {"val_reward": val_metrics["accuracy"]} if val_metrics else {}
-        wanted = self.settings.saving.metric
-        if wanted is None:
+        metric = self.settings.saving.metric
+        if metric is None:
             return scores
-        kind, _, name = wanted.partition(":")
+        kind, _, name = metric.partition(":")
         source = metrics if kind == "train" else val_metrics
         if not source:
             warnings.warn(
@@ -247,10 +251,10 @@ class Distillation:
         elif name not in source:
             raise RehearsalError(
                 f"ValueError: Metric {name} not found in {kind} metrics",
-                f"checkpointing.metric_name: {wanted}",
+                f"checkpointing.metric_name: {metric}",
                 f"Choose one of: {', '.join(source)}.",
             )
-        return scores | ({wanted: source[name]} if source else {})
+        return scores | ({metric: source[name]} if source else {})
 
     def validate(self, step: int) -> dict[str, float]:
         """Answer the held-out prompts, print and log the outcome, return accuracy and length."""

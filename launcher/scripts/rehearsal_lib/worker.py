@@ -1,8 +1,8 @@
-"""What one worker does: the student writes, the teacher scores, the student's gradient is taken.
+"""Worker: the student generates, the teacher scores, the student's gradient is computed.
 
-A worker holds its share of the sequences between the phases of a step, so only prompts, weights, texts and
-gradients travel. Random numbers belong to a sequence's place in the whole batch: the number of workers
-changes who writes a sequence, not what is written.
+A worker keeps its share of the sequences between the phases of a step, so only prompts, weights, texts and
+gradients travel. Random numbers depend on a sequence's index in the whole batch: the number of workers
+changes which worker generates a sequence, not the sequence.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from .student import Divergence, Weights, backward, forward
 
 
 def rows_of(rank: int, workers: int, total: int, batch: int) -> Ints:
-    """Return which of `total` sequences a worker has: its share of every `batch` that makes one update."""
+    """Return the indices of a worker's sequences among `total`: its share of the `batch` of each update."""
     batches = np.arange(total).reshape(-1, batch)
     return np.concatenate([np.array_split(one, workers)[rank] for one in batches])
 
 
 def sample(weights: Weights, prompts: Ints, draws: Floats) -> tuple[Ints, Ints]:
-    """Let the student go on from each prompt until it writes a full stop or `draws` (0..1) are used up.
+    """Generate from each prompt until a full stop or until `draws` (0..1) are used up.
 
-    Returns the sequences (prompt and answer, padded with STOP) and the lengths of the answers.
+    Return the sequences (prompt and answer, padded with STOP) and the lengths of the answers.
     """
     count, longest = draws.shape
     width = prompts.shape[1]
@@ -59,7 +59,7 @@ def sample(weights: Weights, prompts: Ints, draws: Floats) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker must know of the recipe."""
+    """Parts of the recipe that a worker needs."""
 
     teacher: str
     student: str
@@ -68,7 +68,7 @@ class Task:
     top_k: int
     batch: int
     longest: int
-    """Most characters of an answer."""
+    """Maximum length of an answer, in characters."""
 
 
 class Gradient(NamedTuple):
@@ -80,7 +80,7 @@ class Gradient(NamedTuple):
 
 
 class RehearsalWorker:
-    """One of the equal workers; runs as a Ray actor, or as it is."""
+    """One of the equal workers; runs as a Ray actor, or as a plain object."""
 
     def __init__(self, rank: int, workers: int, task: Task) -> None:
         self.rank, self.workers, self.task = rank, workers, task
@@ -93,20 +93,20 @@ class RehearsalWorker:
         print(f"Initializing RehearsalWorker with a vocabulary of {len(VOCABULARY)} characters", flush=True)
 
     def __repr__(self) -> str:
-        """Return the name that Ray puts before this worker's lines."""
+        """Return the name that Ray prefixes to this worker's lines."""
         return f"RehearsalWorker[rank={self.rank}]"
 
     def load_teacher(self) -> None:
-        """Count the teacher's text."""
+        """Build the teacher from its text."""
         print(f"[Rank {self.rank}] Loading model {self.task.teacher} on CPU...", flush=True)
         self.teacher = teacher_log_probabilities()
 
     def load_prompts(self, train: Ints, validation: Ints) -> None:
-        """Keep the prompts, so that later calls name them by number."""
+        """Store the prompts; later calls refer to them by index."""
         self.prompts = {"train": train, "validation": validation}
 
     def load_student(self, weights: Weights, source: str) -> None:
-        """Take the student's weights; `source` is the checkpoint they come from, empty for a new student."""
+        """Set the student's weights; `source`: their checkpoint, empty for a new student."""
         print(f"[Rank {self.rank}] Loading model {self.task.student} on CPU...", flush=True)
         if source:
             print(f"Loading weights from {source}/policy/weights", flush=True)
@@ -115,7 +115,7 @@ class RehearsalWorker:
         self.weights = weights
 
     def update_weights(self, weights: Weights) -> None:
-        """Take the weights after an update."""
+        """Set the weights after an update."""
         self.weights = weights
 
     def write(self, split: str, chosen: Ints, step: int) -> list[Sample]:
@@ -145,7 +145,7 @@ class RehearsalWorker:
         ]
 
     def score(self) -> int:
-        """Let the teacher give its top-k logits at every character written; returns how many those are."""
+        """Compute the teacher's top-k logits of all generated characters; return the number of these."""
         self.scores = top_logits(self.teacher, self.contexts, self.task.top_k)
         return len(self.contexts)
 

@@ -1,0 +1,154 @@
+"""The NeMo-RL checkout that jobs run in: its choice and its features, from its files alone.
+
+Nothing of it is imported: it may need another Python, and importing it takes minutes on a cold file system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from launcher.errors import InputError, TransportError
+from launcher.paths import config_root
+from launcher.transports.base import Transport
+from recipes.drivers import choose_driver
+
+VARIABLE = "NEMO_RL_ROOT"
+REMEMBERED = "checkout"
+# The name changed between v0.5 and v0.6.
+DRIVERS = ("examples/run_distillation.py", "examples/run_distillation_math.py")
+
+
+@dataclass(frozen=True, slots=True)
+class NemoCheckout:
+    """A checkout of NeMo-RL."""
+
+    path: str
+    version: str | None
+    """From `nemo_rl/package_info.py`, which has been wrong on the main branch."""
+    driver: str
+    """The distillation script, relative to the checkout."""
+    python: str | None
+    """The Python of its environment; None without one."""
+    features: frozenset[str]
+    """`validates`: recipes are validated before Ray starts. `save-by`: `checkpoint_must_save_by` is known.
+    `phases`: its ray.sub stamps its phases. `async`: it has the asynchronous generation engine."""
+
+
+# Feature, file, pattern in the file where the feature exists.
+_FEATURES = (
+    ("validates", "nemo_rl/algorithms/distillation.py", r"class MasterConfig\(BaseModel"),
+    ("save-by", "nemo_rl/algorithms/distillation.py", r"checkpoint_must_save_by"),
+    ("phases", "ray.sub", r"NRL_PHASE"),
+    ("async", "nemo_rl/models/generation/vllm/vllm_worker_async.py", r"."),
+)
+
+
+def choose(transport: Transport, chosen: str | None, environment: Mapping[str, str]) -> NemoCheckout:
+    """Return the checkout: as chosen, else NEMO_RL_ROOT, else the last one used.
+
+    Raises:
+        InputError: no checkout is known, or the directory is not one.
+    """
+    remembered = config_root(environment) / REMEMBERED
+    path, source = chosen or environment.get(VARIABLE), "--checkout" if chosen else VARIABLE
+    if not path and transport.stat(str(remembered)) is not None:
+        path, source = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
+    if not path:
+        raise InputError(
+            "the NeMo-RL checkout for the job is not known",
+            fix=f"Give --checkout DIR, or set {VARIABLE}; the choice is remembered.",
+        )
+    return probe(transport, str(Path(path).expanduser().absolute()), source)
+
+
+def remember(transport: Transport, checkout: NemoCheckout, environment: Mapping[str, str]) -> None:
+    """Remember the checkout; without effect where the directory cannot be written."""
+    try:
+        transport.write_atomic(str(config_root(environment) / REMEMBERED), f"{checkout.path}\n".encode())
+    except TransportError:
+        return
+
+
+def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
+    """Return the version and the features of a checkout.
+
+    Raises:
+        InputError: the directory is not a NeMo-RL checkout.
+    """
+    driver = next((name for name in DRIVERS if transport.stat(f"{path}/{name}") is not None), None)
+    if driver is None:
+        raise InputError(
+            f"not a NeMo-RL checkout (no {DRIVERS[0]})" + (f", as given by {source}" if source else ""),
+            where=path,
+            fix="Give the directory of a clone of NeMo-RL.",
+        )
+    python = f"{path}/.venv/bin/python"
+    return NemoCheckout(
+        path=path,
+        version=_version(_text(transport, f"{path}/nemo_rl/package_info.py")),
+        driver=driver,
+        python=python if transport.stat(python) is not None else None,
+        features=frozenset(
+            name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
+        ),
+    )
+
+
+def with_driver_of(
+    transport: Transport, checkout: NemoCheckout, values: Mapping[str, Any]
+) -> tuple[NemoCheckout, str]:
+    """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
+
+    A recipe for which the checkout has no driver keeps the usual one.
+    """
+    driver = choose_driver(values, _scripts(transport, checkout.path))
+    if driver.script is None:
+        return checkout, f"the checkout has no driver for this recipe: {driver.reason}"
+    if driver.script == checkout.driver:
+        return checkout, ""
+    return replace(checkout, driver=driver.script), f"the driver is {driver.script}: {driver.reason}"
+
+
+def _scripts(transport: Transport, path: str) -> tuple[str, ...]:
+    """Return the driver scripts of a checkout, relative to it."""
+    names = []
+    for folder in ("examples", "examples/nemo_gym"):
+        if transport.stat(f"{path}/{folder}") is not None:
+            names += [f"{folder}/{entry.name}" for entry in transport.listdir(f"{path}/{folder}")]
+    return tuple(name for name in names if re.fullmatch(r".*/run_\w+\.py", name))
+
+
+def _version(text: str) -> str | None:
+    parts = {
+        name: re.search(rf"^{name}\s*=\s*[\"']?(\w*)", text, re.MULTILINE)
+        for name in ("MAJOR", "MINOR", "PATCH", "PRE_RELEASE")
+    }
+    if any(parts[name] is None for name in ("MAJOR", "MINOR", "PATCH")):
+        return None
+    major, minor, patch, extra = (match[1] if match else "" for match in parts.values())
+    return f"{major}.{minor}.{patch}{extra}"
+
+
+def _text(transport: Transport, path: str) -> str:
+    if transport.stat(path) is None:
+        return ""
+    return transport.read(path).decode(errors="replace")
+
+
+def check_venv(transport: Transport, venv: Path) -> None:
+    """Check that Ray can be started from a Python environment.
+
+    Raises:
+        TransportError: `bin/python` or `bin/ray` is missing.
+    """
+    for program in ("python", "ray"):
+        if transport.stat(str(venv / "bin" / program)) is None:
+            raise TransportError(
+                f"there is no bin/{program} in the Python environment",
+                where=venv,
+                fix="Install `ray[default]` into it, or name another one with RAY_BARE_VENV.",
+            )

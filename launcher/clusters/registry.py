@@ -1,0 +1,99 @@
+"""The kinds of cluster, by name: the only module that imports a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.clusters.base import Cluster, Scheduler
+from launcher.runs import Run
+from launcher.transports.base import Transport
+
+if TYPE_CHECKING:
+    from launcher.clusters.inventory import Detection
+    from launcher.logs.events import JobChanged
+    from launcher.logs.sources import LogLocations
+
+FRONT_S = 30.0
+"""Seconds between two questions to a controller, where no site says otherwise."""
+
+
+def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
+    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to it."""
+    match run.spec.cluster:
+        case "local":
+            from launcher.clusters.local import LocalCluster
+
+            return LocalCluster(transport)
+        case "slurm":
+            from launcher.clusters.slurm.cluster import SlurmCluster
+
+            return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
+
+
+def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> Scheduler:
+    """Return the Slurm cluster that a transport's machine belongs to; `root` is where runs are kept."""
+    from launcher.clusters.slurm.cluster import SlurmCluster
+
+    return SlurmCluster(transport, root, environment)
+
+
+def detect(
+    transport: Transport, environment: Mapping[str, str], cache: Path, *, refresh: bool = False
+) -> Detection:
+    """Return what the cluster of a transport's machine offers; answers are cached for hours.
+
+    Raises:
+        TransportError: there is no Slurm here.
+        InputError: the user's file about the site cannot be read.
+    """
+    from launcher.clusters.slurm.detect import detect as detect_slurm
+
+    return detect_slurm(transport, environment, cache, refresh=refresh)
+
+
+def accounting(
+    transport: Transport, environment: Mapping[str, str], ids: Sequence[str]
+) -> dict[str, tuple[dict[str, str], ...]]:
+    """Return accounting's fields of jobs by id, for each of a job's starts.
+
+    Raises:
+        TransportError: accounting gave no answer.
+        RefusedError: it refused.
+    """
+    from launcher.clusters.slurm.accounting import accounted
+    from launcher.clusters.slurm.client import SlurmClient
+
+    return accounted(SlurmClient(transport, environment), [job for job in ids if job.isdecimal()])
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalJobWatch:
+    """A job of another program: its logs, and its state."""
+
+    locations: Callable[[], LogLocations]
+    probe: Callable[[float], JobChanged | None]
+    """Asks the cluster, at most once in so many seconds."""
+
+
+def external_job(transport: Transport, environment: Mapping[str, str], identity: str) -> ExternalJobWatch:
+    """Return the watch of a job by its number.
+
+    Raises:
+        InputError: there is no such job.
+        TransportError: Slurm gave no answer, or is not here.
+    """
+    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.slurm.external_jobs import ExternalJobLogs, JobProbe, describe
+
+    client = SlurmClient(transport, environment)
+    logs = ExternalJobLogs(transport, describe(client, identity), environment)
+    probe = JobProbe(client, identity)
+
+    def ask(every_s: float) -> JobChanged | None:
+        probe.every_s = every_s
+        return probe()
+
+    return ExternalJobWatch(logs, ask)

@@ -1,0 +1,81 @@
+"""The effective recipe of a run: its kind's and size's overrides, and the file that the driver reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.errors import InputError
+from recipes.planning.edits import hydra
+
+if TYPE_CHECKING:
+    from launcher.request import Kind
+    from launcher.runs import RunSpec
+    from recipes.inheritance import EffectiveRecipe, Resolver
+
+SMOKE_STEPS = 5
+_OWN_DIRECTORIES = {
+    "logger.log_dir": "output/logs",
+    "checkpointing.checkpoint_dir": "output/checkpoints",
+}
+
+
+def distillation(recipe: Path, overrides: Sequence[str], resolver: Resolver | None = None) -> EffectiveRecipe:
+    """Return the effective recipe of a distillation.
+
+    Raises:
+        RecipeError: the recipe cannot be read.
+        InputError: it is not a distillation recipe.
+    """
+    from recipes.inheritance import Resolver
+
+    effective = (resolver or Resolver()).resolve(recipe, overrides)
+    if not isinstance(effective.get("distillation"), dict):
+        raise InputError(
+            "this is not a recipe of an on-policy distillation (it has no `distillation:` section)",
+            where=recipe,
+            fix="Give a recipe for NeMo-RL's run_distillation.py.",
+        )
+    return effective
+
+
+def size_overrides(kind: Kind, nodes: int, gpus_per_node: int) -> tuple[str, ...]:
+    """Return the overrides that set a recipe's nodes and GPUs to those requested from the cluster."""
+    own = (f"++cluster.num_nodes={nodes}", f"++cluster.gpus_per_node={gpus_per_node}")
+    if kind == "smoke":
+        return (*own, f"++distillation.max_num_steps={SMOKE_STEPS}", "++logger.wandb_enabled=false")
+    return own
+
+
+def directory_overrides(kind: Kind, directory: str | Path = "") -> tuple[str, ...]:
+    """Return the overrides that give a rehearsal or smoke run its own log and checkpoint directories.
+
+    NeMo-RL resumes from whatever is in a checkpoint directory.
+    """
+    if kind == "training":
+        return ()
+    return tuple(f"++{key}={hydra(str(Path(directory, path)))}" for key, path in _OWN_DIRECTORIES.items())
+
+
+def user_overrides(spec: RunSpec) -> tuple[str, ...]:
+    """Return a run's overrides without those of `size_overrides`."""
+    own = {_key(item) for item in size_overrides(spec.kind, spec.nodes, spec.gpus_per_node)}
+    return tuple(item for item in spec.recipe.overrides if _key(item) not in own)
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0]
+
+
+def max_steps_of(effective: EffectiveRecipe) -> int | None:
+    """Return the recipe's maximum number of steps."""
+    steps = effective.get("distillation.max_num_steps")
+    return steps if isinstance(steps, int) else None
+
+
+def effective_yaml(effective: EffectiveRecipe) -> bytes:
+    """Return the values of a recipe as one file."""
+    import yaml
+
+    return yaml.safe_dump(dict(effective.values), sort_keys=False, allow_unicode=True).encode()

@@ -1,0 +1,115 @@
+"""A request to run a recipe: as the user makes it, and with every choice made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from launcher.fields import FIELDS
+from launcher.sites import Profile, Site
+
+if TYPE_CHECKING:
+    from launcher.checkout import NemoCheckout
+    from launcher.runs import Launcher, SlurmRequest
+
+SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
+"""Variables taken from the environment of this program; others come with an env file."""
+Kind = Literal["rehearsal", "smoke", "training"]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitRequest:
+    """A user's request; None leaves the choice to the cluster and the recipe."""
+
+    recipe: Path
+    nodes: int | None
+    """None: the recipe's; for a smoke run the fewest on which nothing fails and the memory suffices."""
+    time: str | int
+    """Time limit of each job: as typed, or in seconds."""
+    overrides: tuple[str, ...] = ()
+    kind: Kind = "training"
+    gpus_per_node: int | None = None
+    """None: the count that most nodes of the partition have."""
+    partition: str | None = None
+    """None: for a smoke run the site's partition for tests, where it takes the job; else Slurm's default."""
+    account: str | None = None
+    """None: the default account, else the only one that may use the partition."""
+    qos: str | None = None
+    reservation: str | None = None
+    checkout: str | None = None
+    """None: $NEMO_RL_ROOT, else the one used last. Rehearsals need none."""
+    chain: int = 1
+    profile: str | None = None
+    env_file: Path | None = None
+    sbatch_args: tuple[str, ...] = ()
+    skip_checks: tuple[str, ...] = ()
+    """Ids of failing checks that must not block."""
+    launcher: Launcher = "ray_bare"
+    container: str | None = None
+    """For `ray.sub`; None: the profile's or the site's."""
+    mounts: tuple[str, ...] = ()
+    """For `ray.sub`: `/SOURCE:/TARGET[:ro]`."""
+    yes: bool = False
+    """Whether the user has confirmed a plan's questions."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Further Slurm options by the name of their row in `launcher.fields`."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> SubmitRequest:
+        """Return the request with the values of fields (names of `launcher.fields`, and of this class).
+
+        A field without an attribute goes into `options`; empty values leave the choice open.
+        """
+        own = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        further = {row.name: values.get(row.name) for row in FIELDS if row.sbatch and row.name not in own}
+        options = {name: str(value) for name, value in further.items() if value not in (None, "")}
+        return cls(**{**own, "options": {**own.get("options", {}), **options}})
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """A request with every open choice made: what a cluster renders into jobs."""
+
+    request: SubmitRequest
+    nodes: int
+    gpus_per_node: int
+    user: str
+    slurm: SlurmRequest | None = None
+    """None on a machine without a scheduler."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Secrets; they reach the driver through a file that only the user can read."""
+    checkout: NemoCheckout | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of run."""
+        return self.request.kind
+
+    @property
+    def slurm_request(self) -> SlurmRequest:
+        """What Slurm is asked for; only on a Slurm cluster."""
+        assert self.slurm is not None
+        return self.slurm
+
+    def profile_of(self, site: Site) -> Profile:
+        """Return the chosen profile; an empty one where none is chosen."""
+        return site.profiles[self.request.profile] if self.request.profile is not None else Profile()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The most that a submission can cost."""
+
+    node_hours: float
+    gpu_hours: float
+    core_hours: float | None = None
+    """Unit that many sites charge; None where the cores of a node are unknown."""
+
+    @classmethod
+    def of(cls, nodes: int, gpus_per_node: int, time_s: int, cores: int | None = None) -> Cost:
+        """Return the cost of nodes for some seconds; `cores` are those of a node."""
+        hours = nodes * time_s / 3600
+        core_hours = round(hours * cores, 3) if cores is not None else None
+        return cls(round(hours, 3), round(hours * gpus_per_node, 3), core_hours)

@@ -1,0 +1,148 @@
+"""Completion of a request: open choices are made from the cluster, the site and the recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from launcher.durations import DurationError, parse_time_limit
+from launcher.errors import InputError
+from launcher.request import SECRET_VARIABLES, JobOptions, SubmitRequest
+from launcher.runs import SlurmRequest
+from launcher.submit.env_file import read_env_file
+from launcher.transports.base import Transport
+from recipes.planning import Setup
+
+if TYPE_CHECKING:
+    from launcher.checkout import NemoCheckout
+    from launcher.clusters.inventory import Detection, Partition
+    from recipes.inheritance import Resolver
+
+
+def complete(
+    request: SubmitRequest,
+    detection: Detection,
+    transport: Transport,
+    environment: Mapping[str, str],
+    checkout: NemoCheckout | None,
+    resolver: Resolver,
+) -> tuple[Partition | None, JobOptions]:
+    """Return the partition (None where Slurm does not list it) and the options of the job.
+
+    Raises:
+        InputError: the request contradicts itself, or something is missing.
+        RecipeError: the recipe cannot be read.
+    """
+    nodes = nodes_of(request, resolver)
+    if nodes < 1 or (request.gpus_per_node or 0) < 0 or request.chain < 1:
+        raise InputError("--nodes and --chain must be whole numbers >= 1, --gpus-per-node one >= 0")
+    limit_s = time_limit_of(request.time)
+    name, reservation = _partition_name(request, detection, nodes, limit_s)
+    partition = detection.partition(name)
+    options = JobOptions(
+        request,
+        nodes=nodes,
+        gpus_per_node=_gpus_per_node(request, partition, resolver),
+        user=user_of(transport, environment),
+        slurm=SlurmRequest(
+            partition=name,
+            account=request.account or _account(detection, partition),
+            time_s=limit_s,
+            qos=request.qos,
+            reservation=reservation,
+            chain=request.chain,
+            options=request.options,
+        ),
+        keys=_keys(request, transport, environment),
+        checkout=checkout,
+    )
+    return partition, options
+
+
+def time_limit_of(time: str | int) -> int:
+    """Return a time limit in seconds.
+
+    Raises:
+        InputError: the time limit is invalid.
+    """
+    try:
+        return parse_time_limit(time) if isinstance(time, str) else _positive(time)
+    except DurationError as error:
+        raise InputError(f"--time: {error}") from error
+
+
+def _positive(seconds: int) -> int:
+    if seconds <= 0:
+        raise DurationError(f"invalid time limit '{seconds}' (expected seconds above 0)")
+    return seconds
+
+
+def nodes_of(request: SubmitRequest, resolver: Resolver) -> int:
+    """Return the nodes that a request names, else the recipe's.
+
+    Raises:
+        RecipeError: the recipe cannot be read.
+    """
+    if request.nodes is not None:
+        return request.nodes
+    return Setup.of(resolver.resolve(request.recipe, request.overrides)).nodes
+
+
+def _partition_name(
+    request: SubmitRequest, detection: Detection, nodes: int, limit_s: int
+) -> tuple[str, str | None]:
+    """Return the partition and the reservation: as requested, the site's for tests, or the default.
+
+    Raises:
+        InputError: there is no default partition.
+    """
+    default = next((item.name for item in detection.partitions if item.default), None)
+    smoke = detection.site.smoke
+    if request.kind == "smoke" and request.partition is None and request.reservation is None:
+        own = detection.partition(smoke.partition) if smoke.partition else None
+        if own is not None and _admits(own.max_nodes, nodes) and _admits(own.max_time_s, limit_s):
+            return own.name, None
+        fits = _admits(smoke.max_nodes, nodes) and _admits(smoke.max_time_s, limit_s)
+        if smoke.reservation and default and fits:
+            return default, smoke.reservation
+    name = request.partition or default
+    if name is None:
+        raise InputError(
+            "this cluster has no default partition", fix="Give --partition; `detect` lists them."
+        )
+    return name, request.reservation
+
+
+def _admits(limit: int | None, value: int) -> bool:
+    return limit is None or value <= limit
+
+
+def _gpus_per_node(request: SubmitRequest, partition: Partition | None, resolver: Resolver) -> int:
+    if request.gpus_per_node is not None:
+        return request.gpus_per_node
+    if partition is not None:
+        return partition.gpus.count
+    count = resolver.resolve(request.recipe, request.overrides).get("cluster.gpus_per_node", 1)
+    return count if isinstance(count, int) else 1
+
+
+def _account(detection: Detection, partition: Partition | None) -> str | None:
+    default = next((item.account for item in detection.accounts or () if item.default), None)
+    usable = detection.accounts_in(partition) if partition is not None else None
+    if usable is not None and len(usable) == 1:
+        return usable[0]
+    return default
+
+
+def user_of(transport: Transport, environment: Mapping[str, str]) -> str:
+    """Return the name of the user on a transport's machine."""
+    name = environment.get("USER") or environment.get("LOGNAME")
+    return name or transport.run(["id", "-un"], timeout_s=10).stdout.strip()
+
+
+def _keys(request: SubmitRequest, transport: Transport, environment: Mapping[str, str]) -> dict[str, str]:
+    keys = {name: environment[name] for name in SECRET_VARIABLES if environment.get(name)}
+    if request.env_file is not None:
+        text = transport.read(str(request.env_file)).decode(errors="replace")
+        keys |= read_env_file(text, request.env_file)
+    return keys

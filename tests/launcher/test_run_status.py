@@ -1,0 +1,156 @@
+"""Status of a run by its evidence: what decides, in which order, and with which reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from launcher.logs.events import (
+    DriverEnded,
+    ExceptionSeen,
+    FindingSeen,
+    JobChanged,
+    JobState,
+    LauncherEnded,
+    Role,
+    Source,
+)
+from launcher.monitor.diagnosis import UNKNOWN
+from launcher.monitor.run_status import (
+    RunEvidence,
+    RunStatus,
+    is_settled,
+    job_status_by_log_age,
+    run_status,
+    run_status_of_attempts,
+)
+
+HERE = Source("ray-driver.log", Role.DRIVER, 7)
+OOM = FindingSeen("cuda-oom", "GPU out of memory", "fatal", "CUDA out of memory. Tried", HERE, tier=1)
+GCS = FindingSeen("ray-gcs", "Ray's head cannot be reached", "fatal", "no GCS", HERE, tier=2)
+DIED = FindingSeen("ray-actor-died", "A Ray actor died", "fatal", "died", HERE, tier=3)
+UNRECOGNISED = FindingSeen(UNKNOWN, "Unrecognised error", "fatal", "KeyError: 'x'. y", HERE, tier=2)
+ERROR = ExceptionSeen("ValueError: x", HERE, 5, own=True, wrapper=False)
+INTERRUPT = ExceptionSeen("KeyboardInterrupt", HERE, 5, own=True, wrapper=False)
+
+
+def ended(code: int) -> DriverEnded:
+    return DriverEnded(code, HERE)
+
+
+def job(
+    state: str, reason: str = "why", *, over: bool = False, word: str = "", number: str = ""
+) -> JobChanged:
+    return JobChanged(JobState(state), reason, over=over, word=word, job=number)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "state", "reason"),
+    [
+        (RunEvidence(), "unknown", "no information on whether it still runs"),
+        (RunEvidence(root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
+        (RunEvidence(root=DIED), "unknown", "no information on whether it still runs"),
+        (RunEvidence(completed=True, traceback=ERROR), "completed", ""),
+        (RunEvidence(traceback=ERROR), "failed", "ValueError: x"),
+        (RunEvidence(traceback=ERROR, root=UNRECOGNISED), "failed", "KeyError: 'x'. y"),
+        (RunEvidence(traceback=INTERRUPT), "cancelled", "interrupted"),
+        (RunEvidence(job=job("running")), "starting", "why"),
+        (RunEvidence(job=job("starting"), training=True), "running", "why"),
+        (RunEvidence(job=job("running"), root=OOM), "starting", "why"),
+        (RunEvidence(job=job("queued")), "queued", "why"),
+        (RunEvidence(job=job("unknown", over=True)), "failed", "why"),
+        (RunEvidence(job=job("unknown", over=True), completed=True), "completed", ""),
+        (RunEvidence(job=job("completed")), "completed", "why"),
+        (RunEvidence(job=job("failed"), completed=True), "failed", "why"),
+        (RunEvidence(job=job("failed"), root=DIED), "failed", "A Ray actor died: died"),
+        (RunEvidence(job=job("failed"), traceback=ERROR), "failed", "ValueError: x"),
+        (RunEvidence(job=job("cancelled"), driver_ended=ended(1)), "cancelled", "why"),
+        (RunEvidence(job=job("cancelled"), driver_ended=ended(0)), "completed", ""),
+        (RunEvidence(job=job("running"), driver_ended=ended(0)), "completed", ""),
+        (RunEvidence(driver_ended=ended(3)), "failed", "the driver exited with 3"),
+        (RunEvidence(launcher_ended=LauncherEnded(3, HERE)), "failed", "the launcher exited with 3"),
+        (RunEvidence(driver_ended=ended(0), launcher_ended=LauncherEnded(3, HERE)), "completed", ""),
+        (RunEvidence(driver_ended=ended(143)), "cancelled", "stopped by a signal"),
+        (RunEvidence(driver_ended=ended(130), root=GCS), "cancelled", "stopped by a signal"),
+        (RunEvidence(driver_ended=ended(143), root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
+    ],
+)
+def test_what_decides(evidence: RunEvidence, state: str, reason: str) -> None:
+    assert run_status(evidence) == RunStatus(JobState(state), reason)
+    if evidence.job is None or evidence.ended is None:
+        assert run_status_of_attempts(evidence, links=3, ended_job=0) == run_status(evidence)
+
+
+@pytest.mark.parametrize("identity", ["ray-gcs", "ray-register", "ray-node-dead", UNKNOWN])
+def test_processes_that_miss_each_other_are_no_failure_of_a_stopped_run(identity: str) -> None:
+    status = run_status(RunEvidence(driver_ended=ended(143), root=replace(GCS, id=identity)))
+    assert status == RunStatus(JobState.CANCELLED, "stopped by a signal")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ValueError: GPU out of memory here. More", "GPU out of memory"),
+        ("x" * 100, f"GPU out of memory: {'x' * 100}"),
+        ("x" * 101, f"GPU out of memory: {'x' * 99}…"),
+        ("INFO:root:torch: no memory", "GPU out of memory: torch: no memory"),
+    ],
+)
+def test_the_reason_is_one_short_line(text: str, reason: str) -> None:
+    assert run_status(RunEvidence(root=replace(OOM, text=text))).reason == reason
+
+
+WAITS = "its driver has ended; Slurm has not reported the job's end"
+
+
+@pytest.mark.parametrize(
+    ("present", "code", "links", "ended_job", "state", "reason"),
+    [
+        (job("running", number="9"), 0, 1, 9, "completed", ""),
+        (job("running", "", number="9"), 0, 2, 9, "running", WAITS),
+        (job("running", number="9"), 1, 1, 9, "failed", "the driver exited with 1"),
+        (job("running", number="9"), 143, 1, 9, "running", "why"),
+        (job("unknown", over=True, number="9"), 143, 2, 9, "cancelled", "stopped by a signal"),
+        (job("queued", number="10"), 0, 1, 9, "queued", "why"),
+        (job("queued", number="9"), 0, 1, 9, "queued", "why"),
+        (job("completed", number="9"), 143, 1, 9, "cancelled", "stopped by a signal"),
+        (job("running", number="10"), 1, 1, 9, "starting", "why"),
+        (job("running", number="10"), 1, 1, 10, "failed", "the driver exited with 1"),
+        (job("running", number="10"), 1, 1, 0, "failed", "the driver exited with 1"),
+        (job("failed", number="9"), 143, 1, 9, "failed", "why"),
+        (job("failed", number="9"), 1, 1, 9, "failed", "the driver exited with 1"),
+        (job("cancelled", number="9"), 143, 2, 9, "cancelled", "why"),
+    ],
+)
+def test_the_end_of_an_attempt(
+    present: JobChanged, code: int, links: int, ended_job: int, state: str, reason: str
+) -> None:
+    evidence = RunEvidence(job=present, driver_ended=ended(code))
+    status = run_status_of_attempts(evidence, links=links, ended_job=ended_job)
+    assert status == RunStatus(JobState(state), reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "present", "settled"),
+    [
+        ("running", None, False),
+        ("completed", job("running", word="RUNNING"), True),
+        ("failed", None, True),
+        ("failed", job("running"), True),
+        ("failed", job("running", word="COMPLETING"), False),
+        ("failed", job("unknown", word="COMPLETING", over=True), True),
+        ("failed", job("failed", word="FAILED"), True),
+    ],
+)
+def test_a_failure_is_settled_when_the_scheduler_has_reported_the_end(
+    state: str, present: JobChanged | None, settled: bool
+) -> None:
+    assert is_settled(RunStatus(JobState(state)), present) is settled
+
+
+@pytest.mark.parametrize(
+    ("newest", "state"), [(None, "unknown"), (880.0, "running"), (879.0, "unknown"), (1000.0, "running")]
+)
+def test_the_age_of_logs(newest: float | None, state: str) -> None:
+    assert job_status_by_log_age(newest, 1000.0).state.value == state

@@ -1,0 +1,129 @@
+"""The command line: `distill-tui` opens the app; with a command, it does one thing without it.
+
+Nothing heavy is imported here: `--help` and `--version` must answer at once on a cold file system.
+A command's module is imported when it runs. `subcommands` lists the commands, `parser` turns a row into
+a parser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from recipes.errors import Exit, ExplainedError
+from tui.cli.parser import PROGRAM, Parser, command_parser, group_parser, resolve_reference, suggestion
+from tui.cli.spec import Group, Subcommand
+from tui.cli.subcommands import COMMANDS, GROUPS
+
+DESCRIPTION = (
+    "Configure, submit and watch NeMo-RL on-policy distillation runs. Without a command, open the app."
+)
+EPILOG = (
+    "Results go to standard output, messages to standard error. Exit codes: 0 success, "
+    "1 the run, check or comparison failed, 2 wrong usage or input, "
+    "3 an external system failed (file system, scheduler, Ray)."
+)
+OPEN_APP = "tui.cli:open_app"
+
+
+def main(version: str, arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        options = parse(version, sys.argv[1:] if arguments is None else arguments)
+        code: int = resolve_reference(options.handler)(options)
+        sys.stdout.flush()
+    except ExplainedError as error:
+        _print_error(str(error))
+        return int(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has left; Python would complain once more when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        at = f": {error.filename}" if error.filename else ""
+        _print_error(f"{error.strerror or error}{at}")
+        return int(Exit.OUTSIDE)
+    return code
+
+
+def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command line; `handler` names the function that takes them.
+
+    Raises:
+        UsageError: the command line is wrong.
+    """
+    first = next((index for index, word in enumerate(words) if not word.startswith("-")), len(words))
+    top = top_parser(version)
+    options = top.parse_any_order(words[:first], argparse.Namespace(handler=OPEN_APP))
+    if first == len(words):
+        return options
+    command, rest = _find_command(top, words[first:])
+    options.handler = command.handler
+    return command_parser(command).parse_any_order(rest, options)
+
+
+def top_parser(version: str) -> Parser:
+    """Return the parser of what stands before the command, and of the help that lists the commands."""
+    usage = f"{PROGRAM} [-h] [--version] [--no-mouse] [COMMAND …]"
+    top = Parser(prog=PROGRAM, usage=usage, description=DESCRIPTION, epilog=EPILOG)
+    top.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
+    top.add_argument("--no-mouse", action="store_true", help="do not capture the mouse")
+    top.commands = top_level()
+    top.example = COMMANDS[0].example
+    return top
+
+
+def top_level() -> list[Subcommand | Group]:
+    """Return the commands and groups of commands, in the order of the table."""
+    groups = {group.name: group for group in GROUPS}
+    rows: dict[str, Subcommand | Group] = {}
+    for command in COMMANDS:
+        rows.setdefault(command.group or command.name, groups.get(command.group, command))
+    return list(rows.values())
+
+
+def _find_command(top: Parser, words: Sequence[str]) -> tuple[Subcommand, Sequence[str]]:
+    """Return the command that the first one or two words name, and the words after them."""
+    by_name = {command.name: command for command in COMMANDS}
+    if words[0] in by_name:
+        return by_name[words[0]], words[1:]
+    group = next((group for group in GROUPS if group.name == words[0]), None)
+    if group is None:
+        _refuse_command(top, words[0])
+    commands = [command for command in COMMANDS if command.group == group.name]
+    parser = group_parser(group, commands)
+    names = [command.name.rpartition(" ")[2] for command in commands]
+    if len(words) == 1:
+        parser.error(f"a command is required: {', '.join(names)}")
+    if words[1].startswith("-"):
+        parser.parse_any_order(words[1:2], argparse.Namespace())
+    if words[1] not in names:
+        parser.error(f"unknown command '{words[1]}'{suggestion(words[1], names)}")
+    return by_name[f"{group.name} {words[1]}"], words[2:]
+
+
+def _refuse_command(top: Parser, word: str) -> NoReturn:
+    by_last_word = {command.name.rpartition(" ")[2]: command.name for command in COMMANDS}
+    if by_last_word.get(word, word) != word:
+        top.error(f"unknown command '{word}'; did you mean `{by_last_word[word]}`?")
+    top.error(f"unknown command '{word}'{suggestion(word, [row.name for row in top.commands])}")
+
+
+def _print_error(text: str) -> None:
+    from tui.headless.output import say
+
+    say(f"{PROGRAM}: {text}")
+
+
+def open_app(options: argparse.Namespace) -> int:
+    """Open the app on the list of runs."""
+    from tui.terminal import require_terminal
+
+    require_terminal()
+    from launcher.paths import runs_root
+    from tui.app import run_app
+
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse)

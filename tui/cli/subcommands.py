@@ -1,0 +1,225 @@
+"""Every command, once. Parser, help, shell completion and the reference in docs/ are made from this table."""
+
+from __future__ import annotations
+
+from tui.cli.recipe_subcommands import RECIPE_COMMANDS
+from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Group, Subcommand, flag
+
+TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
+ROLES = ("slurm", "head", "driver", "worker", "companion")
+SHELLS = ("bash", "zsh", "tcsh")
+
+_NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
+_RECIPE = Argument("file", "FILE", "recipe")
+_RUN = Argument("run", "RUN", "name of a run, or an unambiguous part of it")
+_CHECKOUT = Argument(
+    "--checkout", "DIR", "NeMo-RL checkout (default: $NEMO_RL_ROOT, else the one that contains FILE)"
+)
+_JOB_SIZE = (
+    _RECIPE,
+    OVERRIDES,
+    Argument("--nodes", "N", "nodes of the job (default: the recipe's)", "count"),
+    Argument("--gpus-per-node", "N", "GPUs of each node (default: the recipe's)", "count"),
+    Argument("--gpu-memory", "GIB", "memory of one GPU in GiB (default: 40)", "amount"),
+    Argument("--time", "T", f"time limit: {TIME_FORMATS}", "time"),
+    _CHECKOUT,
+    JSON,
+)
+
+GROUPS = (
+    Group("recipe", "read, edit, compare and explain recipes", "FILE may be - (standard input)."),
+    Group("launcher", "export the batch script that starts Ray and the driver", ""),
+)
+
+COMMANDS: tuple[Subcommand, ...] = (
+    Subcommand(
+        "demo",
+        "run a small distillation with stand-in models on this machine",
+        "Read a recipe, start a real Ray cluster on this machine, distil a tiny model on it, and watch it. "
+        "The stand-in models need no GPU; everything around them is what a real run uses.",
+        "tui.headless.demo:run",
+        (
+            Argument("recipe", "RECIPE", "recipe (default: the demo's own)", repeat="?"),
+            OVERRIDES,
+            flag("--plain", "print events as lines of text"),
+            flag("--json", "print events as JSON, one object a line"),
+            flag("--yes", "start Ray here even if this is a shared login node"),
+            _NO_MOUSE,
+        ),
+        "demo --plain distillation.max_num_steps=2",
+    ),
+    Subcommand(
+        "new",
+        "configure and submit a run, step by step",
+        "Open the wizard: cluster, recipe, job, sizes, review. `submit` does the same without a screen.",
+        "tui.headless.new:run",
+        (
+            Argument("recipe", "RECIPE", "recipe file, or the name of a starting recipe", repeat="?"),
+            OVERRIDES,
+            _NO_MOUSE,
+        ),
+        "new recipe.yaml policy.train_global_batch_size=64",
+    ),
+    Subcommand(
+        "detect",
+        "list the partitions, GPUs, limits and accounts of this Slurm cluster",
+        "List the partitions of this Slurm cluster with their GPUs and limits, and your accounts.",
+        "tui.headless.detect:run",
+        (JSON, flag("--refresh", "ask Slurm again; answers are cached for four hours")),
+        "detect --json",
+    ),
+    Subcommand(
+        "check",
+        "predict what would fail at start-up",
+        "Predict what would fail at the start of a run. Exit code 1 if something would.",
+        "tui.headless.check:run",
+        (
+            *_JOB_SIZE,
+            Argument("--fix", "ID[:N]", "apply the first (or Nth) fix of a finding to FILE, show the diff"),
+            flag("--dry-run", "with --fix: print the diff, change nothing"),
+            flag("--all", "also list the checks that passed"),
+            flag("--offline", "the nodes have no internet access: files missing here fail"),
+        ),
+        "check recipe.yaml --nodes 1 --gpus-per-node 4 policy.train_micro_batch_size=1",
+    ),
+    Subcommand(
+        "memory",
+        "estimate GPU and host memory",
+        "Estimate the memory of every phase. Exit code 1 if one does not fit.",
+        "tui.headless.memory:run",
+        (*_JOB_SIZE, flag("--no-search", "do not search for settings that would fit")),
+        "memory recipe.yaml --gpu-memory 40 --nodes 1 --gpus-per-node 4",
+    ),
+    Subcommand(
+        "models",
+        "show a model's architecture",
+        "Show a model's architecture from its directory, the Hugging Face cache or a built-in table.",
+        "tui.headless.models:run",
+        (
+            Argument("id", "ID", "Hugging Face id, or a directory with a config.json"),
+            flag("--download", "first download config.json and tokenizer.json into the cache"),
+            JSON,
+        ),
+        "models Qwen/Qwen3-8B",
+    ),
+    Subcommand(
+        "scale",
+        "adapt a recipe to another number of nodes",
+        "Adapt a recipe to another size: nodes, the split of generation, parallel sizes, and batch sizes "
+        "that divide. Prints the diff. The file stays as it is if the recipe would fail at the new size.",
+        "tui.headless.scale:run",
+        (
+            Argument("file", "FILE", "recipe, edited in place"),
+            Argument("--nodes", "N", "nodes of the job", "count", required=True),
+            Argument("--gpus-per-node", "N", "GPUs of each node (default: the recipe's)", "count"),
+            Argument(
+                "--prompts-per-step", "N", "prompts per step (default: the recipe's, if it divides)", "count"
+            ),
+            Argument("--run", "RUN", "smoke run of this recipe: show its measured memory and step time"),
+            _CHECKOUT,
+            DRY_RUN,
+            JSON,
+        ),
+        "scale recipe.yaml --nodes 2 --dry-run",
+    ),
+    Subcommand(
+        "submit",
+        "submit a run to Slurm",
+        "Submit a run to Slurm, exactly once. Nodes and GPUs of the recipe are set to those of the job.",
+        "tui.headless.submit:run",
+        (),
+        "submit recipe.yaml --nodes 2 --time 2:00:00 --rehearse",
+        more_arguments="tui.cli.submit_arguments:arguments",
+    ),
+    Subcommand(
+        "resume",
+        "continue an ended run from its last checkpoint",
+        "Submit one more job of a run: the recipe as it was submitted, from the last checkpoint.",
+        "tui.headless.resume:run",
+        (
+            _RUN,
+            Argument("--time", "T", f"another time limit: {TIME_FORMATS}", "time"),
+            flag("--dry-run", "print what would be submitted, submit nothing"),
+            JSON,
+        ),
+        "resume RUN --time 4:00:00",
+    ),
+    Subcommand(
+        "watch",
+        "watch a run, a job or log files",
+        "Watch a run of this program, any Slurm job, a directory of logs, or single log files.",
+        "tui.headless.watch:run",
+        (
+            Argument(
+                "target", "RUN|JOBID|DIR|FILE", "run, Slurm job, directory of logs, or log files", repeat="*"
+            ),
+            flag("--once", "print the current state and exit"),
+            flag("--plain", "print events as lines of text"),
+            flag("--json", "print JSON: one object with --once, else one object a line"),
+            Argument("--log", "ROLE=FILE", "log file and who wrote it (repeatable)", repeat="*"),
+            Argument("--role", "ROLE", f"who wrote the FILEs: {', '.join(ROLES)}", choices=ROLES),
+            Argument(
+                "--notify",
+                "bell|terminal|COMMAND",
+                "notify at start, failure and end; COMMAND gets DISTILL_TUI_… variables (repeatable)",
+                repeat="*",
+            ),
+            _NO_MOUSE,
+        ),
+        "watch --once --json logs/",
+    ),
+    Subcommand(
+        "report",
+        "report what happened to a run, without secrets",
+        "Report what happened to a run: state, cause, evidence, settings. Keys and names are removed.",
+        "tui.headless.report:run",
+        (
+            Argument("target", "RUN|DIR", "run, or directory of logs"),
+            JSON,
+            Argument("--tar", "FILE", "also write an archive with the last lines of every log"),
+            Argument(
+                "--lines", "N", "lines of each log in the archive (default: 2000)", "count", default=2000
+            ),
+        ),
+        "report logs/ --json",
+    ),
+    Subcommand(
+        "runs",
+        "list the runs and their states",
+        "List all runs, newest first, with their states.",
+        "tui.headless.runs:run",
+        (JSON,),
+        "runs --json",
+    ),
+    Subcommand(
+        "cancel",
+        "stop a run",
+        "Stop a run and wait until none of its processes is left on any node. Checkpoints are kept.",
+        "tui.headless.cancel:run",
+        (
+            _RUN,
+            flag(
+                "--after-checkpoint",
+                "wait until the next checkpoint is complete; ctrl-c stops waiting, not the run",
+            ),
+        ),
+        "cancel RUN --after-checkpoint",
+    ),
+    *RECIPE_COMMANDS,
+    Subcommand(
+        "launcher export",
+        "write the scripts to a directory",
+        "Write the launcher and the rehearsal to a directory, for use without this program.",
+        "tui.headless.export:run",
+        (Argument("directory", "DIR", "directory, created if missing"),),
+        "launcher export scripts/",
+    ),
+    Subcommand(
+        "completion",
+        "print a shell completion script",
+        "Print a completion script for a shell. It is static: completing starts no Python.",
+        "tui.cli.completion:run",
+        (Argument("shell", "SHELL", f"{', '.join(SHELLS)}", choices=SHELLS),),
+        "completion bash",
+    ),
+)

@@ -1,0 +1,65 @@
+"""What predictions are made for: a recipe's file, the checkout, and the size of the job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.checks import Checker, ClusterRequest, Inputs
+from recipes.errors import RecipeError
+
+if TYPE_CHECKING:
+    import argparse
+
+_INSIDE_CHECKOUT = "nemo_rl/algorithms"
+
+
+def recipe_path(file: str) -> Path:
+    """Return a recipe's path.
+
+    Raises:
+        RecipeError: there is no such file.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise RecipeError("no such recipe", where=file, fix="Give the path of a YAML file.")
+    return path
+
+
+def inputs_of(options: argparse.Namespace, path: Path) -> Inputs:
+    """Return the inputs of checks and estimates that the options of `check` or `memory` describe.
+
+    Raises:
+        RecipeError: the checkout does not exist.
+    """
+    request = ClusterRequest(
+        nodes=options.nodes,
+        gpus_per_node=options.gpus_per_node,
+        gpu_memory_gib=options.gpu_memory,
+        time_s=options.time,
+        offline=getattr(options, "offline", False),
+    )
+    return Inputs.of(environment=os.environ, checkout=_checkout(options.checkout, path), request=request)
+
+
+def checker_for(checkout: str | None, path: Path) -> Checker:
+    """Return a checker for a recipe at its own size.
+
+    Raises:
+        RecipeError: the checkout does not exist.
+    """
+    return Checker(Inputs.of(environment=os.environ, checkout=_checkout(checkout, path)))
+
+
+def _checkout(given: str | None, path: Path) -> Path | None:
+    """Return the checkout: the given one, else $NEMO_RL_ROOT, else the one that contains the recipe."""
+    named = given or os.environ.get("NEMO_RL_ROOT")
+    if not named:
+        parents = path.absolute().parents
+        return next((parent for parent in parents if (parent / _INSIDE_CHECKOUT).is_dir()), None)
+    directory = Path(named).expanduser().absolute()
+    if not directory.is_dir():
+        source = "--checkout" if given else "NEMO_RL_ROOT"
+        raise RecipeError("no such NeMo-RL checkout", where=str(directory), fix=f"Correct {source}.")
+    return directory

@@ -1,0 +1,73 @@
+"""`memory`: the memory of every phase, and what would fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit
+from recipes.inheritance import Resolver
+from recipes.memory import Estimate, Option, demand_of, estimate, options
+from tui.headless.fixes import fix_json
+from tui.headless.inputs import inputs_of, recipe_path
+from tui.headless.output import SCHEMA, print_json, show
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the memory of every phase, and what would fit."""
+    path = recipe_path(arguments.file)
+    inputs = inputs_of(arguments, path)
+    recipe = Resolver().resolve(path, [*arguments.override, *inputs.request.overrides()])
+    result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib)
+    fitting: tuple[Option, ...] = ()
+    if not (arguments.no_search or result.fits):
+        fitting = options(demand_of(recipe, inputs.models), result.gpu_gib)
+    if arguments.json:
+        print_json(memory_json(result, fitting))
+    else:
+        _print_memory(result, fitting)
+    return int(Exit.OK if result.phases and result.fits else Exit.FAILED)
+
+
+def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str, object]:
+    """Return an estimate as `memory --json` prints it."""
+    host = result.host_gib_per_node
+    return SCHEMA | {
+        "gpu_gib": result.gpu_gib,
+        "phases": [
+            {
+                "id": phase.id,
+                "peak_allocated_gib": round(phase.allocated, 3),
+                "needed_gib": round(phase.needed, 3),
+                "fits": phase.fits,
+                "uncertainty": phase.uncertainty,
+                "moment": phase.moment,
+                "terms": [{"name": term.name, "gib": round(term.gib, 3)} for term in phase.terms],
+            }
+            for phase in result.phases
+        ],
+        "host_gib_per_node": None if host is None else round(host, 1),
+        "would_fit": [
+            {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **fix_json(o.fix)}
+            for o in fitting
+        ],
+        "notes": list(result.notes),
+    }
+
+
+def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
+    for phase in result.phases:
+        needs = f"needs {phase.needed:6.1f} of {result.gpu_gib:g} GiB ±{phase.uncertainty:.0%}"
+        show(f"{phase.id:14} {needs}  {'fits' if phase.fits else 'DOES NOT FIT'}")
+        show(f"               peak of tensors {phase.allocated:.1f} GiB, when {phase.moment}")
+        for term in phase.terms:
+            if term.gib >= 0.05:
+                show(f"               {term.gib:7.2f}  {term.name}")
+    if result.host_gib_per_node is not None:
+        show(f"host memory    about {result.host_gib_per_node:.0f} GiB per node, besides Ray's object store")
+    for option in fitting:
+        show(f"would fit      {option.fix.title}  ({option.needed:.1f} GiB)")
+    for note in result.notes:
+        show(f"note           {note}")
