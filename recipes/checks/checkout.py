@@ -106,8 +106,8 @@ class Checkout:
 
     @cached_property
     def has_sources(self) -> bool:
-        """Whether NeMo-RL's package is there at all."""
-        return (self.path / _PACKAGE).is_dir()
+        """Whether NeMo-RL's algorithms are there at all."""
+        return (self.path / _PACKAGE / "algorithms").is_dir()
 
     def text(self, file: str) -> str:
         """Return a source below `nemo_rl/`; "" where it is nowhere."""

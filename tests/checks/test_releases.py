@@ -147,6 +147,7 @@ def test_a_checkout_without_sources_counts_as_the_newest(tmp_path: Path) -> None
 def test_a_moved_file_is_found_and_a_missing_one_makes_its_rules_not_apply(tmp_path: Path) -> None:
     package = tmp_path / "nemo_rl"
     (package / "core").mkdir(parents=True)
+    (package / "algorithms").mkdir()
     text = 'raise ValueError(f"World size ({n}) is insufficient for the parallelism configuration. ")\n'
     (package / "core" / "lm_policy.py").write_text(text)
     (package / "renamed.py").write_text('raise ValueError("Unknown packing algorithm: " + name)\n')
