@@ -1,4 +1,4 @@
-"""Start-up failures of NeMo-RL that can be foretold: one object per rule, with fixes that were tried."""
+"""Start-up failures of NeMo-RL that can be predicted: one object per rule, with fixes that were tried."""
 
 from recipes.checks.core import ClusterRequest, Context, Inputs, RecipeLine, Result, Rule
 from recipes.checks.engine import RULES, Checker, Report, apply

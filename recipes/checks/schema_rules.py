@@ -1,4 +1,4 @@
-"""Rules on keys and types: C4, C5. They foretell the driver's first seconds."""
+"""The rule on keys and types: C4. It predicts failures in the driver's first seconds."""
 
 from __future__ import annotations
 
@@ -89,44 +89,4 @@ def _fixes(context: Context, problem: Problem, key: str) -> list[Fix]:
     return [context.fix(key, value)] if isinstance(value, (bool, int, float, str)) else []
 
 
-def _read_keys(context: Context) -> Iterator[Finding]:
-    """C5: keys that are read without a default."""
-    needed = [
-        "checkpointing.checkpoint_must_save_by",
-        "checkpointing.keep_top_k",
-        "checkpointing.save_optimizer",
-    ]
-    if context.get("logger.monitor_gpus") is True:
-        needed += ["logger.gpu_monitoring.collection_interval", "logger.gpu_monitoring.flush_interval"]
-    needed += [
-        f"logger.{name}" for name in ("swanlab", "mlflow") if context.get(f"logger.{name}_enabled") is True
-    ]
-    defaults: dict[str, object] = {
-        "checkpoint_must_save_by": None,
-        "keep_top_k": 3,
-        "save_optimizer": True,
-        "collection_interval": 10,
-        "flush_interval": 10,
-    }
-    for key in needed:
-        section, _, name = key.rpartition(".")
-        if not context.has(key) and isinstance(context.get(section), dict):
-            fixes = [context.fix(key, defaults[name])] if name in defaults else []
-            yield fail(
-                f"{key} is missing, and is read without a default",
-                key,
-                fixes=fixes,
-                foretells=f"KeyError: '{name}'",
-            )
-
-
-RULES = (
-    Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),
-    Rule(
-        "C5",
-        "Keys that are read without a default",
-        _read_keys,
-        "KeyError",
-        "utils/checkpoint.py, utils/logger.py",
-    ),
-)
+RULES = (Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),)
