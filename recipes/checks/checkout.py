@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks.sources import FEATURES, SOURCES, Source
+from recipes.checks.rule_sources import FEATURES, SOURCES, Anchor
 from recipes.drivers import driver_scripts
 
 if TYPE_CHECKING:
@@ -150,10 +150,10 @@ class Checkout:
     def has_rule(self, id_: str) -> bool:
         """Tell whether what a rule predicts can come from this checkout."""
         if id_ not in self._rules:
-            self._rules[id_] = self._has_source(SOURCES.get(id_, Source()))
+            self._rules[id_] = self._has_source(SOURCES.get(id_, Anchor()))
         return self._rules[id_]
 
-    def _has_source(self, source: Source) -> bool:
+    def _has_source(self, source: Anchor) -> bool:
         if source.never:
             return False
         if not self.has_sources or source.dependency or not source.files:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from recipes.checks.checkout import Checkout
-from recipes.checks.sources import FEATURES, SOURCES
+from recipes.checks.rule_sources import FEATURES, SOURCES
 from recipes.drivers import Driver, choose_driver, recipe_kind
 from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
-from recipes.schema.drivers import algorithm_of, driver_of_algorithm
-from recipes.schema.schema import Schema, Schemas
+from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
+from recipes.schema.checkout_schema import Schema, Schemas
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe

@@ -101,12 +101,20 @@ class Report:
         return tuple(result for result in self.results if result.outcome == "fail")
 
     def blocking(self, skipped: Collection[str] = ()) -> tuple[Result, ...]:
-        """Return the findings that block a submission, without the rules that are skipped by id."""
-        return tuple(result for result in self.failing if result.id not in skipped)
+        """Return the findings that block a submission, without skipped ones.
+
+        Skipped are rules by id (`C66`), or a rule's finding on one key (`C66:policy.model_name`).
+        """
+        return tuple(result for result in self.failing if not is_skipped(result, skipped))
 
     def of(self, id_: str) -> tuple[Result, ...]:
         """Return the results of one rule."""
         return tuple(result for result in self.results if result.id == id_)
+
+
+def is_skipped(result: Result, skipped: Collection[str]) -> bool:
+    """Return whether a finding is skipped: by its rule's id, or with the key that it is about."""
+    return result.id in skipped or any(f"{result.id}:{line.key}" in skipped for line in result.where[:1])
 
 
 class Checker:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recipes.checks.checkout import Checkout
 from recipes.checks.engine import RULES
-from recipes.checks.sources import FEATURES, FORMS
+from recipes.checks.rule_sources import FEATURES, FORMS
 
 APPLIES, DIFFERS, MISSING = "yes", "differs", "–"
 

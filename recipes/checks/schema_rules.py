@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recipes.planning import Fix
-    from recipes.schema.explain import Problem
-    from recipes.schema.schema import Judgement, Schema
+    from recipes.schema.checkout_schema import Judgement, Schema
+    from recipes.schema.explain import SchemaProblem
 
 _POLICY = "models/policy/__init__.py"
 _SIDES = ("policy", "teacher")
@@ -48,7 +48,7 @@ def _finding(context: Context, schema: Schema, judgement: Judgement) -> Finding:
     return fail(message, key, fixes=_fixes(context, problem, key), foretells=foretold)
 
 
-def _message(context: Context, schema: Schema, problem: Problem, key: str) -> str:
+def _message(context: Context, schema: Schema, problem: SchemaProblem, key: str) -> str:
     if problem.kind == "missing":
         if len(problem.path) == 1:
             return f"the section {key} is missing"
@@ -64,9 +64,9 @@ def _message(context: Context, schema: Schema, problem: Problem, key: str) -> st
     return f"{key} is {shown(problem.value)}, it must be {problem.expected}"
 
 
-def _misspelt(schema: Schema, problem: Problem) -> str:
+def _misspelt(schema: Schema, problem: SchemaProblem) -> str:
     """Return a key of the section that is unknown and spelled like the one that is missing."""
-    from recipes.schema.keys import keys_below
+    from recipes.schema.key_info import keys_below
 
     *above, name = problem.path
     if not isinstance(problem.value, dict):
@@ -77,7 +77,7 @@ def _misspelt(schema: Schema, problem: Problem) -> str:
     return format_key((*above, near[0])) if near else ""
 
 
-def _fixes(context: Context, problem: Problem, key: str) -> list[Fix]:
+def _fixes(context: Context, problem: SchemaProblem, key: str) -> list[Fix]:
     """Offer for a missing key what stands beside it: the value for training, or that of the other side."""
     if problem.kind != "missing":
         return []

@@ -7,6 +7,6 @@ Nothing of the checkout is imported or executed.
 
 from recipes.reads.description import Read, Reads
 from recipes.reads.evaluate import MissingKey, missing_keys
-from recipes.reads.store import Found, find_reads
+from recipes.reads.reads_cache import Found, find_reads
 
 __all__ = ["Found", "MissingKey", "Read", "Reads", "find_reads", "missing_keys"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Undecided, both
 from recipes.reads.expressions import boolean
-from recipes.reads.frame import Frame, ReadKey
-from recipes.reads.values import (
+from recipes.reads.frame import CallFrame, ReadKey
+from recipes.reads.read_conditions import FALSE, TRUE, Condition, Literal, Undecided, both
+from recipes.reads.symbols import (
     ANYTHING,
     Choice,
     ClassValue,
     Config,
-    Constant,
+    ConstValue,
     FunctionValue,
     Instance,
     Mapping,
@@ -29,7 +29,7 @@ from recipes.reads.values import (
 from recipes.reads.workers import RayWorkers
 
 if TYPE_CHECKING:
-    from recipes.schema.source import CheckoutSource
+    from recipes.schema.checkout_source import CheckoutSource
 
 _DEEPEST = 40
 _SAME = frozenset({"bool", "dict", "list", "tuple", "int", "str", "float", "sorted"})
@@ -51,7 +51,7 @@ class Calls(RayWorkers):
         self._active: list[object] = []
         self._made: list[Instance] = []
 
-    def _x_call(self, frame: Frame, node: ast.Call) -> Value:
+    def _x_call(self, frame: CallFrame, node: ast.Call) -> Value:
         tested = self.tested_call(frame, node)
         if tested is not None:
             return boolean(tested)
@@ -66,7 +66,7 @@ class Calls(RayWorkers):
         frame.guard = guard
         return choose(results)
 
-    def _callee(self, frame: Frame, node: ast.expr) -> Value:
+    def _callee(self, frame: CallFrame, node: ast.expr) -> Value:
         """Return what is called; `X.options(…).remote` and `x.method.remote` are what they run remotely."""
         if isinstance(node, ast.Attribute) and node.attr in ("remote", "options", "bind"):
             base = self.value(frame, node.value)
@@ -87,7 +87,7 @@ class Calls(RayWorkers):
         return self.value(frame, node)
 
     def _arguments(
-        self, frame: Frame, node: ast.Call
+        self, frame: CallFrame, node: ast.Call
     ) -> tuple[tuple[Value, ...], dict[str, Value], Value | None]:
         arguments: list[Value] = []
         for argument in node.args:
@@ -110,7 +110,7 @@ class Calls(RayWorkers):
 
     def _call(
         self,
-        frame: Frame,
+        frame: CallFrame,
         node: ast.Call,
         function: Value,
         arguments: tuple[Value, ...],
@@ -141,16 +141,16 @@ class Calls(RayWorkers):
         return ANYTHING
 
     def _config_method(
-        self, frame: Frame, config: Config, name: str, arguments: tuple[Value, ...], node: ast.Call
+        self, frame: CallFrame, config: Config, name: str, arguments: tuple[Value, ...], node: ast.Call
     ) -> Value:
         """Follow a method of the recipe's dicts."""
         first = arguments[0] if arguments else None
         if name in ("get", "pop", "setdefault") and first is not None:
-            default = arguments[1] if len(arguments) > 1 else Constant(None)
+            default = arguments[1] if len(arguments) > 1 else ConstValue(None)
             found = [(guard, self._optional(config, key, default)) for guard, key in each(first)]
-            if name == "setdefault" and isinstance(first, Constant):
+            if name == "setdefault" and isinstance(first, ConstValue):
                 self.stored.add((*config.path, str(first.value)))
-            if name == "pop" and len(arguments) == 1 and isinstance(first, Constant):
+            if name == "pop" and len(arguments) == 1 and isinstance(first, ConstValue):
                 frame.record((*config.path, str(first.value)), node.lineno)
             return choose(found)
         if name in ("model_dump", "copy", "dict", "model_copy"):
@@ -165,14 +165,14 @@ class Calls(RayWorkers):
         return ANYTHING
 
     def _optional(self, config: Config, key: Value, default: Value) -> Value:
-        if not isinstance(key, Constant) or not isinstance(key.value, str):
+        if not isinstance(key, ConstValue) or not isinstance(key.value, str):
             return Config((*config.path, "*"))
-        literal: Literal = default.value if isinstance(default, Constant) else None
+        literal: Literal = default.value if isinstance(default, ConstValue) else None
         return Config((*config.path, key.value), literal, optional=True)
 
     def _named_call(
         self,
-        frame: Frame,
+        frame: CallFrame,
         node: ast.Call,
         name: str,
         arguments: tuple[Value, ...],
@@ -187,7 +187,9 @@ class Calls(RayWorkers):
             return Mapping(tuple(keywords.items()))
         if plain and name in _SAME and len(arguments) == 1:
             return (
-                arguments[0] if isinstance(arguments[0], Config | Constant | Choice | Sequence) else ANYTHING
+                arguments[0]
+                if isinstance(arguments[0], Config | ConstValue | Choice | Sequence)
+                else ANYTHING
             )
         if name == "super" and frame.owner is not None and frame.self_value is not None:
             return ParentOf(frame.self_value, frame.owner)
@@ -200,7 +202,7 @@ class Calls(RayWorkers):
             base = self.value(frame, node.func.value)
             if isinstance(base, Mapping):
                 pairs = (
-                    Sequence((Constant(key), value)) if name == "items" else value
+                    Sequence((ConstValue(key), value)) if name == "items" else value
                     for key, value in base.items
                 )
                 return Sequence(tuple(pairs))
@@ -209,22 +211,22 @@ class Calls(RayWorkers):
             return picked if picked is not None else None
         if name == "get" and isinstance(node.func, ast.Attribute):
             base = self.value(frame, node.func.value)
-            if isinstance(base, Mapping) and arguments and isinstance(arguments[0], Constant):
+            if isinstance(base, Mapping) and arguments and isinstance(arguments[0], ConstValue):
                 return base.get(arguments[0].value) or (
-                    arguments[1] if len(arguments) > 1 else Constant(None)
+                    arguments[1] if len(arguments) > 1 else ConstValue(None)
                 )
         return None
 
-    def _getattr(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
+    def _getattr(self, frame: CallFrame, arguments: tuple[Value, ...]) -> Value:
         base, key = arguments[0], arguments[1]
-        if not isinstance(key, Constant) or not isinstance(key.value, str):
+        if not isinstance(key, ConstValue) or not isinstance(key.value, str):
             return ANYTHING
         if isinstance(base, Config):
-            return self._optional(base, key, arguments[2] if len(arguments) > 2 else Constant(None))
+            return self._optional(base, key, arguments[2] if len(arguments) > 2 else ConstValue(None))
         name = key.value
         return choose([(guard, self.attribute(frame, inner, name)) for guard, inner in each(base)])
 
-    def _callbacks(self, frame: Frame, values: tuple[Value, ...]) -> None:
+    def _callbacks(self, frame: CallFrame, values: tuple[Value, ...]) -> None:
         """Follow functions that are handed to something unknown, which may call them or not."""
         for value in values:
             if isinstance(value, FunctionValue) and value.inner:
@@ -235,7 +237,7 @@ class Calls(RayWorkers):
 
     def construct(
         self,
-        frame: Frame,
+        frame: CallFrame,
         cls: ClassValue,
         arguments: tuple[Value, ...],
         keywords: dict[str, Value],
@@ -266,7 +268,7 @@ class Calls(RayWorkers):
 
     def invoke(
         self,
-        frame: Frame,
+        frame: CallFrame,
         function: FunctionValue,
         arguments: tuple[Value, ...],
         keywords: dict[str, Value],
@@ -306,14 +308,14 @@ class Calls(RayWorkers):
     ) -> Memory:
         instance = function.self_value if isinstance(function.self_value, Instance) else None
         names = self._bound(function, given, keywords, remote=remote)
-        inner = Frame(function.module, names, function.closure, function.owner, instance)
+        inner = CallFrame(function.module, names, function.closure, function.owner, instance)
         if isinstance(function.node, ast.Lambda):
             result = self.value(inner, function.node.body)
             return inner.reads, result
         self.block(inner, function.node.body)
         return inner.reads, inner.result
 
-    def block(self, frame: Frame, body: list[ast.stmt]) -> None:
+    def block(self, frame: CallFrame, body: list[ast.stmt]) -> None:
         """Follow statements until the path ends."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from recipes.reads.conditions import AllOf, Always, AnyOf, Condition, Not, Path, Test, Undecided
+from recipes.reads.read_conditions import AllOf, Always, AnyOf, Condition, Negation, Path, Test, Undecided
 
 FORMAT = 1
 """Raised with each change of what is found or how it is written: older descriptions are made again."""
@@ -127,7 +127,7 @@ class _Table:
             return ("u", condition.number)
         if isinstance(condition, Test):
             return ("t", condition.operator, condition.path, condition.operand, condition.default)
-        if isinstance(condition, Not):
+        if isinstance(condition, Negation):
             return ("n", self.number(condition.inner))
         kind = "a" if isinstance(condition, AllOf) else "o"
         assert isinstance(condition, AllOf | AnyOf)

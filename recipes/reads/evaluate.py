@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recipes.reads.conditions import Path
+from recipes.reads.read_conditions import Path
 
 if TYPE_CHECKING:
     from recipes.reads.description import Node, Read, Reads

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from recipes.reads.conditions import (
+from recipes.reads.objects import Objects
+from recipes.reads.read_conditions import (
     FALSE,
     TRUE,
     Condition,
@@ -18,13 +19,12 @@ from recipes.reads.conditions import (
     both,
     negation,
 )
-from recipes.reads.objects import Objects
-from recipes.reads.values import (
+from recipes.reads.symbols import (
     ANYTHING,
     Choice,
     ClassValue,
     Config,
-    Constant,
+    ConstValue,
     FunctionValue,
     Instance,
     Mapping,
@@ -36,7 +36,7 @@ from recipes.reads.values import (
 )
 
 if TYPE_CHECKING:
-    from recipes.reads.frame import Frame
+    from recipes.reads.frame import CallFrame
 
 _ORDER = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -46,7 +46,7 @@ _TYPES = frozenset({"dict", "list", "str", "bool", "int", "float"})
 class Expressions(Objects):
     """Evaluates the expressions of a function."""
 
-    def value(self, frame: Frame, node: ast.expr) -> Value:
+    def value(self, frame: CallFrame, node: ast.expr) -> Value:
         """Return what an expression stands for."""
         self.steps += 1
         if self.exhausted:
@@ -63,46 +63,46 @@ class Expressions(Objects):
                 self.value(frame, child)
         return ANYTHING
 
-    def _x_call(self, frame: Frame, node: ast.Call) -> Value:
+    def _x_call(self, frame: CallFrame, node: ast.Call) -> Value:
         raise NotImplementedError
 
-    def _x_constant(self, frame: Frame, node: ast.Constant) -> Value:
+    def _x_constant(self, frame: CallFrame, node: ast.Constant) -> Value:
         value = node.value
-        return Constant(value) if isinstance(value, str | int | float | bool | None) else ANYTHING
+        return ConstValue(value) if isinstance(value, str | int | float | bool | None) else ANYTHING
 
-    def _x_name(self, frame: Frame, node: ast.Name) -> Value:
+    def _x_name(self, frame: CallFrame, node: ast.Name) -> Value:
         return self.name(frame, node.id)
 
-    def _x_tuple(self, frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    def _x_tuple(self, frame: CallFrame, node: ast.Tuple | ast.List | ast.Set) -> Value:
         items = tuple(self.value(frame, item) for item in node.elts)
         return ANYTHING if any(isinstance(item, ast.Starred) for item in node.elts) else Sequence(items)
 
     _x_list = _x_tuple
     _x_set = _x_tuple
 
-    def _x_dict(self, frame: Frame, node: ast.Dict) -> Value:
+    def _x_dict(self, frame: CallFrame, node: ast.Dict) -> Value:
         items: list[tuple[Literal, Value]] = []
         for key, value in zip(node.keys, node.values, strict=True):
             inner = self.value(frame, value)
             name = self.value(frame, key) if key is not None else None
-            if isinstance(name, Constant):
+            if isinstance(name, ConstValue):
                 items.append((name.value, inner))
             elif key is None and isinstance(inner, Mapping):
                 items.extend(inner.items)
         return Mapping(tuple(items))
 
-    def _x_lambda(self, frame: Frame, node: ast.Lambda) -> Value:
+    def _x_lambda(self, frame: CallFrame, node: ast.Lambda) -> Value:
         return FunctionValue(frame.module, node, frame.self_value, frame.owner, frame.names, inner=True)
 
-    def _x_await(self, frame: Frame, node: ast.Await) -> Value:
+    def _x_await(self, frame: CallFrame, node: ast.Await) -> Value:
         return self.value(frame, node.value)
 
-    def _x_namedexpr(self, frame: Frame, node: ast.NamedExpr) -> Value:
+    def _x_namedexpr(self, frame: CallFrame, node: ast.NamedExpr) -> Value:
         value = self.value(frame, node.value)
         frame.names[node.target.id] = value
         return value
 
-    def _x_ifexp(self, frame: Frame, node: ast.IfExp) -> Value:
+    def _x_ifexp(self, frame: CallFrame, node: ast.IfExp) -> Value:
         condition = self.condition(frame, node.test)
         guard = frame.guard
         results = []
@@ -113,7 +113,7 @@ class Expressions(Objects):
         frame.guard = guard
         return choose(results)
 
-    def _x_boolop(self, frame: Frame, node: ast.BoolOp) -> Value:
+    def _x_boolop(self, frame: CallFrame, node: ast.BoolOp) -> Value:
         guard = frame.guard
         every = isinstance(node.op, ast.And)
         results: list[tuple[Condition, Value]] = []
@@ -133,22 +133,22 @@ class Expressions(Objects):
         frame.guard = guard
         return choose(results)
 
-    def _x_unaryop(self, frame: Frame, node: ast.UnaryOp) -> Value:
+    def _x_unaryop(self, frame: CallFrame, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
             return boolean(negation(self.condition(frame, node.operand)))
         inner = self.value(frame, node.operand)
-        if isinstance(node.op, ast.USub) and isinstance(inner, Constant) and isinstance(inner.value, int):
-            return Constant(-inner.value)
+        if isinstance(node.op, ast.USub) and isinstance(inner, ConstValue) and isinstance(inner.value, int):
+            return ConstValue(-inner.value)
         return ANYTHING
 
-    def _x_compare(self, frame: Frame, node: ast.Compare) -> Value:
+    def _x_compare(self, frame: CallFrame, node: ast.Compare) -> Value:
         return boolean(self.condition(frame, node))
 
-    def _x_attribute(self, frame: Frame, node: ast.Attribute) -> Value:
+    def _x_attribute(self, frame: CallFrame, node: ast.Attribute) -> Value:
         base = self.value(frame, node.value)
         return choose([(guard, self.attribute(frame, inner, node.attr)) for guard, inner in each(base)])
 
-    def _x_subscript(self, frame: Frame, node: ast.Subscript) -> Value:
+    def _x_subscript(self, frame: CallFrame, node: ast.Subscript) -> Value:
         base, key = self.value(frame, node.value), self.value(frame, node.slice)
         guard = frame.guard
         results = []
@@ -161,21 +161,21 @@ class Expressions(Objects):
         frame.guard = guard
         return choose(results)
 
-    def _item(self, frame: Frame, base: Value, key: Value, line: int) -> Value:
+    def _item(self, frame: CallFrame, base: Value, key: Value, line: int) -> Value:
         if isinstance(base, Config):
-            if not isinstance(key, Constant) or not isinstance(key.value, str):
+            if not isinstance(key, ConstValue) or not isinstance(key.value, str):
                 return Config((*base.path, "*"))
             path = (*base.path, key.value)
             if path not in self.stored:
                 frame.record(path, line)
             return Config(path)
-        if isinstance(base, Mapping) and isinstance(key, Constant):
+        if isinstance(base, Mapping) and isinstance(key, ConstValue):
             return base.get(key.value) or ANYTHING
-        if isinstance(base, Sequence) and isinstance(key, Constant) and isinstance(key.value, int):
+        if isinstance(base, Sequence) and isinstance(key, ConstValue) and isinstance(key.value, int):
             return base.items[key.value] if -len(base.items) <= key.value < len(base.items) else ANYTHING
         return base if isinstance(base, Workers) else ANYTHING
 
-    def _comprehension(self, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    def _comprehension(self, frame: CallFrame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
         guard, names = frame.guard, dict(frame.names)
         single = self._generators(frame, node.generators)
         if single is not None:
@@ -195,7 +195,7 @@ class Expressions(Objects):
     _x_setcomp = _comprehension
     _x_generatorexp = _comprehension
 
-    def _x_dictcomp(self, frame: Frame, node: ast.DictComp) -> Value:
+    def _x_dictcomp(self, frame: CallFrame, node: ast.DictComp) -> Value:
         guard, names = frame.guard, dict(frame.names)
         single = self._generators(frame, node.generators)
         targets: list[tuple[ast.expr | None, Value]] = (
@@ -206,13 +206,13 @@ class Expressions(Objects):
             if target is not None:
                 self.assign(frame, target, item)
             key, value = self.value(frame, node.key), self.value(frame, node.value)
-            if isinstance(key, Constant):
+            if isinstance(key, ConstValue):
                 entries.append((key.value, value))
         frame.guard, frame.names = guard, names
         return Mapping(tuple(entries)) if entries else ANYTHING
 
     def _generators(
-        self, frame: Frame, generators: list[ast.comprehension]
+        self, frame: CallFrame, generators: list[ast.comprehension]
     ) -> tuple[ast.expr, tuple[Value, ...]] | None:
         """Enter the loops of a comprehension; a single plain one is left to the caller, item by item."""
         for generator in generators:
@@ -229,11 +229,11 @@ class Expressions(Objects):
         """Return what a loop over a value goes through."""
         raise NotImplementedError
 
-    def assign(self, frame: Frame, target: ast.expr, value: Value) -> None:
+    def assign(self, frame: CallFrame, target: ast.expr, value: Value) -> None:
         """Bind a value to a name, an attribute, a key or to several of them."""
         raise NotImplementedError
 
-    def condition(self, frame: Frame, node: ast.expr) -> Condition:
+    def condition(self, frame: CallFrame, node: ast.expr) -> Condition:
         """Return what an expression tests."""
         if isinstance(node, ast.Compare):
             values = [self.value(frame, part) for part in (node.left, *node.comparators)]
@@ -253,7 +253,7 @@ class Expressions(Objects):
                 return special
         return self.truth(self.value(frame, node), node)
 
-    def tested_call(self, frame: Frame, node: ast.Call) -> Condition | None:
+    def tested_call(self, frame: CallFrame, node: ast.Call) -> Condition | None:
         """Return what a call of `isinstance` or `hasattr` tests; None for other calls."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "isinstance" and len(node.args) == 2:
@@ -266,7 +266,7 @@ class Expressions(Objects):
                 return any_of(both(guard, self._is_of(inner, cls, node)) for guard, inner in each(value))
         if name == "hasattr" and len(node.args) == 2:
             value, key = (self.value(frame, part) for part in node.args)
-            if isinstance(value, Config) and isinstance(key, Constant) and isinstance(key.value, str):
+            if isinstance(value, Config) and isinstance(key, ConstValue) and isinstance(key.value, str):
                 return Test("has", (*value.path, key.value))
         return None
 
@@ -279,7 +279,7 @@ class Expressions(Objects):
         """Return the condition under which a value counts as true."""
         if isinstance(value, Config):
             return Test("truthy", value.path, None, value.default)
-        if isinstance(value, Constant):
+        if isinstance(value, ConstValue):
             return always(bool(value.value))
         if isinstance(value, Sequence | Mapping):
             return always(bool(value.items))
@@ -293,7 +293,7 @@ class Expressions(Objects):
         if isinstance(operator, ast.NotIn | ast.IsNot | ast.NotEq):
             plain = {ast.NotIn: ast.In, ast.IsNot: ast.Is, ast.NotEq: ast.Eq}[type(operator)]()
             return negation(self._comparison(left, plain, right, node))
-        if isinstance(operator, ast.In) and isinstance(left, Constant):
+        if isinstance(operator, ast.In) and isinstance(left, ConstValue):
             if isinstance(right, Config) and isinstance(left.value, str):
                 return Test("has", (*right.path, left.value))
             if isinstance(right, Mapping):
@@ -301,10 +301,10 @@ class Expressions(Objects):
         constants = _constants(right)
         if isinstance(left, Config) and constants is not None:
             return self._config_test(left, operator, constants, node)
-        if isinstance(right, Config) and isinstance(left, Constant) and type(operator) in (*_ORDER, ast.Eq):
+        if isinstance(right, Config) and isinstance(left, ConstValue) and type(operator) in (*_ORDER, ast.Eq):
             name = "==" if isinstance(operator, ast.Eq) else _TURNED[_ORDER[type(operator)]]
             return Test(name, right.path, left.value, right.default)
-        if isinstance(left, Constant) and constants is not None:
+        if isinstance(left, ConstValue) and constants is not None:
             return _decided(left.value, operator, constants) or Undecided(self.number(node))
         if isinstance(operator, ast.Is) and constants == (None,) and left != ANYTHING:
             return FALSE
@@ -326,10 +326,10 @@ class Expressions(Objects):
 
 
 def _constants(value: Value) -> tuple[Literal, ...] | None:
-    if isinstance(value, Constant):
+    if isinstance(value, ConstValue):
         return (value.value,)
-    if isinstance(value, Sequence) and all(isinstance(item, Constant) for item in value.items):
-        return tuple(item.value for item in value.items if isinstance(item, Constant))
+    if isinstance(value, Sequence) and all(isinstance(item, ConstValue) for item in value.items):
+        return tuple(item.value for item in value.items if isinstance(item, ConstValue))
     return None
 
 
@@ -343,4 +343,4 @@ def _decided(left: Literal, operator: ast.cmpop, right: tuple[Literal, ...]) -> 
 
 def boolean(condition: Condition) -> Value:
     """Return a condition as a value: true where it holds."""
-    return choose([(condition, Constant(True)), (negation(condition), Constant(False))])
+    return choose([(condition, ConstValue(True)), (negation(condition), ConstValue(False))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from recipes.reads.conditions import (
+from recipes.reads.read_conditions import (
     TRUE,
     AllOf,
     Condition,
@@ -16,15 +16,15 @@ from recipes.reads.conditions import (
     negation,
     possibly,
 )
-from recipes.reads.values import ANYTHING, ClassValue, Instance, Value, choose
-from recipes.schema.source import Module
+from recipes.reads.symbols import ANYTHING, ClassValue, Instance, Value, choose
+from recipes.schema.checkout_source import Module
 
 ReadKey: TypeAlias = "tuple[Path, str, int]"
 ANY_ITEM = "*"
 
 
 @dataclass(slots=True)
-class Frame:
+class CallFrame:
     """Names, conditions and reads of a function (or of a module, while its top level is looked at).
 
     `guard` is what must hold of the recipe for the present statement to run, seen from the function's start.
@@ -58,11 +58,11 @@ class Frame:
         """What the function returns."""
         return choose(self.returned) if self.returned else ANYTHING
 
-    def branch(self, condition: Condition) -> Frame:
+    def branch(self, condition: Condition) -> CallFrame:
         """Return the frame of one branch; reads and returned values are shared."""
         return replace(self, names=dict(self.names), guard=both(self.guard, condition))
 
-    def join(self, condition: Condition, then: Frame, other: Frame) -> None:
+    def join(self, condition: Condition, then: CallFrame, other: CallFrame) -> None:
         """Go on after both branches of a condition."""
         if then.ended and other.ended:
             self.ended = True
@@ -80,7 +80,7 @@ class Frame:
             right = possibly(any_of((condition, extra_other))) if extra_other != TRUE else TRUE
             self.guard = all_of((self.guard, left, right))
 
-    def _gained(self, branch: Frame, condition: Condition) -> Condition:
+    def _gained(self, branch: CallFrame, condition: Condition) -> Condition:
         """Return what a branch has learnt on its way, besides the branch's own condition."""
         start = _parts(both(self.guard, condition))
         return all_of(part for part in _parts(branch.guard) if part not in start)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from recipes.reads.frame import Frame
-from recipes.reads.values import (
+from recipes.reads.frame import CallFrame
+from recipes.reads.symbols import (
     ANYTHING,
     ClassValue,
     Config,
@@ -21,8 +21,8 @@ from recipes.reads.values import (
 )
 
 if TYPE_CHECKING:
-    from recipes.reads.conditions import Path
-    from recipes.schema.source import CheckoutSource, Definition, Module
+    from recipes.reads.read_conditions import Path
+    from recipes.schema.checkout_source import CheckoutSource, Definition, Module
 
 _STEPS = 400_000
 """Expressions and statements that are followed at most; the drivers of v0.4 to main take up to 120,000."""
@@ -50,7 +50,7 @@ class Objects:
         """Return the number of a test that the recipe does not decide."""
         return self._numbers.setdefault(id(node), len(self._numbers))
 
-    def name(self, frame: Frame, name: str) -> Value:
+    def name(self, frame: CallFrame, name: str) -> Value:
         """Return what a name stands for: in the function, around it, in the module."""
         if name in frame.names:
             return frame.names[name]
@@ -89,9 +89,9 @@ class Objects:
 
     def module_expression(self, module: Module, node: ast.expr) -> Value:
         """Return what an expression at a module's or class's top level stands for."""
-        return self.value(Frame(module), node)
+        return self.value(CallFrame(module), node)
 
-    def value(self, frame: Frame, node: ast.expr) -> Value:
+    def value(self, frame: CallFrame, node: ast.expr) -> Value:
         """Return what an expression stands for."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Objects:
             self._functions[id(node)] = FunctionValue(module, node)
         return self._functions[id(node)]
 
-    def bind_imports(self, frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
+    def bind_imports(self, frame: CallFrame, node: ast.Import | ast.ImportFrom) -> None:
         """Bind the names of an import inside a function."""
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -154,7 +154,7 @@ class Objects:
                     return owner, statement
         return None
 
-    def attribute(self, frame: Frame, base: Value, name: str) -> Value:
+    def attribute(self, frame: CallFrame, base: Value, name: str) -> Value:
         """Return an attribute of a value."""
         if isinstance(base, Config):
             return Config((*base.path, name))
@@ -172,7 +172,7 @@ class Objects:
 
     def _member_value(
         self,
-        frame: Frame,
+        frame: CallFrame,
         instance: Instance | None,
         cls: ClassValue,
         name: str,
@@ -194,7 +194,11 @@ class Objects:
         return self.module_expression(owner.module, value) if isinstance(value, ast.expr) else ANYTHING
 
     def invoke(
-        self, frame: Frame, function: FunctionValue, arguments: tuple[Value, ...], keywords: dict[str, Value]
+        self,
+        frame: CallFrame,
+        function: FunctionValue,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
     ) -> Value:
         """Follow a call of a function of the checkout."""
         raise NotImplementedError

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recipes.drivers import driver_scripts
 from recipes.reads.description import FORMAT
-from recipes.reads.store import INDEX, SHIPPED, digest
+from recipes.reads.reads_cache import INDEX, SHIPPED, digest
 from recipes.reads.walk import walk
 
 

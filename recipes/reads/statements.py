@@ -6,12 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from recipes.reads.calls import Calls
-from recipes.reads.conditions import FALSE, Undecided, both, negation, possibly
-from recipes.reads.values import (
+from recipes.reads.read_conditions import FALSE, Undecided, both, negation, possibly
+from recipes.reads.symbols import (
     ANYTHING,
     Choice,
     Config,
-    Constant,
+    ConstValue,
     FunctionValue,
     Instance,
     Mapping,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
-    from recipes.reads.frame import Frame
+    from recipes.reads.frame import CallFrame
 
 _CATCHES_KEY_ERRORS = frozenset({"Exception", "BaseException", "KeyError", "LookupError"})
 _UNROLLED = 12
@@ -34,7 +34,7 @@ _UNROLLED = 12
 class Statements(Calls):
     """Follows the statements of a function."""
 
-    def block(self, frame: Frame, body: Iterable[ast.stmt]) -> None:
+    def block(self, frame: CallFrame, body: Iterable[ast.stmt]) -> None:
         """Follow statements until the path ends."""
         for statement in body:
             if frame.ended or self.exhausted:
@@ -47,28 +47,28 @@ class Statements(Calls):
             if handler is not None:
                 handler(frame, statement)
 
-    def _expr(self, frame: Frame, node: ast.Expr) -> None:
+    def _expr(self, frame: CallFrame, node: ast.Expr) -> None:
         self.value(frame, node.value)
 
-    def _return(self, frame: Frame, node: ast.Return) -> None:
-        value = self.value(frame, node.value) if node.value is not None else Constant(None)
+    def _return(self, frame: CallFrame, node: ast.Return) -> None:
+        value = self.value(frame, node.value) if node.value is not None else ConstValue(None)
         frame.returned.append((frame.guard, value))
         frame.ended = True
 
-    def _raise(self, frame: Frame, node: ast.Raise) -> None:
+    def _raise(self, frame: CallFrame, node: ast.Raise) -> None:
         frame.ended = True
 
-    def _break(self, frame: Frame, node: ast.Break) -> None:
+    def _break(self, frame: CallFrame, node: ast.Break) -> None:
         frame.ended = True
 
-    def _continue(self, frame: Frame, node: ast.Continue) -> None:
+    def _continue(self, frame: CallFrame, node: ast.Continue) -> None:
         frame.ended = True
 
-    def _assert(self, frame: Frame, node: ast.Assert) -> None:
+    def _assert(self, frame: CallFrame, node: ast.Assert) -> None:
         condition = self.condition(frame, node.test)
         frame.guard = both(frame.guard, possibly(condition))
 
-    def _if(self, frame: Frame, node: ast.If) -> None:
+    def _if(self, frame: CallFrame, node: ast.If) -> None:
         condition = self.condition(frame, node.test)
         then, other = frame.branch(condition), frame.branch(negation(condition))
         for branch, body in ((then, node.body), (other, node.orelse)):
@@ -78,7 +78,7 @@ class Statements(Calls):
                 self.block(branch, body)
         frame.join(condition, then, other)
 
-    def _for(self, frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    def _for(self, frame: CallFrame, node: ast.For | ast.AsyncFor) -> None:
         items = self.items(self.value(frame, node.iter))
         guard = frame.guard
         for item in items[:_UNROLLED]:
@@ -89,13 +89,13 @@ class Statements(Calls):
 
     _asyncfor = _for
 
-    def _while(self, frame: Frame, node: ast.While) -> None:
+    def _while(self, frame: CallFrame, node: ast.While) -> None:
         self.condition(frame, node.test)
         guard = frame.guard
         self.block(frame, node.body)
         frame.guard, frame.ended = guard, False
 
-    def _with(self, frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    def _with(self, frame: CallFrame, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             value = self.value(frame, item.context_expr)
             if item.optional_vars is not None:
@@ -104,7 +104,7 @@ class Statements(Calls):
 
     _asyncwith = _with
 
-    def _try(self, frame: Frame, node: ast.Try) -> None:
+    def _try(self, frame: CallFrame, node: ast.Try) -> None:
         guard = frame.guard
         if any(_hides(handler) for handler in node.handlers):
             frame.guard = both(guard, Undecided(self.number(node)))
@@ -121,46 +121,46 @@ class Statements(Calls):
 
     _trystar = _try
 
-    def _functiondef(self, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _functiondef(self, frame: CallFrame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         frame.names[node.name] = FunctionValue(
             frame.module, node, frame.self_value, frame.owner, frame.names, inner=True
         )
 
     _asyncfunctiondef = _functiondef
 
-    def _import(self, frame: Frame, node: ast.Import) -> None:
+    def _import(self, frame: CallFrame, node: ast.Import) -> None:
         self.bind_imports(frame, node)
 
-    def _importfrom(self, frame: Frame, node: ast.ImportFrom) -> None:
+    def _importfrom(self, frame: CallFrame, node: ast.ImportFrom) -> None:
         self.bind_imports(frame, node)
 
-    def _assign(self, frame: Frame, node: ast.Assign) -> None:
+    def _assign(self, frame: CallFrame, node: ast.Assign) -> None:
         value = self.value(frame, node.value)
         for target in node.targets:
             self.assign(frame, target, value)
 
-    def _annassign(self, frame: Frame, node: ast.AnnAssign) -> None:
+    def _annassign(self, frame: CallFrame, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.assign(frame, node.target, self.value(frame, node.value))
 
-    def _augassign(self, frame: Frame, node: ast.AugAssign) -> None:
+    def _augassign(self, frame: CallFrame, node: ast.AugAssign) -> None:
         self.value(frame, node.value)
         if not isinstance(node.target, ast.Name):
             self.value(frame, node.target)
         self.assign(frame, node.target, ANYTHING)
 
-    def _delete(self, frame: Frame, node: ast.Delete) -> None:
+    def _delete(self, frame: CallFrame, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 self.value(frame, target)
 
-    def _match(self, frame: Frame, node: ast.Match) -> None:
+    def _match(self, frame: CallFrame, node: ast.Match) -> None:
         self.value(frame, node.subject)
         for case in node.cases:
             branch = frame.branch(Undecided(self.number(case)))
             self.block(branch, case.body)
 
-    def assign(self, frame: Frame, target: ast.expr, value: Value) -> None:
+    def assign(self, frame: CallFrame, target: ast.expr, value: Value) -> None:
         """Bind a value to a name, an attribute, a key or to several of them."""
         if isinstance(target, ast.Name):
             frame.names[target.id] = value
@@ -174,21 +174,21 @@ class Statements(Calls):
             key = self.value(frame, target.slice)
             self._set_item(frame, target.value, key, value)
             for _, base in each(self.value(frame, target.value)):
-                if isinstance(base, Config) and isinstance(key, Constant) and isinstance(key.value, str):
+                if isinstance(base, Config) and isinstance(key, ConstValue) and isinstance(key.value, str):
                     self.stored.add((*base.path, key.value))
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(frame, target.elts, value)
         elif isinstance(target, ast.Starred):
             self.assign(frame, target.value, ANYTHING)
 
-    def _set_item(self, frame: Frame, target: ast.expr, key: Value, value: Value) -> None:
+    def _set_item(self, frame: CallFrame, target: ast.expr, key: Value, value: Value) -> None:
         """Set a key of a dict that the code has made itself."""
-        if isinstance(target, ast.Name) and isinstance(key, Constant):
+        if isinstance(target, ast.Name) and isinstance(key, ConstValue):
             base = self.name(frame, target.id)
             if isinstance(base, Mapping):
                 frame.names[target.id] = Mapping((*base.items, (key.value, value)))
 
-    def _unpack(self, frame: Frame, targets: Items[ast.expr], value: Value) -> None:
+    def _unpack(self, frame: CallFrame, targets: Items[ast.expr], value: Value) -> None:
         parts: list[list[tuple[object, Value]]] = [[] for _ in targets]
         known = not any(isinstance(target, ast.Starred) for target in targets)
         for guard, inner in each(value):

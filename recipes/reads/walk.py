@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from recipes.reads.description import Reads, described
-from recipes.reads.frame import Frame
+from recipes.reads.frame import CallFrame
 from recipes.reads.statements import Statements
-from recipes.reads.values import FunctionValue
-from recipes.schema.source import CheckoutSource
+from recipes.reads.symbols import FunctionValue
+from recipes.schema.checkout_source import CheckoutSource
 
 _ENTRY = "main"
 
@@ -28,7 +28,7 @@ def walk(root: Path, script: str) -> Reads | None:
     entry = follower.of_module(name, _ENTRY)
     if not isinstance(entry, FunctionValue):
         return None
-    frame = Frame(module)
+    frame = CallFrame(module)
     try:
         follower.invoke(frame, replace(entry, inner=True), (), {})
         complete = not follower.exhausted

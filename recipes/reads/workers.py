@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.reads.conditions import FALSE, Condition, Test, all_of, both
 from recipes.reads.expressions import Expressions
-from recipes.reads.values import (
+from recipes.reads.read_conditions import FALSE, Condition, Test, all_of, both
+from recipes.reads.symbols import (
     ANYTHING,
     ClassValue,
     Config,
-    Constant,
+    ConstValue,
     FunctionValue,
     Instance,
     Mapping,
@@ -22,7 +22,7 @@ from recipes.reads.values import (
 )
 
 if TYPE_CHECKING:
-    from recipes.reads.frame import Frame
+    from recipes.reads.frame import CallFrame
 
 _REMOTE_CALL = "run_"
 
@@ -32,7 +32,7 @@ class RayWorkers(Expressions):
 
     def construct(
         self,
-        frame: Frame,
+        frame: CallFrame,
         cls: ClassValue,
         arguments: tuple[Value, ...],
         keywords: dict[str, Value],
@@ -43,7 +43,7 @@ class RayWorkers(Expressions):
         """Follow the making of an object."""
         raise NotImplementedError
 
-    def group(self, frame: Frame, arguments: tuple[Value, ...]) -> Value:
+    def group(self, frame: CallFrame, arguments: tuple[Value, ...]) -> Value:
         """Make the workers of a group: one instance for each class that the recipe may choose."""
         made: list[tuple[Condition, Instance]] = []
         for value in arguments:
@@ -67,7 +67,7 @@ class RayWorkers(Expressions):
         """Return the classes of the checkout that dotted names stand for."""
         found: list[tuple[Condition, ClassValue]] = []
         for guard, name in each(names):
-            if isinstance(name, Constant) and isinstance(name.value, str):
+            if isinstance(name, ConstValue) and isinstance(name.value, str):
                 module, _, last = name.value.rpartition(".")
                 value = self.of_module(module, last) if module else ANYTHING
                 if isinstance(value, ClassValue):
@@ -76,7 +76,7 @@ class RayWorkers(Expressions):
 
     def remote_call(
         self,
-        frame: Frame,
+        frame: CallFrame,
         workers: Workers,
         name: str,
         arguments: tuple[Value, ...],
@@ -95,7 +95,7 @@ class RayWorkers(Expressions):
         for guard, worker in workers.instances:
             for within, method in each(chosen):
                 frame.guard = all_of((outer, guard, within))
-                if frame.guard == FALSE or not isinstance(method, Constant):
+                if frame.guard == FALSE or not isinstance(method, ConstValue):
                     continue
                 function = self.attribute(frame, worker, str(method.value))
                 if isinstance(function, FunctionValue):
@@ -103,7 +103,9 @@ class RayWorkers(Expressions):
         frame.guard = outer
         return choose(results)
 
-    def make_environments(self, frame: Frame, function: FunctionValue, arguments: tuple[Value, ...]) -> Value:
+    def make_environments(
+        self, frame: CallFrame, function: FunctionValue, arguments: tuple[Value, ...]
+    ) -> Value:
         """Make each registered environment, for recipes whose data sets name it."""
         registry = self.of_module(function.module.name, "ENV_REGISTRY")
         if not isinstance(registry, Mapping) or not any(

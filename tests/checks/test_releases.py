@@ -11,8 +11,8 @@ import pytest
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs
 from recipes.checks.checkout import Checkout
 from recipes.checks.releases import APPLIES, DIFFERS, state, table
-from recipes.checks.sources import FEATURES, FORMS, SOURCES
-from recipes.schema.source import CheckoutSource
+from recipes.checks.rule_sources import FEATURES, FORMS, SOURCES
+from recipes.schema.checkout_source import CheckoutSource
 from tests.checks.releases import RELEASES, release, stock_recipes
 
 NO_CACHE = {"HF_HOME": "/nonexistent", "TORCH_CUDA_ARCH_LIST": "9.0"}

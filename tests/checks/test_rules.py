@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recipes.checks import RULES, ClusterRequest
-from recipes.checks.sources import SOURCES
+from recipes.checks.rule_sources import SOURCES
 from tests.checks.world import ENVIRONMENT, REQUEST, STUDENT, TOKENIZER, World
 
 MEGATRON = tuple(

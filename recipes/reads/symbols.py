@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from recipes.reads.conditions import FALSE, TRUE, Condition, Literal, Path, any_of, both, negation
-from recipes.schema.source import Module
+from recipes.reads.read_conditions import FALSE, TRUE, Condition, Literal, Path, any_of, both, negation
+from recipes.schema.checkout_source import Module
 
 _ALTERNATIVES = 6
 """Values that a name may stand for; with more of them it stands for anything."""
@@ -28,7 +28,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstValue:
     """A literal."""
 
     value: Literal
@@ -131,8 +131,8 @@ class Choice:
 
 
 Value: TypeAlias = (
-    "Anything | Config | Constant | Sequence | Mapping | ModuleValue | ClassValue | FunctionValue | Instance"
-    " | WorkerClass | Workers | ParentOf | Choice"
+    "Anything | Config | ConstValue | Sequence | Mapping | ModuleValue | ClassValue | FunctionValue"
+    " | Instance | WorkerClass | Workers | ParentOf | Choice"
 )
 ANYTHING: Final = Anything()
 

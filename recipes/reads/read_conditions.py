@@ -40,14 +40,14 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Negation:
     """The opposite."""
 
     inner: Condition
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash(("Not", self.inner)))
+        object.__setattr__(self, "_hash", hash(("Negation", self.inner)))
 
     def __hash__(self) -> int:
         return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
@@ -81,7 +81,7 @@ class AnyOf:
         return self._hash  # trees are hashed again and again: kept, the walk takes a third of the time
 
 
-Condition: TypeAlias = "Always | Undecided | Test | Not | AllOf | AnyOf"
+Condition: TypeAlias = "Always | Undecided | Test | Negation | AllOf | AnyOf"
 TRUE: Final = Always(True)
 FALSE: Final = Always(False)
 _LARGEST = 24
@@ -97,9 +97,9 @@ def negation(condition: Condition) -> Condition:
     """Return the opposite of a condition."""
     if isinstance(condition, Always):
         return FALSE if condition.holds else TRUE
-    if isinstance(condition, Not):
+    if isinstance(condition, Negation):
         return condition.inner
-    return Not(condition)
+    return Negation(condition)
 
 
 def all_of(parts: Iterable[Condition]) -> Condition:
@@ -111,7 +111,7 @@ def all_of(parts: Iterable[Condition]) -> Condition:
         for inner in part.parts if isinstance(part, AllOf) else (part,):
             if inner != TRUE:
                 flat[inner] = None
-    if any(isinstance(part, Not) and part.inner in flat for part in flat):
+    if any(isinstance(part, Negation) and part.inner in flat for part in flat):
         return FALSE
     if len(flat) == 1:
         return next(iter(flat))
@@ -139,7 +139,7 @@ def any_of(parts: Iterable[Condition]) -> Condition:
         for inner in part.parts if isinstance(part, AnyOf) else (part,):
             if inner != FALSE:
                 flat[inner] = None
-    if any(isinstance(part, Not) and part.inner in flat for part in flat):
+    if any(isinstance(part, Negation) and part.inner in flat for part in flat):
         return TRUE
     if len(flat) == 1:
         return next(iter(flat))
@@ -159,7 +159,7 @@ def possibly(condition: Condition) -> Condition:
 def _bound(condition: Condition, *, undecided: bool) -> Condition:
     if isinstance(condition, Undecided):
         return TRUE if undecided else FALSE
-    if isinstance(condition, Not):
+    if isinstance(condition, Negation):
         return negation(_bound(condition.inner, undecided=not undecided))
     if isinstance(condition, AllOf):
         return all_of(_bound(part, undecided=undecided) for part in condition.parts)
