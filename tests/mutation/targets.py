@@ -1,0 +1,45 @@
+"""The table of modules that are mutated, and the fast tests that must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A module, by its file's path from the project's root."""
+
+    module: str
+    tests: tuple[str, ...]
+    """Test files, those that notice most first."""
+    functions: tuple[str, ...] = ()
+    """Names of functions and classes, where only these are mutated."""
+
+
+SLURM = "launcher/clusters/slurm"
+GUARDED = (
+    Target(f"{SLURM}/job_status.py", ("tests/slurm/test_job_status.py",)),
+    Target(f"{SLURM}/jobs.py", ("tests/slurm/test_job_status.py",)),
+    Target(
+        "launcher/monitor/state.py",
+        (
+            "tests/launcher/test_diagnosis.py",
+            "tests/slurm/test_attempts.py",
+            "tests/launcher/test_watch.py",
+            "tests/launcher/test_readers.py",
+        ),
+    ),
+    Target("launcher/monitor/attempts.py", ("tests/slurm/test_attempts.py", "tests/slurm/test_following.py")),
+    Target(
+        f"{SLURM}/submission.py",
+        ("tests/launcher/test_submitting.py", "tests/launcher/test_resuming.py"),
+    ),
+    Target(f"{SLURM}/cluster.py", ("tests/slurm/test_following.py", "tests/slurm/test_attempts.py")),
+    Target("launcher/monitor/redact.py", ("tests/launcher/test_report.py",)),
+    Target("launcher/logs/follow.py", ("tests/launcher/test_watch.py",)),
+    Target("recipes/files.py", ("tests/recipes/test_doc_save.py",)),
+    Target("launcher/transports/local.py", ("tests/launcher/test_runs.py",), ("_write", "_start_ticks")),
+)
+"""Where a mistake loses a job, a file or a secret, or says that a run is over which is not."""
+SAMPLED: tuple[Target, ...] = ()
+"""Modules of which only a few mutants are tried."""
