@@ -34,7 +34,7 @@ GUARDED = (
         f"{SLURM}/submission.py",
         ("tests/launcher/test_submitting.py", "tests/launcher/test_resuming.py"),
     ),
-    Target(f"{SLURM}/cluster.py", ("tests/slurm/test_following.py", "tests/slurm/test_attempts.py")),
+    Target(f"{SLURM}/cluster.py", ("tests/slurm/test_submit_once.py",)),
     Target("launcher/monitor/redact.py", ("tests/launcher/test_report.py",)),
     Target("launcher/logs/follow.py", ("tests/launcher/test_watch.py",)),
     Target("recipes/files.py", ("tests/recipes/test_doc_save.py",)),

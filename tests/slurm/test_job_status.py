@@ -173,7 +173,7 @@ def test_a_running_job_without_an_answer_is_as_it_was() -> None:
         RUNNING, "3", 9.0, "Socket timed out",
     )  # fmt: skip
     assert "Socket timed out" in answer.reason
-    assert job_status(told, asked(9)).unanswered == ""
+    assert job_status(told, asked(9)) == meaning(JobRecord("3", "RUNNING", started=5.0, ended=9.0))
 
 
 def ended(*states: str, cancelled: int | None = None) -> JobChanged:
@@ -192,6 +192,7 @@ def test_how_a_chain_ended() -> None:
     assert (ended("TIMEOUT", "FAILED").job, ended("TIMEOUT", "FAILED").word) == ("1", "FAILED")
     # What a finished chain did not need any more was cancelled from within it.
     assert (ended("TIMEOUT", "COMPLETED", "CANCELLED").job) == "1"
+    assert ended("TIMEOUT", "TIMEOUT", "TIMEOUT", "FAILED").job == "3"
     assert ended("CANCELLED", "CANCELLED by 5").reason == "cancelled by user 5"
     assert ended("CANCELLED", "CANCELLED by 5").job == "1"
 
@@ -200,6 +201,7 @@ def test_what_the_user_cancelled() -> None:
     for place in (0, 1):
         answer = ended("CANCELLED by 1001", "CANCELLED by 1001", cancelled=place)
         assert (answer.state, answer.reason, answer.job) == (CANCELLED, "cancelled by you", "1")
+    assert ended("TIMEOUT", "CANCELLED", "CANCELLED", cancelled=1).job == "2"
     late = ended("TIMEOUT", "COMPLETED", cancelled=1)
     assert (late.state, late.reason) == (COMPLETED, "")
     # Unlike a chain that went to its end, it is the last job that was stopped, also where an earlier one ran.
