@@ -32,13 +32,13 @@ GUARDED = (
     Target("launcher/monitor/attempts.py", ("tests/slurm/test_attempts.py", "tests/slurm/test_following.py")),
     Target(
         f"{SLURM}/submission.py",
-        ("tests/launcher/test_submitting.py", "tests/launcher/test_resuming.py"),
+        ("tests/launcher/test_submission.py",),
     ),
     Target(f"{SLURM}/cluster.py", ("tests/slurm/test_submit_once.py",)),
-    Target("launcher/monitor/redact.py", ("tests/launcher/test_report.py",)),
-    Target("launcher/logs/follow.py", ("tests/launcher/test_watch.py",)),
-    Target("recipes/files.py", ("tests/recipes/test_doc_save.py",)),
-    Target("launcher/transports/local.py", ("tests/launcher/test_runs.py",), ("_write", "_start_ticks")),
+    Target("launcher/monitor/redact.py", ("tests/launcher/test_redact.py",)),
+    Target("launcher/logs/follow.py", ("tests/launcher/test_follow.py",)),
+    Target("recipes/files.py", ("tests/recipes/test_files.py",)),
+    Target("launcher/transports/local.py", ("tests/launcher/test_transport_files.py",), ("_write", "_read", "_scan", "_entry", "_start_ticks", "_explained", "LocalTransport.write_atomic", "LocalTransport.read")),
 )
 """Where a mistake loses a job, a file or a secret, or says that a run is over which is not."""
 SAMPLED: tuple[Target, ...] = ()

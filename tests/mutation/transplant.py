@@ -6,8 +6,7 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
-_DATA = (*_PLAIN, tuple, list, dict, set, frozenset)
+_DATA = (bool, int, float, str, bytes, type(None), tuple, list, dict, set, frozenset)
 
 
 def transplant(module: ModuleType, function: str, code: str) -> bool:
@@ -61,7 +60,7 @@ def _globals(module: ModuleType, compiled: CodeType) -> bool:
         known = vars(module).get(name)
         if isinstance(value, FunctionType) and isinstance(known, FunctionType):
             if value.__defaults__ != known.__defaults__ and all(
-                isinstance(item, _PLAIN) for item in value.__defaults__ or ()
+                isinstance(item, _DATA) for item in value.__defaults__ or ()
             ):
                 known.__defaults__, changed = value.__defaults__, True
         elif not name.startswith("__") and isinstance(value, _DATA) and repr(value) != repr(known):

@@ -18,6 +18,7 @@ from launcher.clusters.slurm.jobs import (
     waiting,
 )
 from launcher.clusters.slurm.queue import Snapshot
+from launcher.errors import TransportError
 from launcher.logs.events import JobChanged, JobState
 from launcher.runs import Job
 
@@ -216,7 +217,7 @@ def test_a_submission_that_was_refused() -> None:
 @pytest.mark.parametrize("name", EVERY_STATE)
 def test_every_state_of_slurm(name: str) -> None:
     state, words = EVERY_STATE[name]
-    record = JobRecord("7", name, 1.0, 2.0, 3.0, "(Weird)", "", "0:0", "n[1-2]")
+    record = JobRecord("7", name, 1.0, 2.0, 3.0, "(WeirdX)", "", "0:0", "n[1-2]")
     answer = meaning(record)
     assert (answer.state, answer.word, answer.job) == (state, name, "7")
     assert (answer.nodes, answer.submitted) == ("n[1-2]", 1.0)
@@ -227,9 +228,9 @@ def test_every_state_of_slurm(name: str) -> None:
         assert (answer.time, answer.began, answer.exit_code) == (3.0, 2.0, "0:0")
         assert (answer.starts, answer.deadline, answer.waits_for) == (None, None, "")
     elif state is QUEUED:
-        assert (answer.starts, answer.waits_for) == (2.0, "Weird")
+        assert (answer.starts, answer.waits_for) == (2.0, "WeirdX")
         assert (answer.time, answer.began, answer.deadline) == (None, None, None)
-        assert ("Weird" in answer.reason) == (name == "PENDING")
+        assert ("WeirdX" in answer.reason) == (name == "PENDING")
     else:
         assert (answer.began, answer.deadline) == (2.0, 3.0)
         assert (answer.time, answer.starts, answer.exit_code) == (None, None, "")
@@ -289,6 +290,7 @@ def test_states_that_are_cut_or_have_something_after_them(state: str, base: str)
         ("(null)", "waiting"),
         ("null", "waiting"),
         ("SomethingNew", "waiting (SomethingNew)"),
+        ("(XtoX)", "waiting (XtoX)"),
         ("(Priority)", "waiting: jobs of higher priority are before it (Priority)"),
         ("Resources", "next in line: waiting for nodes to become free (Resources)"),
         ("DependencyNeverSatisfied", "will never start: what it depends on failed (DependencyNeverSatisfied)"),
@@ -348,6 +350,16 @@ def test_rows_of_sacct() -> None:
 def test_rows_with_a_header_that_lacks_columns() -> None:
     (record,), _ = read_queue("JobID|State\n7|RUNNING\n", None)
     assert record == JobRecord("7", "RUNNING")
+    (record,), _ = read_queue("JobID|Reason\n7|None\n", None)
+    assert record == JobRecord("7", "", reason="None")
+    assert meaning(JobRecord("7", "SUSPENDED")).reason == "suspended"
+    assert meaning(JobRecord("7", "REQUEUED")).reason == "requeued"
+    assert meaning(JobRecord("7", "REQUEUE_FED")).reason == "requeued"
+
+
+def test_what_is_no_list_of_jobs_is_named() -> None:
+    with pytest.raises(TransportError, match="cannot read this list of jobs: 'squeue: oh'"):
+        read_queue("squeue: oh\n", None)
 
 
 def test_names_of_nodes_and_control_characters() -> None:

@@ -64,7 +64,6 @@ _REASONS = (
     ("AssocMaxWall", "will never start: it asks for more time than the account may use at once"),
     ("QOS", "waiting: a limit of the QoS is reached"),
     ("Assoc", "waiting: a limit of the account is reached"),
-    ("AssociationJobLimit", "waiting: a limit of the account is reached"),
     ("Licenses", "waiting for a licence"),
     ("BadConstraints", "will never start: no node fits what it asks for"),
     ("InvalidAccount", "will never start: its account is not valid any more"),
