@@ -17,8 +17,6 @@ _FORMS = (
     r"|nvapi-[\w-]{16,}|wandb_v\d_\w{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,}"
     r"|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
 )
-_LOGIN = r"[^\s/@:'\"]{0,80}:[^\s/@'\"]{1,200}|[^\s/@:'\"]{8,200}"
-_LABEL = r"[A-Za-z0-9-]{1,63}"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S), GONE),
     (re.compile(r"^\s*[A-Za-z0-9+/]{40,}={0,2}\s*$", re.M), GONE),  # what stands inside of one

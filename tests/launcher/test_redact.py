@@ -133,11 +133,15 @@ def test_a_name_goes_only_where_it_is_a_word() -> None:
 
 def test_the_longest_goes_first() -> None:
     redact = Redactor.of(
-        ["bob", "bob-smith"], ["/data", "/data/bob/", "/", "/ab", "/abc"], ["secret", "secret-two", "short"]
+        ["zed", "bob", "bob-smith"],
+        ["/work", "/data", "/data/bob/", "/dataX/", "/", "/ab", "/abX"],
+        ["vsecret", "secret", "secret-two", "short"],
     )
-    assert redact.names == ("bob-smith", "bob")
-    assert redact.homes == ("/data/bob", "/data", "/abc")
-    assert redact.secrets == ("secret-two", "secret")
+    assert redact.names[0] == "bob-smith"
+    assert sorted(redact.names) == ["bob", "bob-smith", "zed"]
+    assert redact.homes[:2] == ("/data/bob", "/dataX")
+    assert sorted(redact.homes) == ["/abX", "/data", "/data/bob", "/dataX", "/work"]
+    assert redact.secrets == ("secret-two", "vsecret", "secret")
     assert redact("bob-smith") == "USER"
     assert redact("/data/bob/x /data/y") == "~/x ~/y"
     assert redact("secret-two secret short") == f"{GONE} {GONE} short"

@@ -39,7 +39,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     targets = SAMPLED if options.sample else GUARDED
     if options.modules:
-        targets = tuple(target for target in targets if any(name in target.module for name in options.modules))
+        targets = tuple(
+            target for target in targets if any(name in target.module for name in options.modules)
+        )
     listed = _listed()
     tried, survivors = 0, list[Mutant]()
     for target in targets:
@@ -108,7 +110,9 @@ def _listed() -> dict[Key, str]:
         return {}
     items = tomllib.loads(SURVIVORS.read_text())["survivor"]
     return {
-        (item["module"], item["function"], item["before"], item["after"], item.get("number", 1)): item["reason"]
+        (item["module"], item["function"], item["before"], item["after"], item.get("number", 1)): item[
+            "reason"
+        ]
         for item in items
     }
 

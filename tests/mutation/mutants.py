@@ -62,7 +62,9 @@ def mutants_of(module: str, source: str, functions: Sequence[str] = ()) -> list[
     for place, statement in enumerate(tree.body, 1):
         before_it, after_it = "".join(pieces[:place]), "".join(pieces[place + 1 :])
         for function, node, changed in _changes(statement, "", inside=False):
-            if functions and not any(function == name or function.startswith(f"{name}.") for name in functions):
+            if functions and not any(
+                function == name or function.startswith(f"{name}.") for name in functions
+            ):
                 continue
             code = f"{before_it}{tree.code_for_node(_replaced(statement, node, changed))}{after_it}"
             try:
@@ -72,7 +74,9 @@ def mutants_of(module: str, source: str, functions: Sequence[str] = ()) -> list[
                 continue
             line, before, after = _difference(source, code)
             alike[function, before, after] += 1
-            mutants.append(Mutant(module, function, line, before, after, alike[function, before, after], code))
+            mutants.append(
+                Mutant(module, function, line, before, after, alike[function, before, after], code)
+            )
     return mutants
 
 

@@ -20,16 +20,8 @@ SLURM = "launcher/clusters/slurm"
 GUARDED = (
     Target(f"{SLURM}/job_status.py", ("tests/slurm/test_job_status.py",)),
     Target(f"{SLURM}/jobs.py", ("tests/slurm/test_job_status.py",)),
-    Target(
-        "launcher/monitor/state.py",
-        (
-            "tests/launcher/test_diagnosis.py",
-            "tests/slurm/test_attempts.py",
-            "tests/launcher/test_watch.py",
-            "tests/launcher/test_readers.py",
-        ),
-    ),
-    Target("launcher/monitor/attempts.py", ("tests/slurm/test_attempts.py", "tests/slurm/test_following.py")),
+    Target("launcher/monitor/state.py", ("tests/launcher/test_run_state.py",)),
+    Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_state.py",)),
     Target(
         f"{SLURM}/submission.py",
         ("tests/launcher/test_submission.py",),
@@ -38,7 +30,20 @@ GUARDED = (
     Target("launcher/monitor/redact.py", ("tests/launcher/test_redact.py",)),
     Target("launcher/logs/follow.py", ("tests/launcher/test_follow.py",)),
     Target("recipes/files.py", ("tests/recipes/test_files.py",)),
-    Target("launcher/transports/local.py", ("tests/launcher/test_transport_files.py",), ("_write", "_read", "_scan", "_entry", "_start_ticks", "_explained", "LocalTransport.write_atomic", "LocalTransport.read")),
+    Target(
+        "launcher/transports/local.py",
+        ("tests/launcher/test_transport_files.py",),
+        (
+            "_write",
+            "_read",
+            "_scan",
+            "_entry",
+            "_start_ticks",
+            "_explained",
+            "LocalTransport.write_atomic",
+            "LocalTransport.read",
+        ),
+    ),
 )
 """Where a mistake loses a job, a file or a secret, or says that a run is over which is not."""
 SAMPLED: tuple[Target, ...] = ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-_DATA = (bool, int, float, str, bytes, type(None), tuple, list, dict, set, frozenset)
+_DATA = (bool, int, float, str, bytes, type(None), tuple, list, dict, set, frozenset, re.Pattern)
 
 
 def transplant(module: ModuleType, function: str, code: str) -> bool:
@@ -50,7 +51,9 @@ def _unwrapped(item: Any) -> Any:
 def _globals(module: ModuleType, compiled: CodeType) -> bool:
     """Change tables and limits, also where other modules have imported them or functions default to them."""
     fresh: dict[str, Any] = {
-        name: value for name, value in vars(module).items() if name.startswith("__") and name != "__builtins__"
+        name: value
+        for name, value in vars(module).items()
+        if name.startswith("__") and name != "__builtins__"
     }
     registered = sys.modules[module.__name__]
     exec(compiled, fresh)  # noqa: S102 - our own source, with one change
@@ -63,9 +66,20 @@ def _globals(module: ModuleType, compiled: CodeType) -> bool:
                 isinstance(item, _DATA) for item in value.__defaults__ or ()
             ):
                 known.__defaults__, changed = value.__defaults__, True
-        elif not name.startswith("__") and isinstance(value, _DATA) and repr(value) != repr(known):
+        elif not name.startswith("__") and isinstance(value, _DATA) and _content(value) != _content(known):
             for other in list(sys.modules.values()):
                 if getattr(other, "__dict__", {}).get(name) is known:
                     setattr(other, name, value)
             changed = True
     return changed
+
+
+def _content(value: Any) -> Any:
+    """Return what tells values apart; a pattern's own text is cut, and two classes of one name are not equal."""
+    if isinstance(value, re.Pattern):
+        return value.pattern, value.flags
+    if isinstance(value, (tuple, list)):
+        return [_content(item) for item in value]
+    if isinstance(value, dict):
+        return [(_content(key), _content(item)) for key, item in value.items()]
+    return sorted(map(repr, value)) if isinstance(value, (set, frozenset)) else repr(value)

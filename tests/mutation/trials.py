@@ -116,7 +116,9 @@ class Laboratory:
             collected = _Collected(self, mutants)
             first = Forks(1, self.scratch / "first", 3600.0)
             first.scratch.mkdir()
-            for _, code in first.run([lambda: int(pytest.main([*_OPTIONS, *self.tests], plugins=[collected]))]):
+            for _, code in first.run(
+                [lambda: int(pytest.main([*_OPTIONS, *self.tests], plugins=[collected]))]
+            ):
                 if code:
                     log = (first.scratch / "0.log").read_text(errors="replace")
                     raise TrialError(f"{self.module}: the tests do not pass without a mutant\n{log[-4000:]}")
@@ -184,7 +186,7 @@ class _Collected:
                 return True
         took = json.loads(durations.read_text())
         session.items = sorted(items, key=lambda item: took.get(item.nodeid, 0.0))
-        forks.limit_s = 15 + 10 * sum(took.values())
+        forks.limit_s = 10 + 5 * sum(took.values())
         codes = dict(forks.run([self._trial(session, mutant) for mutant in self._mutants]))
         if broken := [number for number, code in codes.items() if code == _BROKEN]:
             raise TrialError((laboratory.scratch / f"{broken[0]}.log").read_text(errors="replace"))

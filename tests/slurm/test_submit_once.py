@@ -26,6 +26,7 @@ from tests.slurm.records import job, run_of
 
 ask_test_only = cluster_module.test_only
 DOWN = Completed(1, "", "sbatch: error: Unable to contact slurm controller (connect failure)")
+DOWN_WITH_A_HINT = Completed(1, "", "sbatch: error: Problem talking to the database: no such account")
 SILENT = Completed(1, "", "  \n")
 REFUSED = Completed(1, "", "sbatch: error: Batch job submission failed: Invalid qos specification")
 STRANGE = Completed(1, "", "sbatch: error: the moon is full")
@@ -161,7 +162,9 @@ def test_an_interrupt_waits_until_the_answer_is_recorded(tmp_path: Path, clock: 
     assert [one.id for one in recorded(run)] == ["4711"]
 
 
-@pytest.mark.parametrize("answer", [DOWN, SILENT, STRANGE, TIMES_OUT, printed("hm\n"), printed("")])
+@pytest.mark.parametrize(
+    "answer", [DOWN, DOWN_WITH_A_HINT, SILENT, STRANGE, TIMES_OUT, printed("hm\n"), printed("")]
+)
 @pytest.mark.parametrize("after", [0, 1, 5])
 def test_after_an_unclear_answer_the_job_is_found_by_its_token(
     tmp_path: Path, clock: Clock, answer: Answer, after: int
@@ -269,6 +272,7 @@ def test_a_run_without_a_job(tmp_path: Path, clock: Clock) -> None:
     machine = Machine()
     run = new(tmp_path, machine)
     assert at(tmp_path, machine, clock).state(run, job("1")) is None
+    assert at(tmp_path, machine, clock).state(run, job("1")) is None
 
 
 def test_a_refused_link_does_not_count(tmp_path: Path, clock: Clock) -> None:
@@ -286,10 +290,12 @@ def test_a_token_is_taken_for_its_job_only(tmp_path: Path, clock: Clock) -> None
     machine = Machine(squeue=[printed("9|RUNNING|1|1|1|n|None|dt-a dt-b dt-c\n")])
     refused = job("dt-b", "dt-b").model_copy(update={"refused": "no"})
     old = job("5", "dt-a")
-    nameless = job("", "")
-    run = new(tmp_path, machine, old, refused, job("dt-c", "dt-c"), nameless)
+    run = new(tmp_path, machine, old, refused, job("dt-c", "dt-c"))
     at(tmp_path, machine, clock).state(run, run.jobs[0])
-    assert [one.id for one in recorded(run)] == ["5", "dt-b", "9", ""]
+    assert [one.id for one in recorded(run)] == ["5", "dt-b", "9"]
+    nameless = new(tmp_path, machine, job("", ""), name="nameless")
+    at(tmp_path, machine, clock).state(nameless, nameless.jobs[0])
+    assert [one.id for one in recorded(nameless)] == [""]
 
 
 def test_accounting_is_asked_for_what_left_the_queue_of_every_open_run(tmp_path: Path, clock: Clock) -> None:
@@ -301,6 +307,11 @@ def test_accounting_is_asked_for_what_left_the_queue_of_every_open_run(tmp_path:
     new(tmp_path, machine, job("dt-7", "dt-7").model_copy(update={"refused": "no"}), name="refused")
     done = new(tmp_path, machine, job("9", "dt-9"), name="done")
     Path(done.directory, SUMMARY).write_text("{}")
+    for name in ("a-done", "zz-done"):
+        again = new(tmp_path, machine, job("9", "dt-9"), name=name)
+        Path(again.directory, SUMMARY).write_text("{}")
+    broken = new(tmp_path, machine, job("11", "dt-11"), name="broken")
+    Path(broken.directory, "run.json").write_text("{")
     local = new(tmp_path, machine, job("10", "dt-10"), name="local")
     text = Path(local.directory, "run.json").read_text()
     Path(local.directory, "run.json").write_text(text.replace('"slurm"', '"local"', 1))
@@ -309,6 +320,15 @@ def test_accounting_is_asked_for_what_left_the_queue_of_every_open_run(tmp_path:
     assert (answer.state, answer.word) == (JobState.FAILED, "TIMEOUT")
     (asked,) = [argv for argv in machine.asked if argv[0] == "sacct"]
     assert sorted(asked[asked.index("-j") + 1].split(",")) == ["5", "6"]
+
+
+def test_a_run_whose_jobs_are_listed_is_no_reason_to_ask_accounting(tmp_path: Path, clock: Clock) -> None:
+    """Also where another run has jobs that left the queue: who looks at that one asks."""
+    machine = Machine(squeue=[printed("8|RUNNING|1|1|1|n|None|x\n")])
+    new(tmp_path, machine, job("5", "dt-5"), name="left")
+    run = new(tmp_path, machine, job("8", "dt-8"), name="running")
+    at(tmp_path, machine, clock).state(run, run.jobs[0])
+    assert machine.count("sacct") == 0
 
 
 def test_a_run_that_has_a_summary_is_asked_for_when_it_is_looked_at(tmp_path: Path, clock: Clock) -> None:
@@ -383,14 +403,22 @@ def test_all_jobs_of_a_run_are_stopped_and_waited_for(tmp_path: Path, clock: Clo
     half = printed("5|CANCELLED|1|1|1|n|None|x\n6|PENDING|1|1|1||None|x\n")
     over = printed("5|CANCELLED|1|1|1|n|None|x\n")
     machine = Machine(squeue=[running, running, DOWN, half, over])
-    refused = job("dt-7", "dt-7").model_copy(update={"refused": "no"})
+    refused = job("7", "dt-7").model_copy(update={"refused": "no"})
     run = new(tmp_path, machine, job("5", "dt-5"), job("6", "dt-6"), refused)
     stopped = at(tmp_path, machine, clock).cancel(run, run.jobs[0])
     assert ("scancel", "5", "6") in machine.asked
     assert machine.count("scancel") == 1
     assert [one.cancel_requested is not None for one in stopped.jobs] == [True, True, False]
+    assert all(one.cancel_requested.tzinfo is UTC for one in stopped.jobs if one.cancel_requested)
     assert recorded(run) == stopped.jobs
     assert clock.slept == [2.0] * 3
+
+
+def test_no_answer_is_not_that_a_job_has_ended(tmp_path: Path, clock: Clock) -> None:
+    machine = Machine(squeue=[DOWN, DOWN, DOWN, printed("")])
+    run = new(tmp_path, machine, job("5", "dt-5"))
+    at(tmp_path, machine, clock).cancel(run, run.jobs[0])
+    assert clock.slept == [2.0] * 2
 
 
 def test_a_job_that_is_known_by_its_token_alone_is_looked_for_and_stopped(
@@ -415,6 +443,9 @@ def test_without_an_answer_to_scancel_nothing_is_recorded(tmp_path: Path, clock:
     with pytest.raises(UnreachableError, match="no answer to scancel"):
         at(tmp_path, machine, clock).cancel(run, run.jobs[0])
     assert recorded(run)[0].cancel_requested is None
+    machine.answers["scancel"] = [SILENT]
+    with pytest.raises(UnreachableError, match="scancel: no message, exit code 1"):
+        at(tmp_path, machine, clock).cancel(run, run.jobs[0])
 
 
 def test_what_scancel_refuses_is_told(tmp_path: Path, clock: Clock) -> None:
