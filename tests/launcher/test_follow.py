@@ -236,4 +236,4 @@ def test_an_unfinished_last_line_is_read_at_the_end_alone(tmp_path: Path) -> Non
     assert not [event for event in poll(follower, disk) if isinstance(event, LauncherEnded)]
     finished = [event for event in follower.finish(clock) if isinstance(event, ends)]
     assert [event.code for event in finished] == [3]
-    assert finished[0].time is not None
+    assert (finished[0].source.log, finished[0].source.role) == (NAME, Role.SLURM)

@@ -62,7 +62,8 @@ def test_logins_in_addresses(login: str) -> None:
         ("Authorization: abcd", f"Authorization: {GONE}"),
         ("--db-password abcd --nodes 2", f"--db-password {GONE} --nodes 2"),
         ("--token  'abcd' x", f"--token  '{GONE}' x"),
-        ("WANDB_KEY=abcd A_PW=abcd B_PASS=abcd C_PAT=abcd", f"WANDB_KEY={GONE} A_PW={GONE} B_PASS={GONE} C_PAT={GONE}"),
+        ("WANDB_KEY=abcd A_PW=abcd B_PASS=abcd", f"WANDB_KEY={GONE} A_PW={GONE} B_PASS={GONE}"),
+        ("C_PAT=abcd", f"C_PAT={GONE}"),
         ("'X_KEY': 'abcd'", f"'X_KEY': '{GONE}'"),
     ],
 )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,10 +62,16 @@ def chain(*events: Event, links: int = 1) -> SlurmRunState:
 
 
 def finding(
-    line: int = 10, name: str = "cuda-oom", log: str = "d", role: Role = DRIVER, **more: object
+    line: int = 10, name: str = "cuda-oom", log: str = "d", role: Role = DRIVER, **more: Any
 ) -> FindingSeen:
-    details = {"tier": 1, "title": "Out of memory", "severity": "fatal", "text": "it happened", **more}
-    return FindingSeen(id=name, source=at(line, log, role), **details)  # type: ignore[arg-type]
+    details: dict[str, Any] = {
+        "tier": 1,
+        "title": "Out of memory",
+        "severity": "fatal",
+        "text": "it happened",
+        **more,
+    }
+    return FindingSeen(id=name, source=at(line, log, role), **details)
 
 
 def raised(line: int = 10, message: str = "ValueError: x", log: str = "d", **more: object) -> ExceptionSeen:
@@ -251,7 +259,7 @@ def test_heads_and_workers_overcome_theirs() -> None:
 
 
 def test_a_log_that_begins_anew_takes_its_evidence_with_it() -> None:
-    before = [finding(10), finding(10, "nccl-timeout", log="e"), raised(10), raised(10, log="e")]
+    before: list[Event] = [finding(10), finding(10, "nccl-timeout", log="e"), raised(10), raised(10, log="e")]
     one = state(*before, StepBegan(1, at(50)), Recovered(at(50)), LogRestarted(at(0)))
     assert ids(one) == ["nccl-timeout"]
     assert one.traceback is not None
@@ -383,7 +391,7 @@ def test_what_a_run_is_doing(events: list[Event], expected: tuple[JobState, str]
 
 
 def test_a_cause_in_a_few_words() -> None:
-    def words(**more: object) -> str:
+    def words(**more: Any) -> str:
         return state(DriverEnded(1, at(99)), finding(**more)).reason
 
     assert words(text="CUDA out of memory. Tried 2 GiB") == "Out of memory: CUDA out of memory"
@@ -464,7 +472,8 @@ OLD, NEW, NEXT = "logs/9-logs/", "logs/9-1-logs/", "logs/10-logs/"
     ("log", "attempt"),
     [
         ("9-logs/x", (9, 0)), ("9-2-logs/x", (9, 2)), ("a/9-2-logs/b/x", (9, 2)), ("slurm-9.out", (9, 0)),
-        ("logs/slurm-12.out", (12, 0)), ("slurm-9.out.old", NONE), ("myslurm-9.out", NONE), ("x9-logs/x", NONE),
+        ("logs/slurm-12.out", (12, 0)), ("slurm-9.out.old", NONE), ("myslurm-9.out", NONE),
+        ("x9-logs/x", NONE),
         ("9-logs", NONE), ("9-a-logs/x", NONE), ("", NONE), ("slurm-9xout", NONE),
     ],
 )  # fmt: skip
@@ -490,7 +499,8 @@ EVIDENCE: list[Event] = [
 
 def evidence(one: RunState) -> tuple[object, ...]:
     return (
-        dict(one.milestones), one.current, one.units, ids(one), one.traceback, one.driver_ended, one.launcher_ended,
+        dict(one.milestones), one.current, one.units, ids(one), one.traceback, one.driver_ended,
+        one.launcher_ended,
     )  # fmt: skip
 
 
@@ -516,24 +526,21 @@ def test_an_event_of_a_later_attempt_begins_it(event: Event) -> None:
 
 @pytest.mark.parametrize("event", EVIDENCE, ids=lambda event: type(event).__name__)
 def test_what_belongs_to_no_attempt_stays(event: Event) -> None:
-    from dataclasses import replace
-
-    loose = replace(event, source=at(5, "ray-driver.log"))  # type: ignore[call-arg, type-var]
+    loose = replace(event, source=at(5, "ray-driver.log"))  # type: ignore[arg-type]
     begun = LogChanged(f"{NEW}ray-driver.log", DRIVER, 1, 1)
     assert evidence(chain(loose, begun)) == evidence(chain(begun, loose)) == evidence(chain(loose))
 
 
 def test_losses_and_checkpoints_of_all_attempts_add_up() -> None:
-    for events in itertools.permutations(
-        [
-            MetricRecorded("loss", 1, 0.9, of(OLD)),
-            MetricRecorded("loss", 2, 0.8, of(OLD)),
-            MetricRecorded("loss", 2, 0.7, of(NEW)),
-            MetricRecorded("other", 2, 0.1, of(OLD)),
-            CheckpointSaving(2, of(OLD)),
-            CheckpointSaving(2, of(NEW)),
-        ]
-    ):
+    added: list[Event] = [
+        MetricRecorded("loss", 1, 0.9, of(OLD)),
+        MetricRecorded("loss", 2, 0.8, of(OLD)),
+        MetricRecorded("loss", 2, 0.7, of(NEW)),
+        MetricRecorded("other", 2, 0.1, of(OLD)),
+        CheckpointSaving(2, of(OLD)),
+        CheckpointSaving(2, of(NEW)),
+    ]
+    for events in itertools.permutations(added):
         one = chain(*events, CheckpointSaving(1, of(OLD)))
         assert one.metrics == {"loss": {1: 0.9, 2: 0.7}, "other": {2: 0.1}}
         assert {step: item.source.log for step, item in one.checkpoints.items()} == {

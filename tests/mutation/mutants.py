@@ -1,7 +1,7 @@
 """Small changes of a module's source, made with mutmut's operators.
 
-mutmut's own runner leaves out decorated functions (properties among them) and what stands at module level, such
-as tables and limits; here both are changed too. Its operators are used as they are, with two exceptions: of a
+mutmut's own runner leaves out decorated functions (properties among them) and what stands at module level,
+such as tables and limits; here both are changed too. Its operators are used as they are, with two exceptions: of a
 text, one change is made instead of three, and none of prose, whose wording is not behaviour. One operator is
 added: an `and` or `or` loses one of its halves.
 """
@@ -102,9 +102,10 @@ def _changes(node: Any, function: str, *, inside: bool) -> Iterator[tuple[str, A
 
 def _operators(node: Any, *, inside: bool) -> Iterator[Operator]:
     for kind, operator in mutators.mutation_operators:
-        if isinstance(node, kind) and operator is not mutators.operator_string:
-            if inside or operator not in _NOT_OUTSIDE_FUNCTIONS:
-                yield operator
+        if operator is mutators.operator_string or not (inside or operator not in _NOT_OUTSIDE_FUNCTIONS):
+            continue
+        if isinstance(node, kind):
+            yield operator
     if isinstance(node, cst.SimpleString) and " " not in node.value:
         yield _one_string
     if isinstance(node, cst.BooleanOperation):

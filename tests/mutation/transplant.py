@@ -56,7 +56,7 @@ def _globals(module: ModuleType, compiled: CodeType) -> bool:
         if name.startswith("__") and name != "__builtins__"
     }
     registered = sys.modules[module.__name__]
-    exec(compiled, fresh)  # noqa: S102 - our own source, with one change
+    exec(compiled, fresh)
     sys.modules[module.__name__] = registered
     changed = False
     for name, value in fresh.items():
@@ -75,7 +75,7 @@ def _globals(module: ModuleType, compiled: CodeType) -> bool:
 
 
 def _content(value: Any) -> Any:
-    """Return what tells values apart; a pattern's own text is cut, and two classes of one name are not equal."""
+    """Return what tells values apart; the text of a pattern is cut, and a class made anew is not equal."""
     if isinstance(value, re.Pattern):
         return value.pattern, value.flags
     if isinstance(value, (tuple, list)):

@@ -17,9 +17,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -32,7 +33,8 @@ from tests.mutation.transplant import transplant
 PACKAGES = ("recipes", "launcher", "tui")
 _OPTIONS = (
     "-x", "-q", "-s", "--assert=plain", "-p", "no:cacheprovider", "-p", "pytest_timeout",
-    "-p", "pytest_asyncio.plugin", "-o", "addopts=", "--import-mode=importlib", "-m", "not slow and not slurm",
+    "-p", "pytest_asyncio.plugin", "-o", "addopts=", "--import-mode=importlib",
+    "-m", "not slow and not slurm",
 )  # fmt: skip
 _FAILED = 1
 _NEEDS_IMPORT = 77
@@ -127,7 +129,7 @@ class Laboratory:
             if again:
                 self._load(answer["loaded"])
                 forks = Forks(self.jobs, self.scratch, answer["limit_s"] + 30)
-                works = [lambda mutant=mutants[number]: self._imported_anew(mutant) for number in again]  # type: ignore[misc]
+                works = [partial(self._imported_anew, mutants[number]) for number in again]
                 survived += [again[number] for number, code in forks.run(works) if code == 0]
             return [mutants[number] for number in sorted(survived)]
         finally:
@@ -151,7 +153,7 @@ class Laboratory:
                 importlib.import_module(name)
 
     def _imported_anew(self, mutant: Mutant) -> int:
-        sys.meta_path.insert(0, _Mutated(self.name, str(Path(mutant.module).absolute()), mutant.code))
+        sys.meta_path.insert(0, _Finder(self.name, str(Path(mutant.module).absolute()), mutant.code))
         return int(pytest.main([*_OPTIONS, *self.tests]))
 
 
@@ -233,11 +235,11 @@ def _loaded() -> list[str]:
     ]
 
 
-class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
+class _Finder(importlib.abc.MetaPathFinder):
     """Finds one module, with another source."""
 
     def __init__(self, name: str, path: str, code: str) -> None:
-        self._name, self._path, self._code = name, path, code
+        self._name, self._path, self._loader = name, path, _Loader(name, path, code)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -246,14 +248,19 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
             return None
         package = [str(Path(self._path).parent)] if Path(self._path).name == "__init__.py" else None
         return importlib.util.spec_from_file_location(
-            fullname, self._path, loader=self, submodule_search_locations=package
+            fullname, self._path, loader=self._loader, submodule_search_locations=package
         )
 
-    def get_filename(self, fullname: str) -> str:
-        return self._path
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads another source than the file's."""
+
+    def __init__(self, name: str, path: str, code: str) -> None:
+        super().__init__(name, path)
+        self._code = code
 
     def get_data(self, path: str | bytes) -> bytes:
         return self._code.encode()
 
-    def path_stats(self, path: str) -> dict[str, float]:
+    def path_stats(self, path: str | bytes) -> Mapping[str, float]:
         raise OSError  # no bytecode of it is kept

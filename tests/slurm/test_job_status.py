@@ -293,7 +293,8 @@ def test_states_that_are_cut_or_have_something_after_them(state: str, base: str)
         ("(XtoX)", "waiting (XtoX)"),
         ("(Priority)", "waiting: jobs of higher priority are before it (Priority)"),
         ("Resources", "next in line: waiting for nodes to become free (Resources)"),
-        ("DependencyNeverSatisfied", "will never start: what it depends on failed (DependencyNeverSatisfied)"),
+        ("DependencyNeverSatisfied", "will never start: what it depends on failed"
+         " (DependencyNeverSatisfied)"),
         ("Dependency", "waiting for the job it depends on (Dependency)"),
         ("JobHeldUser", "held by you; `scontrol release` lets it go on (JobHeldUser)"),
         ("JobHeldAdmin", "held by the site (JobHeldAdmin)"),

@@ -1,4 +1,4 @@
-"""Submitting, following and stopping without a Slurm: whatever the answer, a job is sent once and not lost."""
+"""Submitting, following, stopping without a Slurm: whatever the answer, a job is sent once, none is lost."""
 
 from __future__ import annotations
 
