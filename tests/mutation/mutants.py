@@ -1,9 +1,9 @@
 """Small changes of a module's source, made with mutmut's operators.
 
 mutmut's own runner leaves out decorated functions (properties among them) and what stands at module level,
-such as tables and limits; here both are changed too. Its operators are used as they are, with two exceptions: of a
-text, one change is made instead of three, and none of prose, whose wording is not behaviour. One operator is
-added: an `and` or `or` loses one of its halves.
+such as tables and limits; here both are changed too. Its operators are used as they are, with two exceptions:
+of a text, one change is made instead of three, and none of prose, whose wording is not behaviour. One operator
+is added: an `and` or `or` loses one of its halves.
 """
 
 from __future__ import annotations

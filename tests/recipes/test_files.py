@@ -65,7 +65,7 @@ def test_the_bytes_are_flushed_before_the_name_changes_and_the_directory_after(
         assert self.parent == target.parent
         assert self.name.startswith(f".{target.name}.")
         assert self.name.endswith(TEMPORARY_SUFFIX)
-        assert TEMPORARY_SUFFIX == ".distill-tui.tmp"  # older versions' leftovers are recognised by it
+        assert TEMPORARY_SUFFIX == ".distill-tui.tmp"
         steps.append(f"rename to {target.name}")
         return replace(self, target)
 
