@@ -15,7 +15,7 @@ from launcher.errors import TransportError
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport
 
-LOCAL = LocalTransport()
+LOCAL = LocalTransport(deadline_s=3.0)
 
 
 def names(directory: Path) -> list[str]:

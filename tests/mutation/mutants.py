@@ -2,8 +2,8 @@
 
 mutmut's own runner leaves out decorated functions (properties among them) and what stands at module level,
 such as tables and limits; here both are changed too. Its operators are used as they are, with two exceptions:
-of a text, one change is made instead of three, and none of prose, whose wording is not behaviour. One operator
-is added: an `and` or `or` loses one of its halves.
+of a text, one change is made instead of three, and none of prose, whose wording is not behaviour. One
+operator is added: an `and` or `or` loses one of its halves.
 """
 
 from __future__ import annotations
@@ -81,7 +81,19 @@ def mutants_of(module: str, source: str, functions: Sequence[str] = ()) -> list[
 
 
 def _replaced(statement: Any, node: Any, changed: Any) -> Any:
-    return changed if statement is node else statement.deep_replace(node, changed)
+    if statement is node:
+        return changed
+    if isinstance(statement, cst.ClassDef):  # a replacement goes through all below it: of a class, one member
+        members = list(statement.body.body)
+        for place, member in enumerate(members):
+            if _holds(member, node):
+                members[place] = _replaced(member, node, changed)
+                return statement.with_changes(body=statement.body.with_changes(body=members))
+    return statement.deep_replace(node, changed)
+
+
+def _holds(tree: Any, node: Any) -> bool:
+    return tree is node or any(_holds(child, node) for child in tree.children)
 
 
 def _changes(node: Any, function: str, *, inside: bool) -> Iterator[tuple[str, Any, Any]]:

@@ -46,5 +46,21 @@ GUARDED = (
     ),
 )
 """Where a mistake loses a job, a file or a secret, or says that a run is over which is not."""
-SAMPLED: tuple[Target, ...] = ()
+CHECKS = ("tests/checks/test_rules.py",)
+SAMPLED = (
+    *(
+        Target(f"recipes/checks/{name}.py", CHECKS)
+        for name in ("backend_rules", "batch_rules", "checkpoint_rules", "generation_rules", "parallel_rules")
+    ),
+    Target("recipes/planning/edits.py", ("tests/checks/test_planning.py",)),
+    Target("recipes/planning/scale.py", ("tests/checks/test_planning.py",)),
+    Target("recipes/planning/setup.py", ("tests/checks/test_planning.py",)),
+    Target("recipes/planning/sizes.py", ("tests/checks/test_planning.py",)),
+    Target("recipes/merge.py", ("tests/recipes/test_inh_resolve.py", "tests/recipes/test_inh_origins.py")),
+    Target("recipes/compare.py", ("tests/recipes/test_rec_compare.py",)),
+    Target("recipes/lint.py", ("tests/recipes/test_rec_lint.py",)),
+    Target("launcher/monitor/stuck.py", ("tests/launcher/test_stuck.py",)),
+    Target("launcher/monitor/diagnosis.py", ("tests/launcher/test_diagnosis.py",)),
+    Target("tui/screens/wizard/model.py", ("tests/tui/test_wizard_model.py",)),
+)
 """Modules of which only a few mutants are tried."""
