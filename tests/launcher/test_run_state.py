@@ -594,3 +594,26 @@ def test_the_end_of_one_job_of_a_chain_is_not_the_end_of_the_run() -> None:
     assert what(chain(ended, job(UNKNOWN, job="9", over=True), links=2)) == (COMPLETED, "")
     assert what(chain(ended, job(COMPLETED, job="9"), links=2)) == (COMPLETED, "")
     assert SlurmRunState().links == 1
+
+
+def test_the_first_line_of_a_log_counts() -> None:
+    assert ids(state(finding(1))) == ids(state(finding(1, retried=True))) == ["cuda-oom"]
+    assert state(raised(1)).traceback == raised(1)
+
+
+def test_what_a_step_told_in_the_same_line_has_overcome() -> None:
+    assert state(raised(11), StepBegan(1, at(11))).traceback is None
+    assert ids(state(finding(10), milestone("completed", 11), DriverEnded(1, at(99)))) == []
+
+
+def test_a_log_that_begins_anew_before_it_told_anything() -> None:
+    assert what(state(LogRestarted(at(0, "z")))) == what(state())
+
+
+def test_a_line_that_is_told_again_is_the_same() -> None:
+    assert [item.text for item in state(finding(text="a"), finding(text="b")).findings] == ["a"]
+
+
+def test_what_the_cluster_says_of_a_job_counts_more_than_what_a_log_reports() -> None:
+    assert what(state(job(QUEUED), finding())) == (QUEUED, "because")
+    assert what(state(job(COMPLETED), raised())) == (COMPLETED, "because")
