@@ -190,11 +190,18 @@ def test_a_smoke_run_gets_few_steps_and_directories_of_its_own(desk: Desk) -> No
     assert effective["logger"]["wandb_enabled"] is False
 
 
+def test_a_chain_of_two_is_one_already(desk: Desk) -> None:
+    assert options(submission(desk, chain=2))["--dependency"] == "singleton"
+
+
 @pytest.mark.parametrize("kind", ["training", "smoke"])
 def test_what_a_submission_added_can_be_taken_away_again(desk: Desk, kind: str) -> None:
     given = ("distillation.seed=3", "policy.precision=bfloat16")
     spec = submission(desk, kind=kind, overrides=given).spec
     assert as_given(spec) == given
+    sized = ("++cluster.num_nodes=7", "++cluster.gpus_per_node=a=b")
+    again = spec.recipe.model_copy(update={"overrides": (*given, *sized)})
+    assert as_given(spec.model_copy(update={"recipe": again})) == given
     # In a training, steps are the user's own.
     mine = submission(desk, kind="training", overrides=("++distillation.max_num_steps=9",)).spec
     assert as_given(mine) == ("++distillation.max_num_steps=9",)
@@ -228,7 +235,7 @@ def test_when_the_driver_is_told_when_to_save(desk: Desk) -> None:
         ("A=''\n", {"A": ""}),
         ("A='\nB=\"x'\nC='x\nD=ax'\nE=aa\nF=xyx\n",
          {"A": "'", "B": "\"x'", "C": "'x", "D": "ax'", "E": "aa", "F": "xyx"}),
-        ("A=x=y#z\n", {"A": "x=y#z"}),
+        ("A=x=y#z\nB=XyX\n", {"A": "x=y#z", "B": "XyX"}),
         ("_a=1\r\nb=2\r\n", {"_a": "1", "b": "2"}),
     ],
 )  # fmt: skip

@@ -24,7 +24,7 @@ GUARDED = (
     Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_state.py",)),
     Target(
         f"{SLURM}/submission.py",
-        ("tests/launcher/test_submission.py",),
+        ("tests/launcher/test_submission.py", "tests/launcher/test_containers.py"),
     ),
     Target(f"{SLURM}/cluster.py", ("tests/slurm/test_submit_once.py",)),
     Target("launcher/monitor/redact.py", ("tests/launcher/test_redact.py",)),
