@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from launcher.clusters.slurm.render import comment_of
-from launcher.effective import user_overrides
+from launcher.clusters.local import LocalCluster
+from launcher.clusters.slurm.render import again, comment_of, script_for_test_only
+from launcher.effective import distillation, effective_yaml, max_steps_of, user_overrides
 from launcher.errors import InputError
-from launcher.request import SubmitRequest
+from launcher.request import JobOptions, Kind, SubmitRequest
 from launcher.sites import Profile
 from launcher.submit.env_file import read_env_file
-from launcher.submit.submission import Submission
+from launcher.submit.submission import Submission, lay_out
+from recipes.inheritance import Resolver
 from tests.launcher.ordering import SITE, Desk
 
 OWN = ("++cluster.num_nodes=1", "++cluster.gpus_per_node=4")
@@ -252,3 +254,73 @@ def test_a_line_that_is_no_variable_is_named_by_its_number_alone(line: str) -> N
         read_env_file(f"# x\n\nB=1\n{line}\nC=2\n", Path("x.env"))
     assert raised.value.what == "invalid line 4 (expected NAME=value)"
     assert raised.value.where == Path("x.env")
+
+
+def test_one_more_job_of_a_run_waits_for_those_before_it(desk: Desk) -> None:
+    (plan,) = submission(desk, sbatch_args=("--nice",)).plans
+    later = again(plan, None)
+    assert re.fullmatch(r"dt-[0-9a-f]{16}", later.job_id)
+    assert later.job_id != plan.job_id
+    comment = plan.argv.index(f"--comment=distill-tui {plan.job_id}")
+    *before, script = plan.argv
+    before[comment] = f"--comment=distill-tui {later.job_id}"
+    assert later.argv == (*before, "--dependency=singleton", script)
+    assert replace(later, job_id=plan.job_id, argv=plan.argv) == plan
+    assert again(later, None).argv.count("--dependency=singleton") == 1
+
+
+def test_one_more_job_can_have_another_time_limit(desk: Desk) -> None:
+    (plan,) = submission(desk).plans
+    later = again(plan, 60)
+    assert [text for text in later.argv if text.startswith("--time")] == ["--time=00:01:00"]
+    assert len(later.argv) == len(plan.argv) + 1
+
+
+def test_the_script_for_a_start_estimate_is_there() -> None:
+    assert script_for_test_only().name == "ray_bare.sub"
+    assert script_for_test_only().is_file()
+
+
+def local(desk: Desk, name: str = "", *, kind: Kind = "rehearsal", nodes: int = 1) -> Submission:
+    """Lay out a run on a machine without a scheduler."""
+    cluster = LocalCluster(
+        desk.transport, {**desk.environment, "RAY_BARE_VENV": str(desk.world.root / ".venv")}
+    )
+    request = SubmitRequest(desk.recipe, nodes, 0, overrides=("distillation.seed=3",), kind=kind)
+    options = JobOptions(request, nodes, 4, "u")
+    return lay_out(cluster, desk.store, SITE, options, Resolver(), name=name)
+
+
+def test_a_machine_without_a_scheduler(desk: Desk) -> None:
+    one = local(desk)
+    assert (one.spec.cluster, one.spec.slurm, one.spec.name) == ("local", None, "recipe")
+    assert one.spec.recipe.overrides == ("distillation.seed=3",)
+    # Relative: the driver starts in the run's directory.
+    assert one.overrides == (
+        "distillation.seed=3",
+        "++logger.log_dir=output/logs",
+        "++checkpointing.checkpoint_dir=output/checkpoints",
+    )
+    assert one.recipe.get("logger.log_dir") == "output/logs"
+    assert one.recipe is one.layout.recipe
+    assert local(desk, kind="training").overrides == ("distillation.seed=3",)
+
+
+def test_a_run_is_named_after_its_recipe_unless_it_has_a_name(desk: Desk) -> None:
+    assert local(desk, "demo").spec.name == "demo"
+    assert "-demo-" in local(desk, "demo").spec.id
+
+
+def test_a_recipe_of_something_else_is_not_run(desk: Desk) -> None:
+    file = desk.world.root / "other.yaml"
+    file.write_text("grpo:\n  max_num_steps: 3\n")
+    with pytest.raises(InputError, match="not a recipe of an on-policy distillation") as raised:
+        distillation(file, ())
+    assert raised.value.where == file
+    assert raised.value.fix == "Give a recipe for NeMo-RL's run_distillation.py."
+    file.write_text("distillation:\n  max_num_steps: many\nname: ü\n")
+    effective = distillation(file, ("+distillation.seed=7",), Resolver())
+    assert max_steps_of(effective) is None
+    assert effective_yaml(effective).decode() == (
+        "distillation:\n  max_num_steps: many\n  seed: 7\nname: ü\n"
+    )
