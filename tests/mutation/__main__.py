@@ -1,7 +1,7 @@
 """`python -m tests.mutation [--jobs N] [--sample N] [MODULE…]`: which small mistakes would the tests notice?
 
-Fails where fewer than 85 % of the mutants are noticed, or where one survives that `survivors.toml` does not
-list with a reason.
+Fails where fewer than 85 % of a module's mutants are noticed, or where one survives that `survivors.toml`
+does not list with a reason.
 """
 
 from __future__ import annotations
@@ -43,20 +43,23 @@ def main(arguments: Sequence[str]) -> int:
             target for target in targets if any(name in target.module for name in options.modules)
         )
     listed = _listed()
-    tried, survivors = 0, list[Mutant]()
+    tried, survivors, weak = 0, list[Mutant](), list[str]()
     for target in targets:
         mutants = _mutants(target, options.sample)
         survived = _survivors(target, mutants, options.jobs)
         tried += len(mutants)
         survivors += survived
+        if len(survived) > (1 - LEAST) * len(mutants):
+            weak.append(target.module)
     share = 1 - len(survivors) / tried if tried else 1.0
     new = [mutant for mutant in survivors if mutant.key not in listed]
     print(f"{tried} mutants, {share:.1%} killed, {len(survivors)} survivors, {len(new)} of them not listed")
     if options.sample:
         return 0
-    if not options.modules:
-        _report_gone(targets, listed, survivors)
-    return 1 if new or share < LEAST else 0
+    for module in weak:
+        print(f"{module}: fewer than {LEAST:.0%} killed")
+    _report_gone(targets, listed, survivors)
+    return 1 if new or weak else 0
 
 
 def _parser() -> argparse.ArgumentParser:
