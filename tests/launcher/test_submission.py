@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +16,11 @@ from launcher.clusters.local import LocalCluster
 from launcher.clusters.slurm.render import again, comment_of, script_for_test_only
 from launcher.effective import distillation, effective_yaml, max_steps_of, user_overrides
 from launcher.errors import InputError
-from launcher.request import JobOptions, Kind, SubmitRequest
+from launcher.request import JobOptions, SubmitRequest
 from launcher.sites import Profile
 from launcher.submit.env_file import read_env_file
 from launcher.submit.submission import Submission, lay_out
-from recipes.inheritance import Resolver
+from recipes.inheritance import EffectiveRecipe, Resolver
 from tests.launcher.ordering import SITE, Desk
 
 OWN = ("++cluster.num_nodes=1", "++cluster.gpus_per_node=4")
@@ -281,14 +282,15 @@ def test_the_script_for_a_start_estimate_is_there() -> None:
     assert script_for_test_only().is_file()
 
 
-def local(desk: Desk, name: str = "", *, kind: Kind = "rehearsal", nodes: int = 1) -> Submission:
+def local(desk: Desk, name: str = "", *, resolver: Resolver | None = None, **changes: object) -> Submission:
     """Lay out a run on a machine without a scheduler."""
     cluster = LocalCluster(
         desk.transport, {**desk.environment, "RAY_BARE_VENV": str(desk.world.root / ".venv")}
     )
-    request = SubmitRequest(desk.recipe, nodes, 0, overrides=("distillation.seed=3",), kind=kind)
-    options = JobOptions(request, nodes, 4, "u")
-    return lay_out(cluster, desk.store, SITE, options, Resolver(), name=name)
+    request = SubmitRequest(desk.recipe, 1, 0, overrides=("distillation.seed=3",), kind="rehearsal")
+    request = replace(request, **changes)  # type: ignore[arg-type]
+    options = JobOptions(request, 1, 4, "u")
+    return lay_out(cluster, desk.store, SITE, options, resolver or Resolver(), name=name)
 
 
 def test_a_machine_without_a_scheduler(desk: Desk) -> None:
@@ -309,6 +311,24 @@ def test_a_machine_without_a_scheduler(desk: Desk) -> None:
 def test_a_run_is_named_after_its_recipe_unless_it_has_a_name(desk: Desk) -> None:
     assert local(desk, "demo").spec.name == "demo"
     assert "-demo-" in local(desk, "demo").spec.id
+
+
+def test_the_run_tells_which_launcher_it_has(desk: Desk) -> None:
+    assert local(desk, launcher="ray.sub").spec.launcher == "ray.sub"
+
+
+def test_the_recipe_is_read_by_the_resolver_that_has_read_it_already(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolver, resolutions = Resolver(), list[EffectiveRecipe]()
+    resolve = resolver.resolve
+
+    def noted(recipe: Path, overrides: Sequence[str] = ()) -> EffectiveRecipe:
+        resolutions.append(resolve(recipe, overrides))
+        return resolutions[-1]
+
+    monkeypatch.setattr(resolver, "resolve", noted)
+    assert [local(desk, resolver=resolver).recipe] == resolutions
 
 
 def test_a_recipe_of_something_else_is_not_run(desk: Desk) -> None:
