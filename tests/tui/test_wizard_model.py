@@ -11,6 +11,8 @@ import pytest
 
 from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
+from launcher.sites import SmokeTarget
+from launcher.submit.complete import smoke_target, time_limit_of
 from launcher.transports.local import LocalTransport
 from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
@@ -24,6 +26,7 @@ from tui.screens.wizard.model import (
     default_text,
     errors,
     fields_of,
+    partition_of,
     recipe_overrides,
     request_of,
     steps_of,
@@ -89,6 +92,50 @@ def test_time_follows_kind_and_partition(node: LoginNode, resolver: DraftResolve
     ):  # fmt: skip
         state = wizard_state_of(node, **texts)
         assert value("time", state, status_of(resolver, state)) == expected
+
+
+def with_smoke_target(status: DraftStatus, target: SmokeTarget) -> DraftStatus:
+    assert status.detection is not None
+    site = replace(status.detection.site, smoke=target)
+    return replace(status, detection=replace(status.detection, site=site))
+
+
+@pytest.mark.parametrize(
+    ("texts", "target", "partition", "reservation"),
+    [
+        ({"kind": "smoke"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "training"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "rehearsal"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "partition": "booster"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "nodes": "3"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "time": "3h"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "time": "1h"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "smoke", "time": "soon"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "smoke"}, SmokeTarget(), "booster", ""),
+        ({"kind": "smoke"}, SmokeTarget(reservation="tests", max_nodes=4), "booster", "tests"),
+        ({"kind": "smoke", "nodes": "5"}, SmokeTarget(reservation="tests", max_nodes=4), "booster", ""),
+    ],
+)
+def test_a_smoke_run_goes_to_the_partition_for_tests(
+    node: LoginNode,
+    resolver: DraftResolver,
+    texts: dict[str, str],
+    target: SmokeTarget,
+    partition: str,
+    reservation: str,
+) -> None:
+    state = wizard_state_of(node, **texts)
+    status = with_smoke_target(status_of(resolver, state), target)
+    assert value("partition", state, status) == partition
+    assert value("reservation", state, status) == reservation
+    chosen = partition_of(state, status)
+    assert chosen is not None
+    assert chosen.name == partition
+    request = replace(request_of(state, status), partition=None, reservation=None)
+    if "partition" not in texts and texts.get("time") != "soon":
+        own = smoke_target(status.detection, request.nodes or 1, time_limit_of(request.time))  # type: ignore[arg-type]
+        expected = own if texts["kind"] == "smoke" and own is not None else ("booster", None)
+        assert (partition, reservation or None) == expected
 
 
 def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, resolver: DraftResolver) -> None:

@@ -126,10 +126,14 @@ def _on_fields(state: WizardState, status: DraftStatus) -> Iterator[DraftFinding
 
 
 def _of_checks(state: WizardState, status: DraftStatus, steps: dict[str, str]) -> Iterator[DraftFinding]:
-    for result in status.report.results if status.report is not None else ():
+    if status.report is None:
+        return
+    from recipes.checks import is_skipped
+
+    for result in status.report.results:
         if result.outcome not in ("fail", "warn"):
             continue
-        skipped = result.outcome == "fail" and result.id in state.skipped
+        skipped = result.outcome == "fail" and is_skipped(result, state.skipped)
         name = _field_of(result, status)
         yield DraftFinding(
             "error" if result.outcome == "fail" and not skipped else "warn",

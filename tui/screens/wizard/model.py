@@ -170,11 +170,26 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     """Return the chosen partition, else the default one."""
     if status.detection is None:
         return None
-    name = state.texts.get("partition")
+    name = state.texts.get("partition") or _smoke_target(state, status)[0]
     if name:
         return status.detection.partition(name)
     default = next((item for item in status.detection.partitions if item.default), None)
     return default or next(iter(status.detection.partitions), None)
+
+
+def _smoke_target(state: WizardState, status: DraftStatus) -> tuple[str, str]:
+    """Return the partition and the reservation that a smoke run gets by default, as `submit --smoke` does."""
+    chosen = state.texts.get("partition") or state.texts.get("reservation")
+    if kind_of(state) != "smoke" or chosen or status.detection is None:
+        return "", ""
+    from launcher.submit.complete import smoke_target
+
+    try:
+        limit_s = parse_time_limit(state.texts["time"]) if "time" in state.texts else _DEFAULT_TIME_S["smoke"]
+    except DurationError:
+        limit_s = _DEFAULT_TIME_S["smoke"]
+    target = smoke_target(status.detection, count_of("nodes", state, status) or 1, limit_s)
+    return (target[0], target[1] or "") if target is not None else ("", "")
 
 
 def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
@@ -183,11 +198,13 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
     if item.key:
         value = status.recipe.get(key_of(item, status)) if status.recipe is not None else None
         return str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    partition = partition_of(state, status)
     if name == "partition":
+        partition = partition_of(state, status)
         return partition.name if partition is not None else ""
     if name == "account":
-        return _default_account(partition, status)
+        return _default_account(partition_of(state, status), status)
+    if name == "reservation":
+        return _smoke_target(state, status)[1]
     if name == "kind":
         return "training"
     if name == "recipe":
@@ -200,6 +217,7 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
         count = status.recipe.get("cluster.num_nodes") if status.recipe is not None else None
         return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
     if name == "time":
+        partition = partition_of(state, status)
         max_time_s = partition.max_time_s if partition is not None else None
         return format_time_limit(
             min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"])
