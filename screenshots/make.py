@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
+from textual.widgets import Input  # noqa: E402
 
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
 from tui.app import AppSettings, DistillApp  # noqa: E402
@@ -174,6 +175,8 @@ async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
         for shot in WIZARD_SHOTS:
             await pilot.press(*shot.keys)
             await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            for entry in app.screen.query(Input):
+                entry.cursor_blink = False
             await settle(pilot, app)
             name = f"{shot.name}-{size[0]}x{size[1]}.svg"
             taken[name] = _reproducible(app.export_screenshot(title="distill-tui"), name, node.root.parent)

@@ -264,12 +264,12 @@ class DistillApp(App[None]):
         await self.run_action(action, namespace)
 
     def action_help(self) -> None:
-        """Show the help for the screen."""
+        """Show the help for the screen; in a dialog, for the screen below it."""
         from tui.screens.help import HelpScreen
 
-        scopes, about = getattr(self.screen, "SCOPES", None), getattr(self.screen, "ABOUT", "")
-        if scopes is not None:
-            self.push_screen(HelpScreen(scopes, about))
+        helped = next((screen for screen in reversed(self.screen_stack) if hasattr(screen, "SCOPES")), None)
+        if helped is not None:
+            self.push_screen(HelpScreen(helped.SCOPES, getattr(helped, "ABOUT", "")))
 
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
 from launcher.durations import format_time_limit
+from launcher.environment import Outcome, kind_of
 from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
 from tui.formatting import plural
@@ -17,6 +19,7 @@ from tui.screens.wizard.model import DraftStatus, WizardState, count_of, partiti
 from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, finding_line, line, memory_lines
 
 if TYPE_CHECKING:
+    from launcher.environment import VariableDecision
     from launcher.submit.submit import StartEstimate, SubmissionPlan
 
 _MAX_CHANGES = 40
@@ -33,6 +36,7 @@ def review(state: WizardState, status: DraftStatus, start_estimate: StartEstimat
         _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status),
         _check_section(status, assessment),
         [heading("GPU memory"), *memory_lines(status.memory)] if status.memory is not None else [],
+        _environment_section(status),
         _change_section(status),
         _plan_section(status),
     ]
@@ -175,6 +179,37 @@ def value_text(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
     if isinstance(value, bool):
         return str(value).lower()
     return clean(str(value))
+
+
+def _decisions(status: DraftStatus) -> tuple[VariableDecision, ...]:
+    environment = status.plan.options.environment if status.plan is not None else None
+    return environment.decisions if environment is not None else ()
+
+
+def _environment_section(status: DraftStatus) -> Lines:
+    """Return how many variables reach the job, by what decided that."""
+    decisions = _decisions(status)
+    if not decisions:
+        return []
+    counts = Counter(str(item.outcome.value) for item in decisions)
+    lines = [heading("Environment", "e lists every variable, with its reason")]
+    lines.append(line(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))))
+    dropped = [
+        item for item in decisions if item.outcome is Outcome.DROPPED and kind_of(item.name) == "storage"
+    ]
+    return [*lines, *(fact("dropped", f"{item.name}: {clean(item.reason)}") for item in dropped)]
+
+
+def environment_rows(status: DraftStatus) -> tuple[str, ...]:
+    """Return a row for each variable: its name, what becomes of it, its value in the job or the reason."""
+    decisions = _decisions(status)
+    names = max((len(item.name) for item in decisions), default=0)
+    outcomes = max((len(item.outcome.value) for item in decisions), default=0)
+    return tuple(
+        f"{item.name:<{names}}  {item.outcome.value:<{outcomes}}  "
+        f"{'; '.join(part for part in (clean(item.value), clean(item.reason)) if part)}".rstrip()
+        for item in decisions
+    )
 
 
 def _plan_section(status: DraftStatus) -> Lines:

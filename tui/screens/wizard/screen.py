@@ -17,12 +17,12 @@ from tui.screens.wizard.findings import assess
 from tui.screens.wizard.model import DraftStatus, WizardState
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import StartEstimated, Submitted
-from tui.screens.wizard.review import question, review
+from tui.screens.wizard.review import environment_rows, question, review
 from tui.screens.wizard.steps import StepScreen
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
-_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip")
+_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip", "environment")
 
 
 class WizardScreen(StepScreen):
@@ -69,6 +69,7 @@ class WizardScreen(StepScreen):
             "estimate_start": self._is_current and self.status.plan is not None,
             "fix": bool(self._fixes()),
             "skip": bool(self._failing()),
+            "environment": self._is_current and bool(environment_rows(self.status)),
         }
         return self.step.id == "review" and valid[action]
 
@@ -128,6 +129,11 @@ class WizardScreen(StepScreen):
                 await self._set_state(self.wizard_state.with_skipped(value))
 
         self.app.push_screen(ChoiceDialog("Skip which check?", text, options), take)
+
+    def action_environment(self) -> None:
+        """List what becomes of each variable in the job."""
+        choices = [DialogChoice("", row, "") for row in environment_rows(self.status)]
+        self.app.push_screen(ChoiceDialog("The job's environment", "", choices))
 
     def action_estimate_start(self) -> None:
         """Ask Slurm when the job would start."""

@@ -35,6 +35,18 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
 
 
+class FactsBox(VerticalScroll):
+    """Facts, or the review: the page keys scroll it, also where nothing is left to scroll."""
+
+    def action_page_up(self) -> None:
+        """Scroll up."""
+        self.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll down."""
+        self.scroll_page_down(animate=False)
+
+
 class StepScreen(Screen[None]):
     """Edits a wizard state step by step."""
 
@@ -60,7 +72,7 @@ class StepScreen(Screen[None]):
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
         self.facts = StyledLines()
-        self.facts_box = VerticalScroll(self.facts, id="facts")
+        self.facts_box = FactsBox(self.facts, id="facts")
         self.help_line = StyledLines(id="wizard-help")
         self.summary = StyledLines(id="wizard-summary")
 
@@ -171,7 +183,7 @@ class StepScreen(Screen[None]):
         if not self.is_attached:
             return
         self.footer_first = (
-            ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.back")
+            ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.environment", "wizard.back")
             if self.step.id == "review"
             else ("wizard.back", "wizard.next", "wizard.choose")
         )
