@@ -70,9 +70,9 @@ def found(root: Path, reference: str) -> OpenedRun:
     Raises:
         InputError: there is none, or more than one.
     """
-    from launcher.runs import RunStore
+    from launcher.runs import user_store
 
-    return opened(RunStore(local(), str(root)).find(reference))
+    return opened(user_store(local(), root).find(reference))
 
 
 def about(run: Run) -> RunSummary:

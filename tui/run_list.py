@@ -83,14 +83,14 @@ class RunLister:
 
     def relist(self, *, forced: bool = False) -> None:
         """List the root's directories again if that changed."""
-        from launcher.runs import Damaged, RunStore
+        from launcher.runs import Damaged, user_store
 
         entry = self.transport.stat(self.root)
         seen = (entry.mtime, entry.inode) if entry is not None else None
         if not forced and seen == self._seen and self._order:
             return
         order: list[str | RunRow] = []
-        for item in RunStore(self.transport, self.root).list():
+        for item in user_store(self.transport, Path(self.root)).list():
             if isinstance(item, Damaged):
                 order.append(damaged_row(item))
                 continue

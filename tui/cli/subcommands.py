@@ -205,6 +205,19 @@ COMMANDS: tuple[Subcommand, ...] = (
         ),
         "cancel RUN --after-checkpoint",
     ),
+    Subcommand(
+        "settings",
+        "show or change your settings",
+        "Print the path of the settings file, or one setting, or set it. Comments in the file are kept. "
+        "storage.runs is the directory of the runs; `keep` stands for the default one.",
+        "tui.headless.settings:run",
+        (
+            Argument("key", "KEY", "notify, storage.runs or storage.earlier_runs", repeat="?"),
+            Argument("value", "VALUE", "new value; several make a list", repeat="*"),
+            JSON,
+        ),
+        "settings storage.runs keep",
+    ),
     *RECIPE_COMMANDS,
     Subcommand(
         "launcher export",
