@@ -59,12 +59,14 @@ def complete(
     return partition, options
 
 
-def time_limit_of(time: str | int) -> int:
+def time_limit_of(time: str | int | None) -> int:
     """Return a time limit in seconds.
 
     Raises:
-        InputError: the time limit is invalid.
+        InputError: the time limit is invalid, or not given.
     """
+    if time is None:
+        raise InputError("no time limit", fix="Give --time, or `time` in a profile of your site.toml.")
     try:
         return parse_time_limit(time) if isinstance(time, str) else _positive(time)
     except DurationError as error:

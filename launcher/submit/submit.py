@@ -21,7 +21,7 @@ from launcher.checkout import choose, remember
 from launcher.clusters.inventory import Detection, Partition
 from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
-from launcher.request import Cost, JobOptions, SubmitRequest
+from launcher.request import Cost, JobOptions, SubmitRequest, with_profile
 from launcher.runs import Run, RunStore
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.hints import hints
@@ -135,6 +135,7 @@ def plan_submission(
         TransportError: a file or a Python environment is missing.
     """
     resolver = resolver or Resolver()
+    request = with_profile(request, detection.site)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
     from launcher.submit.preflight import preflight

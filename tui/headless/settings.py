@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": key, "value": values, "file": str(settings_path())})
     elif not options.value:
-        texts = values if isinstance(values, list) else [values] * (values is not None)
+        texts = values if isinstance(values, list) else [values] if values is not None else []
         for text in texts:
             show(text)
         if not texts:

@@ -11,7 +11,6 @@ from launcher.clusters.base import RenderedJobs, RunLayout
 from launcher.clusters.slurm.batch import Batch, bare_batch, key_file
 from launcher.clusters.slurm.containers import container_batch
 from launcher.durations import format_time_limit
-from launcher.errors import InputError
 from launcher.fields import FIELDS
 from launcher.plan import LaunchPlan, new_token
 from launcher.request import JobOptions
@@ -31,10 +30,6 @@ def render(transport: Transport, environment: Mapping[str, str], layout: RunLayo
         TransportError: there is no Python environment with Ray.
     """
     options, site = layout.options, layout.site
-    profile = options.request.profile
-    if profile is not None and profile not in site.profiles:
-        profiles = ", ".join(site.profiles) or "none"
-        raise InputError(f"unknown profile '{profile}'", fix=f"Profiles of your site.toml: {profiles}.")
     launch = container_batch if options.request.launcher == "ray.sub" else bare_batch
     saves = _sets_save_deadline(layout.recipe, options)
     batch = launch(transport, environment, site, options, layout.directory, saves=saves)
