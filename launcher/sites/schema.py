@@ -91,7 +91,7 @@ class SiteTable(BaseModel):
                         "unknown key '{key}'{guess}",
                         {
                             "key": key,
-                            "guess": did_you_mean(str(key), cls.model_fields),
+                            "guess": did_you_mean(str(key), cls.model_fields) or _elsewhere(str(key)),
                             "keys": ", ".join(cls.model_fields),
                         },
                     )
@@ -170,6 +170,21 @@ class SiteFile(SiteTable):
     polling: PollingTable = PollingTable()
     smoke: SmokeTable = SmokeTable()
     profiles: dict[str, ProfileTable] = Field(default_factory=dict)
+
+
+TABLES: Mapping[str, type[SiteTable]] = {
+    "[recognise]": RecogniseTable,
+    "[login]": LoginTable,
+    "[job]": JobTable,
+    "[polling]": PollingTable,
+    "[profiles.NAME]": ProfileTable,
+    "[smoke]": SmokeTable,
+}
+
+
+def _elsewhere(key: str) -> str:
+    """Return the table that a key belongs to; empty where there is none."""
+    return next((f"; it belongs to {name}" for name, table in TABLES.items() if key in table.model_fields), "")
 
 
 def parse(text: str, path: Path | str) -> dict[str, Any]:
