@@ -14,6 +14,7 @@ from launcher.effective import (
     distillation,
     effective_yaml,
     max_steps_of,
+    single_checkpoint_overrides,
     size_overrides,
 )
 from launcher.plan import LaunchPlan
@@ -57,7 +58,7 @@ def lay_out(
     *,
     name: str = "",
 ) -> Submission:
-    """Lay out a submission on a cluster; the recipe is resolved once, and gives the run its name by default.
+    """Lay out a submission on a cluster; the recipe gives the run its name by default.
 
     Raises:
         RecipeError: the recipe cannot be read.
@@ -74,6 +75,9 @@ def lay_out(
     # Without a scheduler the driver starts in the run's directory: relative paths survive a move of it.
     overrides = (*stored, *directory_overrides(options.kind, "" if options.slurm is None else directory))
     recipe = distillation(request.recipe, overrides, resolver)
+    if further := single_checkpoint_overrides(options.kind, recipe):
+        stored, overrides = (*stored, *further), (*overrides, *further)
+        recipe = distillation(request.recipe, overrides, resolver)
     layout = RunLayout(identity, directory, recipe, options, site)
     jobs = cluster.plan(layout)
     reference = RecipeRef(source=str(request.recipe.absolute()), overrides=stored)

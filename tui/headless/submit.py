@@ -21,13 +21,23 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
     from launcher.submit.submit import estimate_start, plan_submission, send
+    from launcher.storage.decision import run_storage
     from tui.headless.detect import detect_here
+    from tui.headless.storage import choose_runs_root
     from tui.headless.stores import run_store
 
-    store = run_store()
-    proposal = plan_submission(_request(options), detect_here(), store, os.environ)
+    store, request, detection = run_store(), _request(options), detect_here()
+    proposal = plan_submission(request, detection, store, os.environ)
+    storage = run_storage(proposal, Path(store.root), store.transport, os.environ)
+    quiet = options.dry_run or options.test_only or options.json or options.yes
+    if choose_runs_root(proposal, storage, store.transport, asking=not quiet):
+        store = run_store()
+        proposal = plan_submission(request, detection, store, os.environ)
+        storage = run_storage(proposal, Path(store.root), store.transport, os.environ)
     _describe(proposal)
-    result = _as_json(proposal, store.root)
+    for warning in storage.warnings():
+        say(warning)
+    result = _as_json(proposal, store.root) | {"storage": storage.as_json()}
     if options.dry_run:
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
     elif options.test_only:
