@@ -49,12 +49,12 @@ def default_runs_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 def config_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of the user's settings: $XDG_CONFIG_HOME/distill-tui."""
-    return Path(environment.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "distill-tui"
+    return Path(environment.get("XDG_CONFIG_HOME") or _home(environment) / ".config") / "distill-tui"
 
 
 def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of cached data: $XDG_CACHE_HOME/distill-tui."""
-    return Path(environment.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "distill-tui"
+    return Path(environment.get("XDG_CACHE_HOME") or _home(environment) / ".cache") / "distill-tui"
 
 
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> Path:

@@ -1,4 +1,4 @@
-"""The user's settings: `settings.toml` in the configuration directory, and edits of it that keep its comments.
+"""Settings of the user, in `settings.toml` in the configuration directory, and edits that keep its comments.
 
     load_settings(environment)             all settings; an unknown key is an error
     set_setting(environment, key, values)  writes one key; the other lines stay as they are

@@ -1,8 +1,8 @@
 """The user's site file: its template, its writing, and a site as such a file.
 
-    template(profile)            what a new file begins with
-    install(environment, data)   makes a checked file the user's own, the former one kept beside it
-    export(site)                 a site as TOML, without what looks like a secret
+template(profile)            what a new file begins with
+install(environment, data)   makes a checked file the user's own, the former one kept beside it
+export(site)                 a site as TOML, without what looks like a secret
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def _table(
     title: str, values: Iterable[tuple[str, object]], left_out: Iterable[str] = (), *, always: bool = False
 ) -> str:
     """Return a table with the values that are set; empty where none is."""
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in values if value not in (None, "", (), False)]
+    lines = [
+        f"{_key(name)} = {_value(value)}" for name, value in values if value not in (None, "", (), False)
+    ]
     lines += [f"# {_key(name)}: left out, it looks like a secret" for name in left_out]
     return "\n".join([f"[{title}]", *lines]) + "\n" if lines or always else ""
 

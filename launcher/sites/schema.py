@@ -1,4 +1,4 @@
-"""Schema of site files: every table and key there is. Unknown ones are errors, with the nearest one there is."""
+"""Schema of site files: every table and key there is. Others are errors, with the nearest one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -82,7 +81,7 @@ class SiteTable(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _keys(cls, value: Any, info: ValidationInfo) -> Any:
+    def _keys(cls, value: object) -> object:
         if isinstance(value, Mapping):
             for key in value:
                 if key not in cls.model_fields:
@@ -184,7 +183,9 @@ TABLES: Mapping[str, type[SiteTable]] = {
 
 def _elsewhere(key: str) -> str:
     """Return the table that a key belongs to; empty where there is none."""
-    return next((f"; it belongs to {name}" for name, table in TABLES.items() if key in table.model_fields), "")
+    return next(
+        (f"; it belongs to {name}" for name, table in TABLES.items() if key in table.model_fields), ""
+    )
 
 
 def parse(text: str, path: Path | str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Where runs are kept: asked once, when they would go into the home directory and nothing was decided.
 
-    question = storage_question(plan, root, transport, environment)    None: nothing to ask
-    decide(answer, environment)                                        remembers the answer
+question = storage_question(plan, root, transport, environment)    None: nothing to ask
+decide(answer, environment)                                        remembers the answer
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RunStorage:
         return (self.size.peak_bytes if self.in_run else 0) if self.size.kept != 0 else 0
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what speaks against the directory of the checkpoints: too little room, or the home directory."""
+        """Return what speaks against the checkpoints' directory: too little room, or the home directory."""
         place = self.checkpoints
         if place is None:
             return ()
@@ -106,7 +106,9 @@ class StorageQuestion:
     def hint(self) -> str:
         """Return the question as one line for those who cannot be asked."""
         offer = f" (such as {self.offers[0].path})" if self.offers else ""
-        return f"{' '.join(self.lines())} `{COMMAND}` names another directory{offer}, `… {KEEP}` keeps this one."
+        return (
+            f"{' '.join(self.lines())} `{COMMAND}` names another directory{offer}, `… {KEEP}` keeps this one."
+        )
 
 
 def _offered(offer: Offer) -> str:
@@ -155,7 +157,7 @@ def storage_question(
     transport: Transport,
     environment: Mapping[str, str],
 ) -> StorageQuestion | None:
-    """Return the question where runs are to be kept; None where that is decided, or not in the home directory.
+    """Return the question where runs are to be kept; None where that is decided, or outside the home.
 
     Raises:
         InputError: the settings cannot be read.

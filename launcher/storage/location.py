@@ -59,15 +59,15 @@ def within(action: Callable[[], Answer], deadline_s: float = DEADLINE_S) -> Answ
 def locate(transport: Transport, path: Path, environment: Mapping[str, str]) -> Location:
     """Return where a directory lies."""
     home = environment.get("HOME", "")
-    looked = within(lambda: _look(path, Path(home) if home else None))
-    if looked is None:
+    answer = within(lambda: _look(path, Path(home) if home else None))
+    if answer is None:
         return Location(path)
-    real, in_home, free = looked
+    real, in_home, free = answer
     quota = _quota(transport, real)
     if quota is None:
         return Location(path, real, in_home, free)
     limit, left = quota
-    return Location(path, real, in_home, left if free is None else min(left, free), limit)
+    return Location(path, real, in_home, min(left, free), limit)
 
 
 def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:
@@ -117,21 +117,23 @@ def mount_of(path: Path, mounts: str) -> tuple[str, str, str] | None:
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        device, point = (re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text) for text in fields[:2])
+        device, point = (
+            re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text) for text in fields[:2]
+        )
         if path.is_relative_to(point) and (best is None or len(point) >= len(best[1])):
             best = (device, point, fields[2])
     return best
 
 
 def lustre_quota(text: str) -> tuple[int, int] | None:
-    """Read `lfs quota -q`: file system, kbytes, quota, limit, grace, files …; a long name has its own line."""
+    """Read `lfs quota -q`: name, KiB, quota, limit, grace, files and more; a long name has its own line."""
     words = text.split()
     numbers = [int(word.rstrip("*")) for word in words[1:4] if re.fullmatch(r"\d+\*?", word)]
     return _rest(numbers, 1024) if len(numbers) == 3 else None
 
 
 def unix_quota(text: str, device: str, point: str) -> tuple[int, int] | None:
-    """Read `quota -w`: file system, blocks of 1 KiB, quota, limit, …"""
+    """Read `quota -w`: file system, blocks of 1 KiB, quota, limit and more."""
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 4 and words[0] in (device, point):
@@ -159,7 +161,7 @@ def gpfs_quota(text: str, device: str) -> tuple[int, int] | None:
 
 
 def _rest(numbers: list[int], unit: int) -> tuple[int, int] | None:
-    """Return limit and rest in bytes, from usage, soft and hard limit; the soft one ends writing after days."""
+    """Return limit and rest in bytes, from usage, soft and hard limit; past the soft one days are left."""
     used, soft, hard = numbers
     limit = soft or hard
     return (limit * unit, max(limit - used, 0) * unit) if limit else None
@@ -214,7 +216,9 @@ def _bases(environment: Mapping[str, str], scratch: str) -> list[tuple[str, Path
 
     fixed = [name for name in ("SCRATCH", "WORK", "PROJECT") if environment.get(name)]
     single = [
-        name for name in sorted(environment) if re.fullmatch(r"(SCRATCH|PROJECT)_\w+", name) and environment[name]
+        name
+        for name in sorted(environment)
+        if re.fullmatch(r"(SCRATCH|PROJECT)_\w+", name) and environment[name]
     ]
     named = [(f"${name}", environment[name]) for name in (*fixed, *single)]
     if scratch:

@@ -63,7 +63,9 @@ class CheckpointSize:
             return f"{text}; one is kept"
         kept = f"{text}; up to {self.kept} are kept ({gigabytes(self.bytes * self.kept)})"
         peak = self.peak_bytes
-        return f"{kept}, one more while saving" if peak is not None and peak > self.bytes * self.kept else kept
+        return (
+            f"{kept}, one more while saving" if peak is not None and peak > self.bytes * self.kept else kept
+        )
 
 
 def checkpoint_size(recipe: EffectiveRecipe, student: ModelFacts | UnknownModel) -> CheckpointSize:
@@ -86,17 +88,18 @@ def _bytes(
     params = student.params
     if params is None:
         return None, "its layers are of different kinds"
-    if recipe.get("policy.dtensor_cfg.lora_cfg.enabled") is True or recipe.get("policy.megatron_cfg.peft.enabled"):
+    if recipe.get("policy.dtensor_cfg.lora_cfg.enabled") is True or recipe.get(
+        "policy.megatron_cfg.peft.enabled"
+    ):
         return None, "only the adapters are saved"
     megatron = recipe.get("policy.megatron_cfg.enabled") is True
     key = "policy.megatron_cfg.optimizer.optimizer" if megatron else "policy.optimizer.name"
     name = str(recipe.get(key) or "adam")
     if optimizer and "adam" not in name.lower():
         return None, f"the state of the optimizer {name} is unknown"
-    if not optimizer:
-        each = BF16 if megatron else WEIGHTS
-    else:
-        each = WEIGHTS + ADAM + (BF16 if megatron else 0)
+    each = BF16 if megatron else WEIGHTS
+    if optimizer:
+        each += ADAM + (WEIGHTS if megatron else 0)
     if recipe.get("checkpointing.save_consolidated") is True:
         each += WEIGHTS
     return params * each, ""
@@ -128,7 +131,7 @@ def _common_multiple(first: int, second: int) -> int:
 
 
 def _kept(recipe: EffectiveRecipe, saves: int | None) -> int | None:
-    """Return the most checkpoints that NeMo-RL keeps (nemo_rl/utils/checkpoint.py, remove_old_checkpoints)."""
+    """Return the most checkpoints that are kept (nemo_rl/utils/checkpoint.py, remove_old_checkpoints)."""
     if saves == 0:
         return 0
     best = whole(recipe.get("checkpointing.keep_top_k"))
@@ -136,7 +139,10 @@ def _kept(recipe: EffectiveRecipe, saves: int | None) -> int | None:
     if best is None:
         return saves
     # The latest is kept besides the best ones: by a metric, or off the period, it need not be among them.
-    steps, period = whole(recipe.get("distillation.max_num_steps")), whole(recipe.get("checkpointing.save_period"))
+    steps, period = (
+        whole(recipe.get("distillation.max_num_steps")),
+        whole(recipe.get("checkpointing.save_period")),
+    )
     aligned = bool(steps and period and steps % period == 0)
     by_metric = recipe.get("checkpointing.metric_name") is not None
     kept = best + (recovery or 0) + (_LATEST if (by_metric or not aligned) and not recovery else 0)

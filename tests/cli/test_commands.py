@@ -20,7 +20,16 @@ from tui.cli.spec import Subcommand
 from tui.cli.subcommands import COMMANDS, GROUPS, ROLES
 
 ROOT = Path(__file__).parent.parent.parent
-NEED_CLUSTER_OR_SCREEN = ("demo", "new", "detect", "submit", "resume", "cancel", "profile edit", "site import")
+NEED_CLUSTER_OR_SCREEN = (
+    "demo",
+    "new",
+    "detect",
+    "submit",
+    "resume",
+    "cancel",
+    "profile edit",
+    "site import",
+)
 
 by_name = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 

@@ -125,7 +125,9 @@ def test_a_file_is_no_directory_of_runs(tmp_path: Path) -> None:
         set_setting(home(tmp_path), "storage.runs", [str(tmp_path / "file")])
 
 
-@given(values=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=1), min_size=2))
+@given(
+    values=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=1), min_size=2)
+)
 def test_any_text_can_be_a_value(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
     environment = home(tmp_path_factory.mktemp("s"))
     path = set_setting(environment, "notify", values)

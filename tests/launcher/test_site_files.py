@@ -19,7 +19,11 @@ GENERIC = next(site for site in sites() if site.id == "generic")
 @pytest.mark.parametrize(
     ("text", "says", "line"),
     [
-        ("[profiles.debug]\n\npartiton = 'x'", "'partiton'; did you mean partition? (in [profiles.debug])", 3),
+        (
+            "[profiles.debug]\n\npartiton = 'x'",
+            "'partiton'; did you mean partition? (in [profiles.debug])",
+            3,
+        ),
         ("account = 'a'", "unknown key 'account'; it belongs to [profiles.NAME]", 1),
         ("[profiles.debug]\nnodess = 2", "did you mean nodes?", 2),
         ("[profile.debug]\nnodes = 2", "unknown key 'profile'; did you mean profiles?", 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,10 @@ def test_quotas_as_commands_print_them() -> None:
     rows = text + "nfs:/home 512 1024 2048 0 0 0\n"
     assert unix_quota(rows, "nfs:/home", "/home") == (1 << 20, 512 << 10)
     assert unix_quota(rows, "nfs:/other", "/other") is None
-    header = "mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:blockUsage:blockQuota:blockLimit:\n"
+    header = (
+        "mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:"
+        "blockUsage:blockQuota:blockLimit:\n"
+    )
     row = "mmlsquota::0:1:::project:USR:1:u:1024:4096:8192:\n"
     assert gpfs_quota(header + row, "project") == (4 << 20, 3 << 20)
     assert gpfs_quota(header + row, "home") is None
@@ -226,8 +230,6 @@ def test_checkpoints_that_do_not_fit_are_told_with_their_size(tmp_path: Path) ->
     plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "1:00:00"))
     storage = run_storage(plan, tmp_path / "runs", desk.transport, desk.environment)
     assert storage.checkpoints is not None
-    from dataclasses import replace
-
     small = replace(storage, checkpoints=replace(storage.checkpoints, free_bytes=1000, quota_bytes=10**9))
     (warning,) = small.warnings()
     assert "checkpoints do not fit: 1.0 kB free of a quota of 1.0 GB" in warning

@@ -29,8 +29,12 @@ _JOB_SIZE = (
 
 GROUPS = (
     Group("recipe", "read, edit, compare and explain recipes", "FILE may be - (standard input)."),
-    Group("profile", "show, edit and check your profiles", "Profiles are options under one name, in site.toml."),
-    Group("site", "show and share the facts of your site", "Your site.toml goes over what the program knows."),
+    Group(
+        "profile", "show, edit and check your profiles", "Profiles are options under one name, in site.toml."
+    ),
+    Group(
+        "site", "show and share the facts of your site", "Your site.toml goes over what the program knows."
+    ),
     Group("launcher", "export the batch script that starts Ray and the driver", ""),
 )
 
@@ -189,9 +193,26 @@ COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "runs",
         "list the runs and their states",
-        "List all runs, newest first, with their states.",
+        "List the runs, newest first, with their states; or tell their disk use, move them, remove the "
+        "checkpoints of smoke runs and rehearsals.",
         "tui.headless.runs:run",
-        (JSON,),
+        (
+            Argument("runs", "RUN", "name of a run, or an unambiguous part of it (default: all)", repeat="*"),
+            flag(
+                "--disk-use",
+                "show the bytes on disk of each run and of all: logs, checkpoints",
+                group="action",
+            ),
+            Argument(
+                "--move", "DIR", "move the runs that have ended to a directory; a link stays", group="action"
+            ),
+            flag(
+                "--remove-checkpoints",
+                "remove the checkpoints of smoke runs and rehearsals that have ended",
+                group="action",
+            ),
+            JSON,
+        ),
         "runs --json",
     ),
     Subcommand(

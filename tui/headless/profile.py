@@ -140,4 +140,6 @@ def _against_slurm(name: str, profile: Profile) -> list[str]:
 def _json(profile: Profile) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(profile).items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(profile).items()
+    }

@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List all runs, newest first, with their states."""
+    """List the runs, newest first, or do with them what an option says."""
+    if options.disk_use or options.move is not None or options.remove_checkpoints:
+        from tui.headless import runs_storage
+
+        return runs_storage.run(options)
+    return _list(options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    """List the runs with their states."""
     store = run_store()
     rows: list[dict[str, Any]] = []
     damaged: list[dict[str, str]] = []
-    for item in store.list():
+    for item in [store.find(name) for name in options.runs] or store.list():
         if isinstance(item, Run):
             rows.append(_row(store, item))
         else:

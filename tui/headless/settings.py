@@ -71,4 +71,4 @@ def _tell_earlier() -> None:
     for root in store.earlier:
         count = sum(entry.is_dir for entry in store.transport.listdir(root))
         if count:
-            say(f"{count} runs stay in {root} and are listed; `distill-tui runs --move {store.root}` moves them")
+            say(f"{count} runs stay in {root}; `distill-tui runs --move {store.root}` moves them")

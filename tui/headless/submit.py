@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
-    from launcher.submit.submit import estimate_start, plan_submission, send
     from launcher.storage.decision import run_storage
+    from launcher.submit.submit import estimate_start, plan_submission, send
     from tui.headless.detect import detect_here
     from tui.headless.storage import choose_runs_root
     from tui.headless.stores import run_store
@@ -157,6 +157,8 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
     for job in result["jobs"]:
         show(f"job {job['id']}")
     show(f"run {result['run']}; follow it with `distill-tui watch {result['run']}`")
+    if options.smoke and result["storage"]["checkpoints_kept"]:
+        say(f"afterwards `distill-tui runs --remove-checkpoints {result['run']}` removes its checkpoint")
 
 
 def _show_start(result: dict[str, Any]) -> None:
