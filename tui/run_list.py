@@ -216,6 +216,11 @@ class HomePoller(Background):
         self._paused = False
         self._forced = False
 
+    def use_root(self, root: Path) -> None:
+        """List another directory from the next look on."""
+        self._root, self._lister = str(root), None
+        self.wake()
+
     def pause(self) -> None:
         """Look no more until `resume`."""
         self._paused = True

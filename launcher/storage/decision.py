@@ -116,8 +116,8 @@ def _offered(offer: Offer) -> str:
     if offer.free_bytes is not None:
         facts.append(f"{gigabytes(offer.free_bytes)} free")
     if offer.purged:
-        facts.append("sites remove old files from scratch")
-    return f"{offer.path} ({'; '.join(facts)})"
+        facts.append("old files may be removed")
+    return f"{', '.join(facts)}: {offer.path}"
 
 
 def run_storage(

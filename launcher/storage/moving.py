@@ -1,8 +1,8 @@
 """Moves of runs to another directory: each complete or not at all, none that lives.
 
 On one file system a run is renamed; to another it is copied under a hidden name, written through, renamed,
-and only then removed. A link stays in the old directory: the paths in the run's plan go on to hold, so that it
-can be resumed, and a list of the old directory goes on to show it.
+and only then removed. A link stays in the old directory: the paths in the run's plan go on to hold, so it can
+be resumed, and a list of the old directory goes on to show it.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ class DraftResolver:
 
         The plan's report replaces the quick one: it knows the job's environment.
         """
+        from launcher.storage.decision import run_storage, storage_question
         from launcher.submit.submit import plan_submission
 
         if status.detection is None or errors(state, status):
@@ -97,6 +98,8 @@ class DraftResolver:
             plan = plan_submission(
                 request_of(state, status), status.detection, self.store, self.environment, self._resolver
             )
+            storage = run_storage(plan, Path(self.store.root), self.store.transport, self.environment)
+            question = storage_question(plan, storage, self.store.transport, self.environment)
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
         self._job_environments[self._environment_key(state, status)] = {
@@ -107,6 +110,8 @@ class DraftResolver:
             status,
             settled=True,
             plan=plan,
+            storage=storage,
+            storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
             memory=plan.memory,
             cost=plan.cost,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
     from launcher.request import Cost, Kind, SubmitRequest
+    from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Report, Result
     from recipes.errors import ExplainedError
@@ -118,6 +119,10 @@ class DraftStatus:
     """The submission; None where it cannot be planned, or was not planned yet."""
     plan_error: ExplainedError | None = None
     """Why no submission can be planned."""
+    storage: RunStorage | None = None
+    """What the submission would write, and where."""
+    storage_question: StorageQuestion | None = None
+    """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -68,6 +69,14 @@ class WizardPoller(Background):
         """Resolve the state again: the cluster changed, or its plan was used."""
         self._stale = True
         self.wake()
+
+    def use_runs_root(self, root: Path) -> None:
+        """Keep runs in another directory; the submission is planned again."""
+        from launcher.runs import user_store
+
+        resolver = self._get_resolver()
+        resolver.store = user_store(resolver.store.transport, root, resolver.environment)
+        self.refresh()
 
     def ask_slurm(self, *, refresh: bool) -> None:
         """Detect the cluster on a thread of its own: a controller that hangs takes a minute."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from textual.content import Content
@@ -18,6 +19,7 @@ from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import StartEstimated, Submitted
 from tui.screens.wizard.review import question, review
 from tui.screens.wizard.steps import StepScreen
+from tui.screens.wizard.storage import ask_runs_root
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
@@ -169,6 +171,9 @@ class WizardScreen(StepScreen):
         if plan.blocking:
             self._show_blocking([f"{result.id} {result.message}" for result in plan.blocking])
             return
+        if self.status.storage_question is not None:
+            ask_runs_root(self, self.status.storage_question, self._use_runs_root)
+            return
 
         def answered(answer: str | None) -> None:
             if answer == "submit":
@@ -178,6 +183,13 @@ class WizardScreen(StepScreen):
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
         self.app.push_screen(Ask("Submit?", question(plan), choices, chosen=1 if plan.asks else 0), answered)
+
+    def _use_runs_root(self, root: Path) -> None:
+        """Keep runs in the chosen directory, and go on with the submission once it is planned again."""
+        self._host.use_runs_root(root)
+        self.status = replace(self.status, settled=False)
+        self._submit_when_ready = True
+        self._poller.use_runs_root(root)
 
     def _show_blocking(self, messages: list[str]) -> None:
         async def answered(answer: str | None) -> None:
