@@ -6,7 +6,7 @@ Nothing of it is imported: it may need another Python, and importing it takes mi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,22 +45,48 @@ _FEATURES = (
 )
 
 
-def choose(transport: Transport, chosen: str | None, environment: Mapping[str, str]) -> NemoCheckout:
-    """Return the checkout: as chosen, else NEMO_RL_ROOT, else the last one used.
+def choose(
+    transport: Transport,
+    chosen: str | None,
+    environment: Mapping[str, str],
+    near: Sequence[Path] = (),
+) -> NemoCheckout:
+    """Return the checkout: as chosen, else NEMO_RL_ROOT, else one that holds a path, else the last one.
+
+    Args:
+        transport: The machine.
+        chosen: The user's choice, if any.
+        environment: That of this program.
+        near: Paths that a checkout may hold: the recipe, the current directory.
 
     Raises:
-        InputError: no checkout is known, or the directory is not one.
+        InputError: none is known, or it is not a checkout.
     """
-    remembered = config_root(environment) / REMEMBERED
     path, source = chosen or environment.get(VARIABLE), "--checkout" if chosen else VARIABLE
-    if not path and transport.stat(str(remembered)) is not None:
-        path, source = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
+    if not path:
+        path, source = _holding(transport, near) or _remembered(transport, environment)
     if not path:
         raise InputError(
             "the NeMo-RL checkout for the job is not known",
             fix=f"Give --checkout DIR, or set {VARIABLE}; the choice is remembered.",
         )
     return probe(transport, str(Path(path).expanduser().absolute()), source)
+
+
+def _holding(transport: Transport, near: Sequence[Path]) -> tuple[str, str] | None:
+    """Return the checkout that holds one of the paths, and that path."""
+    for path in near:
+        for parent in (path.absolute(), *path.absolute().parents):
+            if any(transport.stat(f"{parent}/{name}") is not None for name in DRIVERS):
+                return str(parent), str(path)
+    return None
+
+
+def _remembered(transport: Transport, environment: Mapping[str, str]) -> tuple[str, str]:
+    file = str(config_root(environment) / REMEMBERED)
+    if transport.stat(file) is None:
+        return "", ""
+    return transport.read(file).decode(errors="replace").strip(), file
 
 
 def remember(transport: Transport, checkout: NemoCheckout, environment: Mapping[str, str]) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from launcher.base_directories import config_root, default_runs_root, expand
 from launcher.errors import InputError
-from launcher.paths import config_root, default_runs_root, expand
 from launcher.text import clean, did_you_mean
 
 FILE = "settings.toml"

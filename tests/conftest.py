@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip(f"no test data in {path} (DISTILL_TUI_TEST_DATA)")
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def schema_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep schemas in a directory of the tests instead of the user's cache."""
+    directory = tmp_path_factory.mktemp("schema-cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recipes.schema.schema.default_directory", lambda: directory)
+        yield directory
 
 
 @pytest.fixture

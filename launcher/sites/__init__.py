@@ -20,7 +20,7 @@ from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
 
 if TYPE_CHECKING:
-    from launcher.sites.schema import ProfileTable, SiteFile
+    from launcher.sites.tables import ProfileTable, SiteFile
 
 GENERIC = "generic"
 USER_FILE = "site.toml"
@@ -226,7 +226,7 @@ def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:
     Raises:
         InputError: the file is no site file.
     """
-    from launcher.sites.schema import parse, validate
+    from launcher.sites.tables import parse, validate
 
     try:
         text = overrides.decode()
@@ -249,7 +249,7 @@ def _merged(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, 
 
 
 def _load(path: Path) -> Site:
-    from launcher.sites.schema import validate
+    from launcher.sites.tables import validate
 
     text = path.read_text(encoding="utf-8")
     return _site(validate(tomllib.loads(text), path, text))

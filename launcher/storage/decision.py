@@ -1,7 +1,8 @@
 """Where runs are kept: asked once, when they would go into the home directory and nothing was decided.
 
-question = storage_question(plan, root, transport, environment)    None: nothing to ask
-decide(answer, environment)                                        remembers the answer
+storage = run_storage(layout, job_environment, root, transport, environment)
+question = storage_question(layout, storage, transport, environment)    None: nothing to ask
+decide(answer, environment)                                             remembers the answer
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from launcher.storage.size import CheckpointSize, checkpoint_size, gigabytes
 from launcher.transports.base import Transport
 
 if TYPE_CHECKING:
-    from launcher.submit.submit import SubmissionPlan
+    from launcher.clusters.base import RunLayout
 
 COMMAND = "distill-tui settings storage.runs DIR"
 _LOGS_BYTES = 100_000_000
@@ -37,6 +38,8 @@ class RunStorage:
     """Directory of the checkpoints; None where none are saved."""
     size: CheckpointSize
     kind: str
+    scratch: str = ""
+    """The site's directory for large files; checkpoints elsewhere are told by the hints."""
 
     @property
     def in_run(self) -> bool:
@@ -58,7 +61,9 @@ class RunStorage:
             limit = f" of a quota of {gigabytes(place.quota_bytes)}" if place.quota_bytes else ""
             return (f"checkpoints do not fit: {gigabytes(free)} free{limit} in {place.path}; {text}",)
         if place.in_home and not self.in_run:
-            return (f"checkpoints go into your home directory ({place.path}); {text}",)
+            return (
+                text if self.scratch else f"checkpoints go into your home directory ({place.path}); {text}",
+            )
         return ()
 
     def as_json(self) -> dict[str, Any]:
@@ -121,25 +126,34 @@ def _offered(offer: Offer) -> str:
 
 
 def run_storage(
-    plan: SubmissionPlan, root: Path, transport: Transport, environment: Mapping[str, str]
+    layout: RunLayout,
+    job_environment: Mapping[str, str],
+    root: Path,
+    transport: Transport,
+    environment: Mapping[str, str],
 ) -> RunStorage:
-    """Return what a planned submission would write, and where."""
+    """Return what a run that is laid out would write, and where.
+
+    Args:
+        layout: The run.
+        job_environment: Variables of its job, which say where models lie.
+        root: Directory of the runs.
+        transport: The machine's.
+        environment: The user's.
+    """
     from recipes.models import Models
 
-    submission, kind = plan.submission, plan.options.kind
-    recipe, located = submission.recipe, locate(transport, root, environment)
-    if kind == "rehearsal":  # stand-in models: its checkpoints are of kilobytes
-        return RunStorage(located, None, CheckpointSize("a stand-in model", None, 0, 0), kind)
-    checkout = plan.options.checkout
-    job = {**submission.plans[0].environment, **plan.options.keys}
-    models = Models.of(job, Path(checkout.path) if checkout is not None else None)
+    recipe, options, located = layout.recipe, layout.options, locate(transport, root, environment)
+    if options.kind == "rehearsal":  # stand-in models: its checkpoints are of kilobytes
+        return RunStorage(located, None, CheckpointSize("a stand-in model", None, 0, 0), options.kind)
+    checkout = Path(options.checkout.path) if options.checkout is not None else None
+    models = Models.of(job_environment, checkout)
     size = checkpoint_size(recipe, models.find(str(recipe.get("policy.model_name", ""))))
     directory = recipe.get("checkpointing.checkpoint_dir")
     checkpoints = None
     if size.kept != 0 and isinstance(directory, str) and directory:
-        base = Path(submission.spec.checkout or submission.layout.directory)
-        checkpoints = locate(transport, base / directory, environment)
-    return RunStorage(located, checkpoints, size, kind)
+        checkpoints = locate(transport, (checkout or layout.directory) / directory, environment)
+    return RunStorage(located, checkpoints, size, options.kind, layout.site.scratch)
 
 
 def undecided(environment: Mapping[str, str]) -> bool:
@@ -152,7 +166,7 @@ def undecided(environment: Mapping[str, str]) -> bool:
 
 
 def storage_question(
-    plan: SubmissionPlan,
+    layout: RunLayout,
     storage: RunStorage,
     transport: Transport,
     environment: Mapping[str, str],
@@ -164,7 +178,6 @@ def storage_question(
     """
     if not storage.root.in_home or not undecided(environment):
         return None
-    layout = plan.submission.layout
     return StorageQuestion(storage, offers(transport, environment, layout.site.scratch, layout.options.user))
 
 

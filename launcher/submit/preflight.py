@@ -12,7 +12,7 @@ from launcher.errors import InputError
 from launcher.request import JobOptions, Kind
 from launcher.runs import SkippedCheck
 from launcher.sites import Site
-from launcher.submit.layout import Submission
+from launcher.submit.submission import Submission
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate
@@ -50,7 +50,7 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
         environment=environment,
         checkout=Path(options.checkout.path) if options.checkout is not None else None,
         request=cluster_request(
-            ClusterRequest(options.nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
+            ClusterRequest(options.worker_nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
             options.kind,
             submission.layout.site,
             partition,

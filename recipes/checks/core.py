@@ -12,11 +12,14 @@ from recipes.checks.checkout import Checkout
 from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
+from recipes.schema.drivers import algorithm_of, driver_of_algorithm
+from recipes.schema.schema import Schema, Schemas
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
 
 _MISSING = object()
+_LONGEST_BITS = 256
 Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 
@@ -57,6 +60,7 @@ class Inputs:
     checkout: Checkout | None = None
     request: ClusterRequest = field(default_factory=ClusterRequest)
     root: Path = field(default_factory=Path.cwd)
+    schemas: Schemas = field(default_factory=Schemas, compare=False)
 
     @classmethod
     def of(
@@ -160,6 +164,15 @@ class Context:
         return self.inputs.checkout
 
     @cached_property
+    def schema(self) -> Schema | None:
+        """The configuration classes of the recipe's driver: the checkout's, else those of a release."""
+        algorithm = algorithm_of(self.recipe.values)
+        if algorithm is None:
+            return None
+        path = self.checkout.path if self.checkout is not None else None
+        return self.inputs.schemas.of(driver_of_algorithm(algorithm), path)
+
+    @cached_property
     def _facts(self) -> dict[str, ModelFacts | UnknownModel]:
         return {}
 
@@ -252,4 +265,6 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
         return "…"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"a number of {value.bit_length()} bits"  # Python spells no more than 4300 digits
     return str(value)

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from recipes.files import is_file
 from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
     """
     if entry.path:
         path = root / entry.path
-        if path.is_file():
+        if is_file(path):
             share = max(1 - entry.split_size, 0.01) if entry.split_size < 1 else 1.0
-            most = int(enough / share + max(entry.split_size, 1)) + 1
+            most = max(int(enough / share + max(entry.split_size, 1)) + 1, 1)
             try:
                 stamp = path.stat()
                 count = _lines(path, stamp.st_mtime_ns, stamp.st_size, most)

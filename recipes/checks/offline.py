@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.checks.data import REPOSITORIES, datasets, is_cached
+from recipes.files import is_directory, is_file
 
 if TYPE_CHECKING:
     from recipes.checks.core import Context
@@ -65,7 +66,7 @@ def needs(context: Context) -> Iterator[Need]:
 def _data_need(context: Context, key: str, name: str, path: str) -> Need:
     if path:
         root = context.inputs.root
-        there = (root / path).exists()
+        there = is_file(root / path) or is_directory(root / path)
         if not there and context.checkout is None and not Path(path).is_absolute():
             return Need(
                 f"the data file {path}",

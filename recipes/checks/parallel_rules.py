@@ -149,7 +149,7 @@ def _heads(context: Context) -> Iterator[Finding]:
                 size for size in divisors(side.tp) if facts.heads % size == 0 and facts.kv_heads % size == 0
             ]
             key = side.size_key("tp")
-            tp = legal[-1]
+            tp = legal[-1] if legal else 1
             swap = {key: tp, side.size_key("cp"): side.cp * side.tp // tp}
             yield fail(
                 f"{side.name}: {facts.id} has {count} {'key-value ' if 'key' in name else ''}heads, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recipes.checks.checkout import BUILT_IN_DATASETS, BUILT_IN_ENVIRONMENTS
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
 from recipes.checks.data import datasets
+from recipes.files import is_file
 from recipes.planning.setup import whole
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _prompt_files(context: Context) -> Iterator[Finding]:
             if not isinstance(value, str) or value in seen:
                 continue
             seen.add(value)
-            if (context.inputs.root / value).is_file():
+            if is_file(context.inputs.root / value):
                 continue
             if context.checkout is None and not value.startswith("/"):
                 need = "Give the checkout (--checkout or NEMO_RL_ROOT): the driver starts there."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from recipes.files import is_directory, with_home
 from recipes.models.config import read_config
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
@@ -77,15 +78,15 @@ class Models:
         """Return where a model's files lie, None if nowhere here."""
         if not name:
             return None
-        local = self.root / Path(name).expanduser()
-        if local.is_dir():
+        local = self.root / with_home(name)
+        if is_directory(local):
             return local
         return self.hub.snapshot(name) if _HUB_NAME.fullmatch(name) else None
 
     def find(self, name: str) -> ModelFacts | UnknownModel:
         """Return a model's facts, or why they cannot be told and what to do."""
-        local = self.root / Path(name).expanduser()
-        if name and local.is_dir():
+        local = self.root / with_home(name)
+        if name and is_directory(local):
             return read_config(local / "config.json", name, "config.json")
         if not _HUB_NAME.fullmatch(name):
             return UnknownModel(f"there is no model directory {local}", "Correct the path of the model.")

@@ -13,7 +13,7 @@ import yaml
 
 from launcher.errors import InputError
 from launcher.request import SubmitRequest
-from launcher.storage.decision import decide, run_storage, storage_question
+from launcher.storage.decision import decide, storage_question
 from launcher.storage.location import (
     gpfs_quota,
     locate,
@@ -24,6 +24,7 @@ from launcher.storage.location import (
     within,
 )
 from launcher.storage.size import checkpoint_size, gigabytes
+from launcher.submit.submit import storage_of
 from launcher.transports.local import LocalTransport
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.models.facts import ModelFacts, UnknownModel
@@ -199,10 +200,10 @@ def test_it_is_asked_once(tmp_path: Path) -> None:
     scratch.mkdir()
     environment = {**desk.environment, "SCRATCH": str(scratch)}
     plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "1:00:00", kind="smoke"))
-    storage = run_storage(plan, Path(desk.store.root), desk.transport, environment)
+    storage = storage_of(plan, desk.store, environment)
     assert storage.in_run
     assert storage.size.kept == 1
-    question = storage_question(plan, storage, desk.transport, environment)
+    question = storage_question(plan.submission.layout, storage, desk.transport, environment)
     assert question is not None
     first, second = question.lines()
     assert f"{desk.store.root}, which is in your home directory" in first
@@ -211,10 +212,15 @@ def test_it_is_asked_once(tmp_path: Path) -> None:
     ((directory, _),) = question.choices()
     assert f"{scratch}/u/distill-tui/runs" == directory
     assert "distill-tui settings storage.runs DIR" in question.hint()
-    assert storage_question(plan, storage, desk.transport, {**environment, "DISTILL_TUI_RUNS": "/r"}) is None
+    assert (
+        storage_question(
+            plan.submission.layout, storage, desk.transport, {**environment, "DISTILL_TUI_RUNS": "/r"}
+        )
+        is None
+    )
     assert decide(directory, environment) == Path(directory)
     assert Path(directory).is_dir()
-    assert storage_question(plan, storage, desk.transport, environment) is None
+    assert storage_question(plan.submission.layout, storage, desk.transport, environment) is None
 
 
 def test_keeping_the_home_directory_is_a_decision(tmp_path: Path) -> None:
@@ -228,7 +234,7 @@ def test_keeping_the_home_directory_is_a_decision(tmp_path: Path) -> None:
 def test_checkpoints_that_do_not_fit_are_told_with_their_size(tmp_path: Path) -> None:
     desk = Desk.at(tmp_path)
     plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "1:00:00"))
-    storage = run_storage(plan, tmp_path / "runs", desk.transport, desk.environment)
+    storage = storage_of(plan, desk.store, desk.environment)
     assert storage.checkpoints is not None
     small = replace(storage, checkpoints=replace(storage.checkpoints, free_bytes=1000, quota_bytes=10**9))
     (warning,) = small.warnings()

@@ -27,7 +27,7 @@ def choose_runs_root(
 
     if plan.blocking:
         return False
-    question = storage_question(plan, storage, transport, os.environ)
+    question = storage_question(plan.submission.layout, storage, transport, os.environ)
     if question is None:
         return False
     if not asking or not sys.stdin.isatty() or not sys.stderr.isatty():

@@ -20,20 +20,19 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
-    from launcher.storage.decision import run_storage
-    from launcher.submit.submit import estimate_start, plan_submission, send
+    from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
     from tui.headless.detect import detect_here
     from tui.headless.storage import choose_runs_root
     from tui.headless.stores import run_store
 
     store, request, detection = run_store(), _request(options), detect_here()
     proposal = plan_submission(request, detection, store, os.environ)
-    storage = run_storage(proposal, Path(store.root), store.transport, os.environ)
+    storage = storage_of(proposal, store, os.environ)
     quiet = options.dry_run or options.test_only or options.json or options.yes
     if choose_runs_root(proposal, storage, store.transport, asking=not quiet):
         store = run_store()
         proposal = plan_submission(request, detection, store, os.environ)
-        storage = run_storage(proposal, Path(store.root), store.transport, os.environ)
+        storage = storage_of(proposal, store, os.environ)
     _describe(proposal)
     for warning in storage.warnings():
         say(warning)
@@ -61,6 +60,8 @@ def _request(options: argparse.Namespace) -> SubmitRequest:
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
             "env_file": Path(options.env_file) if options.env_file else None,
             "overrides": tuple(options.override),
+            "env": tuple(options.env),
+            "no_env": tuple(options.no_env),
             "sbatch_args": tuple(options.sbatch_args),
             "skip_checks": tuple(options.skip_checks),
             "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
@@ -85,6 +86,7 @@ def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
             "core_hours": cost.core_hours,
         },
         "starts": None,
+        "environment": _environment_json(proposal),
         "checks": checks_json(proposal.report),
         "skipped_checks": [item.id for item in submission.spec.skipped_checks],
         "memory": memory_json(proposal.memory) if proposal.memory is not None else None,
@@ -101,6 +103,16 @@ def _estimate_json(start_estimate: StartEstimate) -> dict[str, Any]:
             {"time_s": item.time_s, "starts": item.start, "now": item.now} for item in start_estimate.sooner
         ],
     }
+
+
+def _environment_json(proposal: SubmissionPlan) -> list[dict[str, str]]:
+    """Return what becomes of each variable; values of secrets are not in it."""
+    environment = proposal.options.environment
+    decisions = environment.decisions if environment is not None else ()
+    return [
+        {"name": item.name, "value": item.value, "outcome": item.outcome.value, "reason": item.reason}
+        for item in decisions
+    ]
 
 
 def _describe(proposal: SubmissionPlan) -> None:
@@ -151,6 +163,9 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
         show(shlex.join(result["plan"]["argv"]))
         for name, value in sorted(result["plan"]["env"].items()):
             show(f"  {name}={value}")
+        for item in result["environment"]:
+            if not item["value"]:
+                show(f"  # {item['name']}: {item['outcome']}" + f" ({item['reason']})" * bool(item["reason"]))
         if result["starts"]:
             _show_start(result)
         return

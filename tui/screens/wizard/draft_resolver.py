@@ -89,8 +89,8 @@ class DraftResolver:
 
         The plan's report replaces the quick one: it knows the job's environment.
         """
-        from launcher.storage.decision import run_storage, storage_question
-        from launcher.submit.submit import plan_submission
+        from launcher.storage.decision import storage_question
+        from launcher.submit.submit import plan_submission, storage_of
 
         if status.detection is None or errors(state, status):
             return replace(status, settled=True, plan_error=status.slurm_error)
@@ -98,8 +98,10 @@ class DraftResolver:
             plan = plan_submission(
                 request_of(state, status), status.detection, self.store, self.environment, self._resolver
             )
-            storage = run_storage(plan, Path(self.store.root), self.store.transport, self.environment)
-            question = storage_question(plan, storage, self.store.transport, self.environment)
+            storage = storage_of(plan, self.store, self.environment)
+            question = storage_question(
+                plan.submission.layout, storage, self.store.transport, self.environment
+            )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
         self._job_environments[self._environment_key(state, status)] = {
@@ -150,7 +152,9 @@ class DraftResolver:
             from launcher.checkout import choose
 
             try:
-                self._default_checkout_path = choose(self.store.transport, None, self.environment).path
+                self._default_checkout_path = choose(
+                    self.store.transport, None, self.environment, near=(Path.cwd(),)
+                ).path
             except (InputError, TransportError):
                 self._default_checkout_path = ""
         return self._default_checkout_path

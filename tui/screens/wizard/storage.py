@@ -11,7 +11,7 @@ from textual.screen import Screen
 from launcher.settings import KEEP
 from launcher.storage.decision import StorageQuestion, decide
 from recipes.errors import ExplainedError
-from tui.screens.dialogs import Ask, DialogChoice, tell
+from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 
 
 def ask_runs_root(screen: Screen[None], question: StorageQuestion, decided: Callable[[Path], None]) -> None:
@@ -30,7 +30,7 @@ def ask_runs_root(screen: Screen[None], question: StorageQuestion, decided: Call
         try:
             decided(decide(answer, os.environ))
         except ExplainedError as error:
-            screen.app.push_screen(tell(error))
+            screen.app.push_screen(error_dialog(error))
 
     text = "\n".join((*question.lines(), "", "Another directory: `distill-tui settings storage.runs DIR`."))
-    screen.app.push_screen(Ask("Where are runs to be kept?", text, choices), answered)
+    screen.app.push_screen(ChoiceDialog("Where are runs to be kept?", text, choices), answered)

@@ -18,8 +18,8 @@ from launcher.effective import (
     size_overrides,
 )
 from launcher.plan import LaunchPlan
-from launcher.request import JobOptions
-from launcher.runs import RecipeRef, RunSpec, RunStore, new_id
+from launcher.request import JobOptions, SubmitRequest
+from launcher.runs import RecipeRef, RequestRecord, RunSpec, RunStore, new_id
 
 if TYPE_CHECKING:
     from launcher.sites import Site
@@ -71,7 +71,7 @@ def lay_out(
     directory = Path(store.root, identity)
     stored = request.overrides
     if options.slurm is not None:
-        stored += size_overrides(options.kind, options.nodes, options.gpus_per_node)
+        stored += size_overrides(options.kind, options.worker_nodes, options.gpus_per_node)
     # Without a scheduler the driver starts in the run's directory: relative paths survive a move of it.
     overrides = (*stored, *directory_overrides(options.kind, "" if options.slurm is None else directory))
     recipe = distillation(request.recipe, overrides, resolver)
@@ -108,5 +108,18 @@ def _spec(layout: RunLayout, recipe: RecipeRef, name: str, created: datetime, ho
         slurm=options.slurm,
         checkout=options.checkout.path if options.checkout is not None else None,
         launcher=options.request.launcher,
+        request=_record(options.request),
         schema=1,
+    )
+
+
+def _record(request: SubmitRequest) -> RequestRecord:
+    return RequestRecord(
+        profile=request.profile,
+        env_file=str(request.env_file.absolute()) if request.env_file is not None else None,
+        env=request.env,
+        no_env=request.no_env,
+        sbatch_args=request.sbatch_args,
+        container=request.container,
+        mounts=request.mounts,
     )

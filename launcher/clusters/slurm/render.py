@@ -26,7 +26,7 @@ def render(transport: Transport, environment: Mapping[str, str], layout: RunLayo
     """Render a run into jobs of Slurm; nothing is written or submitted.
 
     Raises:
-        InputError: there is no such profile, or no such container.
+        InputError: there is no such container.
         TransportError: there is no Python environment with Ray.
     """
     options, site = layout.options, layout.site
