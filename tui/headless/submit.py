@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
     from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
     from tui.headless.detect import detect_here
-    from tui.headless.storage import choose_runs_root
+    from tui.headless.runs_root import choose_runs_root
     from tui.headless.stores import run_store
 
     store, request, detection = run_store(), _request(options), detect_here()

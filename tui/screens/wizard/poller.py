@@ -40,6 +40,14 @@ class StartEstimated(Message):
         self.result = result
 
 
+class RunsRootDecided(Message):
+    """The user decided where runs are kept."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self.root = root
+
+
 class Submitted(Message):
     """A run was submitted."""
 
@@ -70,13 +78,19 @@ class WizardPoller(Background):
         self._stale = True
         self.wake()
 
-    def use_runs_root(self, root: Path) -> None:
-        """Keep runs in another directory; the submission is planned again."""
+    def decide_runs_root(self, answer: str) -> None:
+        """Remember where runs are kept, and plan the submission again."""
         from launcher.runs import user_store
+        from launcher.storage.decision import decide
 
-        resolver = self._get_resolver()
-        resolver.store = user_store(resolver.store.transport, root, resolver.environment)
-        self.refresh()
+        def remember() -> None:
+            resolver = self._get_resolver()
+            root = decide(answer, resolver.environment)
+            resolver.store = user_store(resolver.store.transport, root, resolver.environment)
+            post(self._target, RunsRootDecided(root))
+            self.refresh()
+
+        in_background(remember, "runs root", lambda error: post(self._target, ActionFailed(error)))
 
     def ask_slurm(self, *, refresh: bool) -> None:
         """Detect the cluster on a thread of its own: a controller that hangs takes a minute."""

@@ -16,10 +16,10 @@ from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_di
 from tui.screens.host import Host
 from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import line
-from tui.screens.wizard.poller import StartEstimated, Submitted
+from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
 from tui.screens.wizard.review import question, review
+from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.steps import StepScreen
-from tui.screens.wizard.storage import ask_runs_root
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
@@ -172,7 +172,7 @@ class WizardScreen(StepScreen):
             self._show_blocking([f"{result.id} {result.message}" for result in plan.blocking])
             return
         if self.status.storage_question is not None:
-            ask_runs_root(self, self.status.storage_question, self._use_runs_root)
+            ask_runs_root(self, self.status.storage_question, self._poller.decide_runs_root)
             return
 
         def answered(answer: str | None) -> None:
@@ -185,12 +185,12 @@ class WizardScreen(StepScreen):
         dialog = ChoiceDialog("Submit?", question(plan), choices, chosen=1 if plan.asks else 0)
         self.app.push_screen(dialog, answered)
 
-    def _use_runs_root(self, root: Path) -> None:
-        """Keep runs in the chosen directory, and go on with the submission once it is planned again."""
-        self._host.use_runs_root(root)
+    def on_runs_root_decided(self, event: RunsRootDecided) -> None:
+        """Go on with the submission once it is planned again."""
+        event.stop()
+        self._host.use_runs_root(event.root)
         self.status = replace(self.status, settled=False)
         self._submit_when_ready = True
-        self._poller.use_runs_root(root)
 
     def _show_blocking(self, messages: list[str]) -> None:
         async def answered(answer: str | None) -> None:
