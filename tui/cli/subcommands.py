@@ -197,7 +197,9 @@ COMMANDS: tuple[Subcommand, ...] = (
         "checkpoints of smoke runs and rehearsals.",
         "tui.headless.runs:run",
         (
-            Argument("runs", "RUN", "name of a run, or an unambiguous part of it (default: all)", repeat="*"),
+            Argument(
+                "runs", "RUN", "with an option: name of a run, or a part of it (default: all)", repeat="*"
+            ),
             flag(
                 "--disk-use",
                 "show the bytes on disk of each run and of all: logs, checkpoints",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from launcher.errors import InputError
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run, load
 from tui.headless.output import SCHEMA, print_json, say, show
@@ -21,6 +22,11 @@ def run(options: argparse.Namespace) -> int:
         from tui.headless import runs_storage
 
         return runs_storage.run(options)
+    if options.runs:
+        raise InputError(
+            f"unexpected argument '{options.runs[0]}'",
+            fix="RUN goes with --disk-use, --move or --remove-checkpoints; `report RUN` tells of one run.",
+        )
     return _list(options)
 
 
@@ -29,7 +35,7 @@ def _list(options: argparse.Namespace) -> int:
     store = run_store()
     rows: list[dict[str, Any]] = []
     damaged: list[dict[str, str]] = []
-    for item in [store.find(name) for name in options.runs] or store.list():
+    for item in store.list():
         if isinstance(item, Run):
             rows.append(_row(store, item))
         else:
