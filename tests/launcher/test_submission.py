@@ -185,7 +185,12 @@ def test_a_training_gets_its_size_and_no_more(desk: Desk) -> None:
 def test_a_smoke_run_gets_few_steps_and_directories_of_its_own(desk: Desk) -> None:
     one = submission(desk, kind="smoke", overrides=("distillation.max_num_steps=50",))
     assert one.max_steps == one.spec.max_steps == 5
-    steps = ("++distillation.max_num_steps=5", "++logger.wandb_enabled=false")
+    steps = (
+        "++distillation.max_num_steps=5",
+        "++logger.wandb_enabled=false",
+        "++checkpointing.save_period=5",
+        "++checkpointing.keep_top_k=1",
+    )
     assert one.spec.recipe.overrides == ("distillation.max_num_steps=50", *OWN, *steps)
     directories = dict(text.partition("=")[::2] for text in one.overrides[len(one.spec.recipe.overrides) :])
     assert "++checkpointing.checkpoint_dir" in directories
