@@ -1,0 +1,101 @@
+"""Reasons of waiting jobs, in every way that Slurm writes them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.clusters.slurm.reasons import explain_reason
+
+STUCK = {
+    "launch_failed_requeued_held": "held",
+    "launch failed requeued held": "held",
+    "job_requeued_in_held_state": "held",
+    "user_env_retrieval_failed_requeued_held": "held",
+    "JobHoldMaxRequeue": "held",
+    "JobHeldUser": "held by you",
+    "JobHeldAdmin": "held by the site",
+    "ReservationDeleted": "deleted",
+    "PartitionDown": "closed",
+    "PartitionInactive": "inactive",
+    "PartitionTimeLimit": "never",
+    "PartitionNodeLimit": "never",
+    "BadConstraints": "never",
+    "DependencyNeverSatisfied": "never",
+    "InvalidAccount": "never",
+    "InvalidQOS": "never",
+    "QOSNotAllowed": "never",
+    "AccountNotAllowed": "never",
+    "MaxMemPerLimit": "memory",
+    "DeadLine": "deadline",
+    "QOSMaxWallDurationPerJobLimit": "more time",
+    "AssocMaxWallDurationPerJobLimit": "more time",
+    "QOSMaxNodePerJobLimit": "more nodes",
+    "AssocMaxNodePerJobLimit": "more nodes",
+    "QOSMaxCpuPerJobLimit": "more CPUs",
+    "QOSMaxGRESPerJob": "more GPUs",
+    "AssocMaxGRESPerJob": "more GPUs",
+    "QOSMaxMemoryPerJob": "more memory",
+    "QOSMaxCpuMinutesPerJobLimit": "never",
+    "QOSMinCpuNotSatisfied": "less",
+    "QOSMinGRES": "less",
+    "QOSMinMemory": "less",
+    "QOSGrpCPUMinutesLimit": "budget",
+    "AssocGrpCPUMinutesLimit": "budget",
+    "AssocGrpGRESMinutes": "budget",
+    "AssocGrpBillingMinutes": "budget",
+    "Reserved for maintenance": "maintenance",
+    "ReqNodeNotAvail, Reserved for maintenance": "maintenance",
+}
+WAITING = {
+    "Priority": "higher priority",
+    "Resources": "next in line",
+    "BeginTime": "begin time",
+    "Dependency": "depends on",
+    "Reservation": "to begin",
+    "Licenses": "license",
+    "QOSMaxJobsPerUserLimit": "limit of its QoS",
+    "QOSMaxCpuPerUserLimit": "limit of its QoS",
+    "QOSMaxGRESPerUser": "limit of its QoS",
+    "QOSGrpNodeLimit": "limit of its QoS",
+    "AssocGrpNodeLimit": "limit of its account",
+    "AssocMaxJobsLimit": "limit of its account",
+    "AssociationJobLimit": "limit of its account",
+    "ReqNodeNotAvail, UnavailableNodes:jwb[0002-0003]": "jwb[0002-0003]",
+    "ReqNodeNotAvail(Unavailable:jwb0002)": "down, drained",
+    "Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs": "down, drained",
+    "Cleaning": "cleaned up",
+    "SomethingNew": "SomethingNew",
+}
+
+
+@pytest.mark.parametrize(("reason", "says"), STUCK.items())
+def test_reasons_that_need_somebody(reason: str, says: str) -> None:
+    explained = explain_reason(reason)
+    assert explained.stuck
+    assert says in explained.text
+
+
+@pytest.mark.parametrize(("reason", "says"), WAITING.items())
+def test_reasons_that_pass_by_themselves(reason: str, says: str) -> None:
+    explained = explain_reason(reason)
+    assert not explained.stuck
+    assert says in explained.text
+
+
+@given(reason=st.sampled_from([*STUCK, *WAITING]), underscores=st.booleans(), parentheses=st.booleans())
+def test_blanks_and_parentheses_change_nothing(reason: str, underscores: bool, parentheses: bool) -> None:
+    written = reason.replace(" ", "_") if underscores else reason
+    written = f"({written})" if parentheses else written
+    assert explain_reason(written).stuck == explain_reason(reason).stuck
+
+
+@pytest.mark.parametrize("reason", ["", "None", "(null)", "(None)"])
+def test_no_reason(reason: str) -> None:
+    assert explain_reason(reason).text == ""
+
+
+@given(reason=st.text(max_size=60))
+def test_any_text_is_explained(reason: str) -> None:
+    assert explain_reason(reason).text == explain_reason(reason).text.strip()
