@@ -1,4 +1,4 @@
-"""The NeMo-RL checkout that jobs run in: which one, and what it can do, told from its files alone.
+"""The NeMo-RL checkout that jobs run in: its choice and its features, from its files alone.
 
 Nothing of it is imported: it may need another Python, and importing it takes minutes on a cold file system.
 """
@@ -26,7 +26,7 @@ class NemoCheckout:
 
     path: str
     version: str | None
-    """As `nemo_rl/package_info.py` says; it has been wrong on the main branch."""
+    """From `nemo_rl/package_info.py`, which has been wrong on the main branch."""
     driver: str
     """The distillation script, relative to the checkout."""
     python: str | None
@@ -36,7 +36,7 @@ class NemoCheckout:
     `phases`: its ray.sub stamps its phases. `async`: it has the asynchronous generation engine."""
 
 
-# Feature, file, what the file says where the feature is there.
+# Feature, file, pattern in the file where the feature exists.
 _FEATURES = (
     ("validates", "nemo_rl/algorithms/distillation.py", r"class MasterConfig\(BaseModel"),
     ("save-by", "nemo_rl/algorithms/distillation.py", r"checkpoint_must_save_by"),
@@ -45,44 +45,44 @@ _FEATURES = (
 )
 
 
-def choose(transport: Transport, given: str | None, environment: Mapping[str, str]) -> NemoCheckout:
-    """Return the checkout: as given, else NEMO_RL_ROOT, else the one that was used last.
+def choose(transport: Transport, chosen: str | None, environment: Mapping[str, str]) -> NemoCheckout:
+    """Return the checkout: as chosen, else NEMO_RL_ROOT, else the last one used.
 
     Raises:
-        InputError: none is known, or it is no checkout.
+        InputError: no checkout is known, or the directory is not one.
     """
     remembered = config_root(environment) / REMEMBERED
-    path, how = given or environment.get(VARIABLE), "--checkout" if given else VARIABLE
+    path, source = chosen or environment.get(VARIABLE), "--checkout" if chosen else VARIABLE
     if not path and transport.stat(str(remembered)) is not None:
-        path, how = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
+        path, source = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
     if not path:
         raise InputError(
-            "which NeMo-RL checkout the job runs in is not known",
-            fix=f"Give --checkout DIR, or set {VARIABLE}; it is remembered.",
+            "the NeMo-RL checkout for the job is not known",
+            fix=f"Give --checkout DIR, or set {VARIABLE}; the choice is remembered.",
         )
-    return probe(transport, str(Path(path).expanduser().absolute()), how)
+    return probe(transport, str(Path(path).expanduser().absolute()), source)
 
 
 def remember(transport: Transport, checkout: NemoCheckout, environment: Mapping[str, str]) -> None:
-    """Keep the choice for the next time; a directory that cannot be written is left as it is."""
+    """Remember the checkout; without effect where the directory cannot be written."""
     try:
         transport.write_atomic(str(config_root(environment) / REMEMBERED), f"{checkout.path}\n".encode())
     except TransportError:
         return
 
 
-def probe(transport: Transport, path: str, how: str = "") -> NemoCheckout:
-    """Look at a checkout.
+def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
+    """Return the version and the features of a checkout.
 
     Raises:
-        InputError: it is none.
+        InputError: the directory is not a NeMo-RL checkout.
     """
     driver = next((name for name in DRIVERS if transport.stat(f"{path}/{name}") is not None), None)
     if driver is None:
         raise InputError(
-            f"this is no NeMo-RL checkout (it has no {DRIVERS[0]})" + (f", as given by {how}" if how else ""),
+            f"not a NeMo-RL checkout (no {DRIVERS[0]})" + (f", as given by {source}" if source else ""),
             where=path,
-            fix="Give the directory that NeMo-RL was cloned into.",
+            fix="Give the directory of a clone of NeMo-RL.",
         )
     python = f"{path}/.venv/bin/python"
     return NemoCheckout(
@@ -117,7 +117,7 @@ def check_venv(transport: Transport, venv: Path) -> None:
     """Check that Ray can be started from a Python environment.
 
     Raises:
-        TransportError: it cannot.
+        TransportError: `bin/python` or `bin/ray` is missing.
     """
     for program in ("python", "ray"):
         if transport.stat(str(venv / "bin" / program)) is None:

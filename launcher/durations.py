@@ -1,4 +1,4 @@
-"""Time limits and durations as Slurm reads and writes them, and as people type them."""
+"""Time limits and durations: parsing of Slurm's and typed forms, formatting as Slurm's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EXPECTED = "expected MM, HH:MM:SS, D-HH:MM:SS, 30m or 2h30"
 
 
 class DurationError(ValueError):
-    """A text that is no duration."""
+    """An invalid duration."""
 
 
 def parse_duration(text: str) -> int | None:
@@ -19,7 +19,7 @@ def parse_duration(text: str) -> int | None:
     A number alone means minutes, as everywhere in Slurm. sinfo cuts long durations: `10-00:00:0` are 10 days.
 
     Raises:
-        DurationError: it is none.
+        DurationError: the text is not a duration.
     """
     text = text.strip()
     if text.upper() in _UNLIMITED:
@@ -38,10 +38,10 @@ def parse_duration(text: str) -> int | None:
 
 
 def parse_time_limit(text: str) -> int:
-    """Return a time limit that somebody typed, in seconds: Slurm's forms, and `30m`, `2h`, `2h30`, `1d12h`.
+    """Return a typed time limit in seconds: Slurm's forms, and `30m`, `2h`, `2h30`, `1d12h`.
 
     Raises:
-        DurationError: it is none, or is not above zero.
+        DurationError: the text is not a duration above zero.
     """
     typed = text.strip()
     limit_s = _with_units(typed.lower())

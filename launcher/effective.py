@@ -25,8 +25,8 @@ def distillation(recipe: Path, overrides: Sequence[str], resolver: Resolver | No
     """Return the effective recipe of a distillation.
 
     Raises:
-        RecipeError: it cannot be read.
-        InputError: it is a recipe of something else.
+        RecipeError: the recipe cannot be read.
+        InputError: it is not a distillation recipe.
     """
     from recipes.inheritance import Resolver
 
@@ -41,7 +41,7 @@ def distillation(recipe: Path, overrides: Sequence[str], resolver: Resolver | No
 
 
 def size_overrides(kind: Kind, nodes: int, gpus_per_node: int) -> tuple[str, ...]:
-    """Return the overrides by which a recipe gets the nodes and GPUs that the cluster is asked for."""
+    """Return the overrides that set a recipe's nodes and GPUs to those requested from the cluster."""
     own = (f"++cluster.num_nodes={nodes}", f"++cluster.gpus_per_node={gpus_per_node}")
     if kind == "smoke":
         return (*own, f"++distillation.max_num_steps={SMOKE_STEPS}", "++logger.wandb_enabled=false")
@@ -49,7 +49,7 @@ def size_overrides(kind: Kind, nodes: int, gpus_per_node: int) -> tuple[str, ...
 
 
 def directory_overrides(kind: Kind, directory: str | Path = "") -> tuple[str, ...]:
-    """Return the overrides that keep logs and checkpoints of a trial run apart from the real run's.
+    """Return the overrides that give a rehearsal or smoke run its own log and checkpoint directories.
 
     NeMo-RL resumes from whatever is in a checkpoint directory.
     """
@@ -59,7 +59,7 @@ def directory_overrides(kind: Kind, directory: str | Path = "") -> tuple[str, ..
 
 
 def user_overrides(spec: RunSpec) -> tuple[str, ...]:
-    """Return a run's overrides without those that its submission added."""
+    """Return a run's overrides without those of `size_overrides`."""
     own = {_key(item) for item in size_overrides(spec.kind, spec.nodes, spec.gpus_per_node)}
     return tuple(item for item in spec.recipe.overrides if _key(item) not in own)
 
@@ -69,7 +69,7 @@ def _key(override: str) -> str:
 
 
 def max_steps_of(effective: EffectiveRecipe) -> int | None:
-    """Return the steps that a recipe asks for at most."""
+    """Return the recipe's maximum number of steps."""
     steps = effective.get("distillation.max_num_steps")
     return steps if isinstance(steps, int) else None
 

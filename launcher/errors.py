@@ -6,13 +6,13 @@ from recipes.errors import Exit, ExplainedError
 
 
 class LaunchError(ExplainedError):
-    """A run cannot be started or stopped as asked."""
+    """A run cannot be started or stopped."""
 
     exit_code = Exit.FAILED
 
 
 class InputError(ExplainedError):
-    """What the user gave does not name anything, or contradicts itself."""
+    """Invalid or contradictory input."""
 
     exit_code = Exit.USAGE
 
@@ -24,12 +24,12 @@ class TransportError(ExplainedError):
 
 
 class UnreachableError(TransportError):
-    """Slurm gave no answer; what was asked of it may have been done."""
+    """No answer from Slurm; the command may still have been carried out."""
 
 
 class RefusedError(LaunchError):
-    """Slurm refused."""
+    """A refusal by Slurm."""
 
 
 class NotConfiguredError(RefusedError):
-    """Slurm's commands are here, but this machine belongs to no cluster."""
+    """Slurm's commands are installed, but this machine belongs to no cluster."""

@@ -1,6 +1,7 @@
-"""The fields that the wizard asks for, each once: its words, its recipe key, its option of `submit`.
+"""The fields of a submit request, each declared once: title, help, recipe key, flag, sbatch option.
 
-Forms, order, help and documentation are made from this table (`python -m launcher.fields` prints it).
+The wizard's form, the flags of `submit`, their help and the documentation are made from this table
+(`python -m launcher.fields` prints it).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Field:
     step: str = ""
     """Page of the wizard that asks for it; empty for what only the command line has."""
     sbatch: str = ""
-    """Long option of sbatch that it is rendered into, without dashes, where that takes the value as it is."""
+    """Long option of sbatch, without dashes, that takes the value unchanged."""
     metavar: str = ""
-    """Stands for its value in the help of `submit`."""
+    """Placeholder of its value in the help of `submit`."""
     default: str = ""
-    """What `submit` takes where the flag is not given, for its help."""
+    """Description of its default, for the help of `submit`."""
     repeatable: bool = False
     """Whether its flag may be given several times."""
     scheduler: bool = False
@@ -206,7 +207,11 @@ _BY_NAME = {field.name: field for field in FIELDS}
 
 
 def field(name: str) -> Field:
-    """Return a field by its name."""
+    """Return a field by its name.
+
+    Raises:
+        KeyError: there is no such field.
+    """
     return _BY_NAME[name]
 
 

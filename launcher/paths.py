@@ -1,4 +1,4 @@
-"""Directories of the program's files."""
+"""Directories of runs, configuration and cache."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ RUNS_VARIABLE = "DISTILL_TUI_RUNS"
 
 def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of runs: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
-    if directory := environment.get(RUNS_VARIABLE):
-        return Path(directory).expanduser()
+    if given := environment.get(RUNS_VARIABLE):
+        return Path(given).expanduser()
     state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
     return Path(state) / "distill-tui" / "runs"
 
 
 def config_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of the user's settings: $XDG_CONFIG_HOME/distill-tui."""
+    """Return the directory of the user's configuration: $XDG_CONFIG_HOME/distill-tui."""
     return Path(environment.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "distill-tui"
 
 
 def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of cached data: $XDG_CACHE_HOME/distill-tui."""
+    """Return the directory of the cache: $XDG_CACHE_HOME/distill-tui."""
     return Path(environment.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "distill-tui"

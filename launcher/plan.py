@@ -1,4 +1,4 @@
-"""The launch plan: everything a submission would do, as data."""
+"""The launch plan: command, environment and files of one job, as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "LC_C
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What is started, where, and with which environment."""
+    """The command of a job, its directory, environment and files."""
 
     job_id: str
     argv: tuple[str, ...]
@@ -25,7 +25,7 @@ class LaunchPlan:
     files: tuple[str, ...]
     """Files written into the run's directory, relative to it."""
     output: str
-    """Where the job's own output goes."""
+    """File of the job's own output."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `submit --dry-run --json` prints it."""
@@ -38,15 +38,15 @@ class LaunchPlan:
         }
 
     def as_bytes(self) -> bytes:
-        """Return the plan as it is kept in the run's directory."""
+        """Return the plan as `plan.json`."""
         return (json.dumps({"schema": 1, **self.as_json()}, indent=1) + "\n").encode()
 
 
 def new_token() -> str:
-    """Return what a job carries in its comment, so that it is found whatever becomes of the answer."""
+    """Return a new token for a job's comment, by which the job is found if sbatch's answer is lost."""
     return f"dt-{secrets.token_hex(8)}"
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an environment that a job may have."""
+    """Return the part of an environment that a job gets."""
     return {name: environment[name] for name in PASSED_ON if name in environment}

@@ -1,4 +1,4 @@
-"""A request to run a recipe: as the user makes it, and with every open choice made."""
+"""A request to run a recipe: as the user makes it, and with every choice made."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ class SubmitRequest:
     env_file: Path | None = None
     sbatch_args: tuple[str, ...] = ()
     skip_checks: tuple[str, ...] = ()
-    """Ids of checks that fail and are not to block."""
+    """Ids of failing checks that must not block."""
     launcher: Launcher = "ray_bare"
     container: str | None = None
     """For `ray.sub`; None: the profile's or the site's."""
     mounts: tuple[str, ...] = ()
     """For `ray.sub`: `/SOURCE:/TARGET[:ro]`."""
     yes: bool = False
-    """Whether the user has agreed to what a plan asks."""
+    """Whether the user has confirmed a plan's questions."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Further Slurm options by the name of their row in `launcher.fields`."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> SubmitRequest:
-        """Return the request that values make, by the names of `launcher.fields` (and of this class).
+        """Return the request with the values of fields (names of `launcher.fields`, and of this class).
 
-        A row that no attribute stands for goes into `options`; empty values leave the choice open.
+        A field without an attribute goes into `options`; empty values leave the choice open.
         """
         own = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
         further = {row.name: values.get(row.name) for row in FIELDS if row.sbatch and row.name not in own}
@@ -105,7 +105,7 @@ class Cost:
     node_hours: float
     gpu_hours: float
     core_hours: float | None = None
-    """What many sites charge; None where the cores of a node are unknown."""
+    """Unit that many sites charge; None where the cores of a node are unknown."""
 
     @classmethod
     def of(cls, nodes: int, gpus_per_node: int, time_s: int, cores: int | None = None) -> Cost:

@@ -1,14 +1,14 @@
-"""A run and its directory: the only state there is.
+"""A run and its directory, which is the only persistent state.
 
-One folder a run, found again by listing a runs root; people can read it, move it and copy it:
+One directory per run, below a runs root; it can be read, moved and copied:
 
-    run.json        what was asked for (RunSpec)
+    run.json        the request (RunSpec)
     recipe.yaml     the recipe as submitted
     effective.yaml  its values after inheritance, overrides and interpolation
-    plan.json       what was started, with which environment
-    jobs.json       the jobs, once started (Jobs)
+    plan.json       the launch plan: command and environment
+    jobs.json       the submitted jobs (Jobs)
     ray_bare.sub …  the scripts that ran
-    logs/           what they wrote
+    logs/           the logs
     summary.json    the state at its end, so that listing runs need not read logs again
 """
 
@@ -39,7 +39,7 @@ SECRETS = "secrets.env"
 
 
 class _Stored(BaseModel):
-    """Kept in a file; unknown keys of a newer version are kept out of the way, not refused."""
+    """Base of stored models; unknown keys of a newer version are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -47,7 +47,7 @@ class _Stored(BaseModel):
 
 
 class RecipeRef(BaseModel):
-    """Which recipe a run was made from."""
+    """The recipe of a run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,7 +57,7 @@ class RecipeRef(BaseModel):
 
 
 class SlurmRequest(BaseModel):
-    """What Slurm was asked for."""
+    """Resources requested from Slurm."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -88,7 +88,7 @@ class SkippedCheck(BaseModel):
 
 
 class RunSpec(_Stored):
-    """What was asked for."""
+    """The request of a run."""
 
     id: str
     name: str
@@ -106,7 +106,7 @@ class RunSpec(_Stored):
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
     launcher: Launcher = "ray_bare"
     skipped_checks: tuple[SkippedCheck, ...] = ()
-    """What the user was told and chose to pass over."""
+    """Failing checks that the user skipped."""
     logs: str = "logs"
     """Directory of the logs: relative to the run's directory, or absolute."""
 
@@ -122,7 +122,7 @@ class JobProcess(BaseModel):
     started: int
 
     def identity(self) -> ProcessId:
-        """Return it as transports know processes."""
+        """Return the process as transports identify it."""
         return ProcessId(self.host, self.boot, self.pid, self.started)
 
 
@@ -135,7 +135,7 @@ class Job(BaseModel):
     """Slurm's number; the token from the intent until that is known."""
     submitted: datetime
     token: str = ""
-    """What the job carries in its comment, so that it is found when the answer to its submission is lost."""
+    """Token in the job's comment, by which it is found if sbatch's answer is lost."""
     link: int = 1
     """Its place in a chain, from 1."""
     refused: str = ""
@@ -179,7 +179,7 @@ class Damaged:
 
 
 def new_id(name: str, now: datetime) -> str:
-    """Return an identifier that sorts by time, is fit for a file name, and does not collide."""
+    """Return a unique identifier that sorts by time and is valid as a file name."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24] or "run"
     return f"{now:%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
 
@@ -192,21 +192,25 @@ class RunStore:
     root: str
 
     def list(self) -> list[Run | Damaged]:
-        """Return all runs, newest first; a directory that is no run at all is passed over."""
+        """Return all runs, newest first; directories without a `run.json` are ignored."""
         if self.transport.stat(self.root) is None:
             return []
-        found: list[Run | Damaged] = []
+        runs: list[Run | Damaged] = []
         for entry in reversed(self.transport.listdir(self.root)):
             directory = str(Path(self.root, entry.name))
             if entry.is_dir and self.transport.stat(str(Path(directory, SPEC))) is not None:
                 try:
-                    found.append(load(self.transport, directory))
+                    runs.append(load(self.transport, directory))
                 except InputError as error:
-                    found.append(Damaged(directory, error.what))
-        return found
+                    runs.append(Damaged(directory, error.what))
+        return runs
 
     def find(self, reference: str) -> Run:
-        """Return the run with an id, an unambiguous part of one, or a path to its directory."""
+        """Return the run with an id, an unambiguous part of one, or a path to its directory.
+
+        Raises:
+            InputError: there is no such run, or several.
+        """
         if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
             return load(self.transport, reference)
         runs = [item for item in self.list() if isinstance(item, Run)]
@@ -220,7 +224,9 @@ class RunStore:
                 f"no run '{clean(reference)}'", where=self.root, fix="`distill-tui runs` lists them."
             )
         names = ", ".join(item.spec.id for item in matching[:3])
-        raise InputError(f"'{clean(reference)}' could be {names}", fix="Give more of the name.")
+        raise InputError(
+            f"ambiguous run '{clean(reference)}': it could be {names}", fix="Give more of the name."
+        )
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
         """Make a run's directory with its files, whole or not at all.
@@ -234,7 +240,7 @@ class RunStore:
         except TransportError as error:
             raise TransportError(
                 f"runs cannot be kept in {self.root}: {error.what.rpartition(': ')[2]}",
-                fix="Name another place with DISTILL_TUI_RUNS.",
+                fix="Set DISTILL_TUI_RUNS to another directory.",
             ) from error
         try:
             for name, data in files.items():
@@ -288,15 +294,15 @@ def record_job(transport: Transport, run: Run, job: Job) -> Run:
     def same(item: Job) -> bool:
         return item.id == job.id or bool(job.token and item.token == job.token)
 
-    place = next((index for index, item in enumerate(run.jobs) if same(item)), len(run.jobs))
+    index = next((index for index, item in enumerate(run.jobs) if same(item)), len(run.jobs))
     others = [item for item in run.jobs if not same(item)]
-    jobs = (*others[:place], job, *others[place:])
+    jobs = (*others[:index], job, *others[index:])
     transport.write_atomic(str(Path(run.directory, JOBS)), _dump(Jobs(schema=1, jobs=jobs)))
     return Run(run.directory, run.spec, jobs)
 
 
 def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
-    """Keep a finished run's state beside it; a directory that only others may write is left as it is."""
+    """Save a finished run's state; without effect where the directory cannot be written."""
     data = (json.dumps(summary, ensure_ascii=False, indent=1) + "\n").encode()
     try:
         transport.write_atomic(str(Path(run.directory, SUMMARY)), data)
@@ -305,14 +311,14 @@ def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> 
 
 
 def drop_summary(transport: Transport, run: Run) -> None:
-    """Forget the kept state of a run that goes on; it is found out again from the logs."""
+    """Remove the saved state of a run that continues; it is computed again from the logs."""
     path = str(Path(run.directory, SUMMARY))
     if transport.stat(path) is not None:
         transport.remove(path)
 
 
 def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
-    """Return the kept state of a finished run, or None."""
+    """Return the saved state of a finished run, or None."""
     path = str(Path(run.directory, SUMMARY))
     if transport.stat(path) is None:
         return None

@@ -55,7 +55,7 @@ class AppSettings:
     open_watch: tuple[str, Watch] | None = None
     """Title and watch of logs that are no run of ours, or whose run is not to be changed."""
     demo: DemoStart | None = None
-    draft: WizardState | None = None
+    wizard_state: WizardState | None = None
     """What the wizard opens with at once."""
     notify: tuple[str, ...] = ()
     """How the user wants to be told of a run's start and end; empty for what their settings say."""
@@ -117,7 +117,7 @@ class DistillApp(App[None]):
         self._demo = DemoRun(settings.demo) if settings.demo is not None else None
         self._demo_screen: MonitorScreen | None = None
         self._leaving = False
-        self._draft: WizardState | None = None
+        self._wizard_state: WizardState | None = None
         """What was typed in the wizard and neither submitted nor given up."""
         self._asked_to_quit = False
 
@@ -144,8 +144,8 @@ class DistillApp(App[None]):
             self.push_screen(self._monitor(lambda: known, clean(title)))
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
-        elif self.settings.draft is not None:
-            self._open_wizard(self.settings.draft)
+        elif self.settings.wizard_state is not None:
+            self._open_wizard(self.settings.wizard_state)
 
     def on_ready(self) -> None:
         """Import on a thread what was left out of the start, so that no key waits for a slow file system."""
@@ -182,44 +182,44 @@ class DistillApp(App[None]):
 
     def new_run(self) -> None:
         """Open the wizard; with what was typed before, if that is wanted."""
-        draft = self._draft
-        if draft is None or not draft.touched:
+        wizard_state = self._wizard_state
+        if wizard_state is None or not wizard_state.touched:
             self._open_wizard(None)
             return
         from tui.screens.dialogs import Ask, DialogChoice
 
         def answered(answer: str | None) -> None:
             if answer is not None:
-                self._open_wizard(draft if answer == "on" else None)
+                self._open_wizard(wizard_state if answer == "on" else None)
 
         choices = [DialogChoice("g", "go on with it", "on"), DialogChoice("n", "begin anew", "anew")]
         self.push_screen(Ask("New run", "You were preparing a run.", choices), answered)
 
-    def run_again(self, draft: WizardState) -> None:
+    def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with what was chosen for a run before."""
-        self._open_wizard(draft)
+        self._open_wizard(wizard_state)
 
-    def _open_wizard(self, draft: WizardState | None) -> None:
+    def _open_wizard(self, wizard_state: WizardState | None) -> None:
         from tui.screens.wizard.screen import WizardScreen
 
-        self.push_screen(WizardScreen(self, draft))
+        self.push_screen(WizardScreen(self, wizard_state))
 
-    def lookout(self) -> DraftResolver:
-        """Return what finds out about this machine for the wizard."""
+    def draft_resolver(self) -> DraftResolver:
+        """Return the resolver of the wizard's drafts on this machine."""
         from launcher.runs import RunStore
         from tui.opening import local
         from tui.screens.wizard.draft_resolver import DraftResolver
 
         return DraftResolver(RunStore(local(), str(self.settings.runs_root)), os.environ)
 
-    def put_aside(self, screen: Screen[None], draft: WizardState) -> None:
-        """Go back from the wizard to the list; the draft is kept for the next time."""
-        self._draft = draft
+    def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
+        """Go back from the wizard to the list; what was typed is kept for the next time."""
+        self._wizard_state = wizard_state
         self._close(screen)
 
     def submitted(self, screen: Screen[None], directory: str) -> None:
         """Go from the wizard to the monitor of the run it submitted."""
-        self._draft = None
+        self._wizard_state = None
         self._close(screen)
         self.open_run(directory)
 
@@ -230,9 +230,9 @@ class DistillApp(App[None]):
 
     def _typed(self) -> bool:
         """Return whether leaving would lose what was typed in the wizard."""
-        open_now = [getattr(screen, "draft", None) for screen in self.screen_stack]
-        drafts = [draft for draft in (self._draft, *open_now) if draft is not None]
-        return any(draft.touched and draft != self.settings.draft for draft in drafts)
+        open_now = [getattr(screen, "wizard_state", None) for screen in self.screen_stack]
+        states = [state for state in (self._wizard_state, *open_now) if state is not None]
+        return any(state.touched and state != self.settings.wizard_state for state in states)
 
     def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
         # Not imported before it is needed: the list of runs is painted a tenth earlier without it.
@@ -385,10 +385,10 @@ def run_app(
     demo: DemoStart | None = None,
     mouse: bool = True,
     open_watch: tuple[str, Watch] | None = None,
-    draft: WizardState | None = None,
+    wizard_state: WizardState | None = None,
     notify: tuple[str, ...] = (),
 ) -> int:
     """Open the app and return its exit code; `tui.terminal.refuse_reason` is to be asked before."""
-    app = DistillApp(AppSettings(runs_root, open_run, open_watch, demo, draft, notify, guarded=True))
+    app = DistillApp(AppSettings(runs_root, open_run, open_watch, demo, wizard_state, notify, guarded=True))
     app.run(mouse=mouse)
     return app.return_code or 0

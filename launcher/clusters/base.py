@@ -26,19 +26,19 @@ class RunLayout:
     id: str
     directory: Path
     recipe: EffectiveRecipe
-    """With everything that the submission adds to it."""
+    """With all overrides of the submission."""
     options: JobOptions
     site: Site
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedJobs:
-    """What a cluster makes of a run."""
+    """A run as files and launch plans."""
 
     files: Mapping[str, bytes]
     """Scripts and keys of the run's directory."""
     plans: tuple[LaunchPlan, ...]
-    """One for each link of a chain; their `files` name what every run has besides."""
+    """One for each link of a chain."""
 
 
 class Cluster(Protocol):
@@ -54,7 +54,7 @@ class Cluster(Protocol):
         ...
 
     def hints(self, layout: RunLayout, partition: Partition | None) -> tuple[str, ...]:
-        """Return what a run may stumble over on this kind of cluster."""
+        """Return hints about a run on this kind of cluster."""
         ...
 
     def submit(self, run: Run, plan: LaunchPlan) -> Run:

@@ -15,18 +15,18 @@ class Gpus:
 
     count: int
     type: str
-    """Empty where Slurm does not say; several (MIG) are joined with `+`."""
+    """Empty where unknown; several (MIG) are joined with `+`."""
 
 
 NO_GPUS = Gpus(0, "")
 
 
-def gpu_memory_gib(kind: str, known: Mapping[str, float]) -> float | None:
-    """Return a GPU's memory: from the name of its type where that says it (MIG), else the site's."""
+def gpu_memory_gib(kind: str, memory_gib_by_type: Mapping[str, float]) -> float | None:
+    """Return a GPU's memory in GiB: from its type's name (MIG), else from the site's table."""
     stated = re.findall(r"(\d+)gb", kind.lower())
     if stated and "+" not in kind:
         return float(stated[-1])
-    return known.get(kind.lower())
+    return memory_gib_by_type.get(kind.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """The processors of a node; None where sinfo does not tell."""
+    """The processors of a node; None where unknown."""
 
     cpus: int | None = None
-    """What Slurm hands out: hardware threads, or cores."""
+    """CPUs that Slurm allocates: hardware threads, or cores."""
     cores: int | None = None
     """Cores, which sites charge for."""
 
@@ -89,7 +89,6 @@ class Account:
     partition: str | None
     """None: in every partition."""
     qos: tuple[str, ...]
-    default_qos: str | None = None
     default: bool = False
     """Whether jobs that name no account are charged to this one."""
     cluster: str = ""
@@ -97,7 +96,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a project's jobs are charged to; its name may differ from the project's."""
+    """The account of a project's jobs; its name may differ from the project's."""
 
     project: str
     account: str
@@ -105,7 +104,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class DetectionProblem:
-    """Something that could not be found out, or is not as it should be."""
+    """Something that could not be detected, or looks wrong; with a fix."""
 
     what: str
     fix: str = ""
@@ -113,7 +112,7 @@ class DetectionProblem:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What was found."""
+    """The cluster as detected: partitions, accounts, budgets, and what could not be detected."""
 
     site: Site
     version: str | None

@@ -33,7 +33,7 @@ JOB_ID_VARIABLE = "RAY_BARE_JOB_ID"
 PORT_VARIABLES = ("RAY_PORT", "RAY_DASHBOARD_PORT")
 LAUNCHER_VARIABLES = (*PORT_VARIABLES, "RAY_TMPDIR", "RAY_BARE_OBJECT_STORE_MEMORY")
 ASK_AGAIN_S = 2.0
-"""A shell can lose a signal that comes while it parses (bash 5.2); one that is stopping ignores more."""
+"""Interval of repeated signals: a shell can lose one while it parses (bash 5.2)."""
 STOP_WITHIN_S = 40.0
 """`ray_bare.sub` gives the driver its grace, then sweeps what is left; it never needs this long."""
 
@@ -77,10 +77,12 @@ class LocalCluster:
 
     def _job_environment(self, directory: Path, job_id: str, venv: Path) -> dict[str, str]:
         command = shlex.join([str(venv / "bin" / "python"), "rehearsal.py", "--config", "effective.yaml"])
-        chosen = {name: value for name in LAUNCHER_VARIABLES if (value := self.environment.get(name))}
+        launcher_variables = {
+            name: value for name in LAUNCHER_VARIABLES if (value := self.environment.get(name))
+        }
         return {
             **passed_on(self.environment),
-            **chosen,
+            **launcher_variables,
             "BASE_LOG_DIR": str(directory / "logs"),
             "COMMAND": command,
             "NEMO_RL_ROOT": str(directory),
@@ -99,7 +101,7 @@ class LocalCluster:
             return record_job(self.transport, run, job.model_copy(update={"process": _stored(process)}))
 
     def state(self, run: Run, job: Job) -> JobChanged | None:
-        """Return what the process table says of a job; None for one of another machine."""
+        """Return a job's state from the process table; None for a job of another machine."""
         process = self._process(run, job)
         if process is None and run.spec.host != self.transport.host:
             return None
@@ -111,11 +113,15 @@ class LocalCluster:
             return JobChanged(JobState.RUNNING, reason)
         if job.cancel_requested:
             return JobChanged(JobState.CANCELLED, "cancelled by you", job.cancel_requested.timestamp())
-        reason = "the launcher is gone and left no last line (killed, or the machine restarted)"
+        reason = "the launcher is gone; its log has no last line (killed, or the machine restarted)"
         return JobChanged(JobState.UNKNOWN, reason, over=True)
 
     def cancel(self, run: Run, job: Job) -> Run:
-        """Stop a job and wait until its processes are gone."""
+        """Stop a job and wait until its processes are gone.
+
+        Raises:
+            LaunchError: it did not stop in time.
+        """
         process = self._process(run, job)
         if process is None or not self.transport.alive(process):
             return run
@@ -125,17 +131,17 @@ class LocalCluster:
             )
             self.transport.signal(process, signal.SIGTERM)
         begun = time.monotonic()
-        asked = 1
+        signals_sent = 1
         while self.transport.alive(process):
             waited = time.monotonic() - begun
-            if waited > asked * ASK_AGAIN_S:
+            if waited > signals_sent * ASK_AGAIN_S:
                 self.transport.signal(process, signal.SIGTERM)
-                asked += 1
+                signals_sent += 1
             if waited > STOP_WITHIN_S:
                 raise LaunchError(
                     f"the run did not stop within {STOP_WITHIN_S:.0f} s (process {process.pid})",
                     where=Path(run.directory),
-                    fix="Try again; its log says what it is waiting for.",
+                    fix="Try again; its log shows what it is waiting for.",
                 )
             time.sleep(0.1)
         return run

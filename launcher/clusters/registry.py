@@ -1,4 +1,4 @@
-"""The kinds of cluster, by name: the only place outside `clusters/` that knows which module is which kind."""
+"""The kinds of cluster, by name: the only module that imports a kind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str
 def detect(
     transport: Transport, environment: Mapping[str, str], cache: Path, *, refresh: bool = False
 ) -> Detection:
-    """Return what the cluster of a transport's machine offers; answers are kept for hours.
+    """Return what the cluster of a transport's machine offers; answers are cached for hours.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -71,7 +71,7 @@ def accounting(
 
 @dataclass(frozen=True, slots=True)
 class ExternalJobWatch:
-    """A job that something else submitted: where its logs are, and what its cluster says of it."""
+    """A job of another program: its logs, and its state."""
 
     locations: Callable[[], LogLocations]
     probe: Callable[[float], JobChanged | None]
@@ -79,7 +79,7 @@ class ExternalJobWatch:
 
 
 def external_job(transport: Transport, environment: Mapping[str, str], identity: str) -> ExternalJobWatch:
-    """Return what watches a job by its number.
+    """Return the watch of a job by its number.
 
     Raises:
         InputError: there is no such job.

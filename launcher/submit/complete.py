@@ -1,4 +1,4 @@
-"""Completion of a request: its open choices are made from the cluster, the site and the recipe."""
+"""Completion of a request: open choices are made from the cluster, the site and the recipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def complete(
     checkout: NemoCheckout | None,
     resolver: Resolver,
 ) -> tuple[Partition | None, JobOptions]:
-    """Return the partition (None where Slurm lists no such one) and the options of the job.
+    """Return the partition (None where Slurm does not list it) and the options of the job.
 
     Raises:
         InputError: the request contradicts itself, or something is missing.
@@ -63,7 +63,7 @@ def time_limit_of(time: str | int) -> int:
     """Return a time limit in seconds.
 
     Raises:
-        InputError: it is none.
+        InputError: the time limit is invalid.
     """
     try:
         return parse_time_limit(time) if isinstance(time, str) else _positive(time)

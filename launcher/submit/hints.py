@@ -1,4 +1,4 @@
-"""Hints before a submission: variables that do not reach the job, directories that are in the wrong place."""
+"""Hints before a submission: variables that do not reach the job, checkpoints on the wrong file system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from string import Template
 from launcher.submit.layout import Submission
 
 _DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
-"""Variables that point to files in a user's shell, and do not reach the job by themselves."""
+"""Variables with directories that a job does not get by itself."""
 
 
 def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, ...]:
@@ -17,7 +17,7 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
     site, kind = submission.layout.site, submission.layout.options.kind
     lines = []
     if site.stores_environments:
-        lines.append(f"{site.name} keeps the environment of jobs; keys are not in it")
+        lines.append(f"{site.name} stores the environment of jobs; it does not contain your keys")
     if kind == "rehearsal":
         return tuple(lines)
     job = {**submission.plans[0].environment, **submission.layout.options.keys}
@@ -30,11 +30,11 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
 def _dropped_variables(environment: Mapping[str, str], job: Mapping[str, str]) -> Iterator[str]:
     names = [name for name in _DATA_VARIABLES if environment.get(name) and name not in job]
     if names:
-        yield f"{', '.join(names)} of your shell does not reach the job: put it into a profile or --env-file"
+        yield f"{', '.join(names)} of your shell: not passed to the job; set in a profile or an --env-file"
 
 
 def _big_files(environment: Mapping[str, str], submission: Submission) -> Iterator[str]:
-    """Compare the checkpoint directory with the file system that the site has for big files."""
+    """Compare the checkpoint directory with the site's file system for large files."""
     site, recipe = submission.layout.site, submission.recipe
     directory = recipe.get("checkpointing.checkpoint_dir")
     if not site.scratch or not isinstance(directory, str) or not recipe.get("checkpointing.enabled", False):
@@ -43,6 +43,6 @@ def _big_files(environment: Mapping[str, str], submission: Submission) -> Iterat
     scratch = Template(site.scratch).safe_substitute(environment)
     if "$" in scratch:
         if target.is_relative_to(environment.get("HOME") or "/nowhere"):
-            yield f"checkpoints go below your home directory ({target}); big files belong into {site.scratch}"
+            yield f"checkpoints go below your home directory ({target}); large files belong in {site.scratch}"
     elif not target.is_relative_to(scratch):
-        yield f"checkpoints go to {target}; on {site.name} big files belong below {scratch}"
+        yield f"checkpoints go to {target}; on {site.name} large files belong in {scratch}"

@@ -32,14 +32,14 @@ class Submission:
     spec: RunSpec
     files: Mapping[str, bytes]
     plans: tuple[LaunchPlan, ...]
-    """One a link."""
+    """One per link of the chain."""
     layout: RunLayout
     overrides: tuple[str, ...]
-    """Everything that goes over the recipe: the user's, the job's size, directories of the run's own."""
+    """All overrides: the user's, the job's size, the run's own directories."""
 
     @property
     def max_steps(self) -> int | None:
-        """The steps that the run is to do at most."""
+        """The run's maximum number of steps."""
         return self.spec.max_steps
 
     @property
@@ -76,23 +76,8 @@ def lay_out(
     recipe = distillation(request.recipe, overrides, resolver)
     layout = RunLayout(identity, directory, recipe, options, site)
     jobs = cluster.plan(layout)
-    spec = RunSpec(
-        id=identity,
-        name=name,
-        kind=options.kind,
-        created=now,
-        user=options.user,
-        host=store.transport.host,
-        recipe=RecipeRef(source=str(request.recipe.absolute()), overrides=stored),
-        cluster="slurm" if options.slurm is not None else "local",
-        nodes=options.nodes,
-        gpus_per_node=options.gpus_per_node,
-        max_steps=max_steps_of(recipe),
-        slurm=options.slurm,
-        checkout=options.checkout.path if options.checkout is not None else None,
-        launcher=request.launcher,
-        schema=1,
-    )
+    reference = RecipeRef(source=str(request.recipe.absolute()), overrides=stored)
+    spec = _spec(layout, reference, name, now, store.transport.host)
     files = {
         "recipe.yaml": store.transport.read(str(request.recipe)),
         "effective.yaml": effective_yaml(recipe),
@@ -100,3 +85,24 @@ def lay_out(
         "plan.json": jobs.plans[0].as_bytes(),
     }
     return Submission(spec, files, jobs.plans, layout, overrides)
+
+
+def _spec(layout: RunLayout, recipe: RecipeRef, name: str, created: datetime, host: str) -> RunSpec:
+    options = layout.options
+    return RunSpec(
+        id=layout.id,
+        name=name,
+        kind=options.kind,
+        created=created,
+        user=options.user,
+        host=host,
+        recipe=recipe,
+        cluster="slurm" if options.slurm is not None else "local",
+        nodes=options.nodes,
+        gpus_per_node=options.gpus_per_node,
+        max_steps=max_steps_of(layout.recipe),
+        slurm=options.slurm,
+        checkout=options.checkout.path if options.checkout is not None else None,
+        launcher=options.request.launcher,
+        schema=1,
+    )

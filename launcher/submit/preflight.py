@@ -1,4 +1,4 @@
-"""What is foretold of a submission: the checks, with the job's own environment, and the memory."""
+"""Preflight of a submission: checks with the job's environment, and the memory estimate."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ if TYPE_CHECKING:
     from recipes.memory import Phase
 
 REHEARSED = frozenset(("C61", "C62"))
-"""What concerns a rehearsal: its actors are placed on nodes and GPUs as the real ones are. NeMo-RL does not
-run, and its models are stand-ins."""
+"""Checks that apply to a rehearsal: its actors are placed like real ones, its models are stand-ins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What is foretold."""
+    """Results of a preflight."""
 
     report: Report
     memory: Estimate | None
     blocking: tuple[Result, ...]
     asks: tuple[str, ...]
     skipped: tuple[SkippedCheck, ...]
-    """Checks that fail and were skipped by id."""
+    """Failing checks that were skipped by id."""
     notes: tuple[str, ...] = ()
 
 
 def preflight(submission: Submission, partition: Partition | None, resolver: Resolver) -> Preflight:
-    """Check a submission that is laid out, with its job's environment and its resolved recipe.
+    """Check a submission with its job's environment and its resolved recipe.
 
     Raises:
-        InputError: a check that is to be skipped does not exist.
+        InputError: a check to skip does not exist.
     """
     options = submission.layout.options
     ids = _check_ids(options.request.skip_checks)
@@ -75,7 +74,7 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
 
 
 def of_rehearsal(report: Report) -> Report:
-    """Return what of a report concerns a rehearsal."""
+    """Return the part of a report that applies to a rehearsal."""
     return Report(tuple(item for item in report.results if item.id in REHEARSED), report.recipe)
 
 
@@ -83,7 +82,7 @@ def _notes(inputs: Inputs, memory: Estimate | None, options: JobOptions) -> tupl
     if options.kind == "rehearsal":
         return ()
     if inputs.request.gpu_memory_gib is None:
-        return ("the memory of the GPUs is not known: put it under [gpu_memory_gib] into your site.toml",)
+        return ("the memory of the GPUs is unknown: set it under [gpu_memory_gib] in your site.toml",)
     return memory.notes if memory is not None else ()
 
 
@@ -91,9 +90,7 @@ def _check_ids(skip: Sequence[str]) -> frozenset[str]:
     ids = frozenset(text.upper() for text in skip)
     unknown = sorted(ids - {rule.id for rule in RULES})
     if unknown:
-        raise InputError(
-            f"there is no check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34."
-        )
+        raise InputError(f"unknown check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34.")
     return ids
 
 
@@ -104,7 +101,7 @@ def cluster_request(
     partition: Partition | None,
     environment: Mapping[str, str] | None = None,
 ) -> ClusterRequest:
-    """Return a request with what a partition offers; `environment` is the job's, None if unknown."""
+    """Return a request with the partition's resources; `environment` is the job's, None if unknown."""
     request = replace(request, offline=site.offline, submitting=True)
     if partition is None:
         return request
@@ -121,13 +118,13 @@ def cluster_request(
 
 
 def _offered(environment: Mapping[str, str]) -> int | None:
-    """Return the CPUs that Ray is told to offer on a node, where that is not all of them."""
+    """Return the CPUs of a node that Ray may use, where they are limited."""
     text = environment.get("RAY_BARE_CPUS", "")
     return int(text) if text.isdecimal() else None
 
 
 def _memory(report: Report, inputs: Inputs, options: JobOptions) -> Estimate | None:
-    """Estimate the memory; a GPU of unknown memory is not assumed to have some."""
+    """Estimate the memory; None where the GPUs' memory is unknown."""
     if options.kind == "rehearsal" or report.recipe is None or inputs.request.gpu_memory_gib is None:
         return None
     return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)

@@ -36,7 +36,7 @@ def start(
 
     Raises:
         RecipeError: the recipe cannot be read.
-        InputError: it asks for more than this machine has.
+        InputError: it requests more than this machine has.
         TransportError: Ray is not installed, a port is taken, or the runs root cannot be written.
     """
     rehearsal = prepare(transport, store, environment, recipe=recipe, overrides=overrides)
@@ -56,7 +56,7 @@ def prepare(
 
     Raises:
         RecipeError: the recipe cannot be read.
-        InputError: it asks for more than this machine has, or a port's number is none.
+        InputError: it requests more than this machine has, or a port number is invalid.
         TransportError: Ray is not installed, or a port is taken.
     """
     resolver = Resolver()

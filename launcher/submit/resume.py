@@ -1,4 +1,4 @@
-"""Going on with a run that ended: one more job of the same run, from its last checkpoint.
+"""Resumption of a run that ended: one more job of the same run, from its last checkpoint.
 
     resumption = lay_out_resume(run, store)      nothing is written, nothing submitted
     run = go_on(resumption, store)               submits the job as a further link of the run
@@ -28,14 +28,14 @@ from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
 _STEP = re.compile(r"step_(\d+)")
-_ENDED = ("completed", "failed", "cancelled")
+_ENDED_STATES = ("completed", "failed", "cancelled")
 _OUT_OF_TIME = b"Timeout has been reached"
 _TAIL = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """What would go on."""
+    """The job that would resume a run."""
 
     run: Run
     plan: LaunchPlan
@@ -44,21 +44,21 @@ class ResumePlan:
     state: str
     reason: str
     done: int
-    """Steps that were done."""
+    """Completed steps."""
     step: int | None
-    """The checkpoint that is loaded; None: it begins anew."""
+    """Step of the checkpoint that is loaded; None: it starts from the beginning."""
     max_steps: int | None
     changed: tuple[str, ...] | None
-    """Keys in which the recipe's file has changed since, without effect. None: it cannot be read any more."""
+    """Keys changed in the recipe's file since, without effect. None: it can no longer be read."""
 
     @property
     def left(self) -> int | None:
-        """Steps that are left; None where their number is not known."""
+        """Remaining steps; None where unknown."""
         return None if self.max_steps is None else max(self.max_steps - (self.step or 0), 0)
 
 
 def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> ResumePlan:
-    """Return how a run would go on. Nothing is written.
+    """Return the plan to resume a run. Nothing is written.
 
     Args:
         run: The run.
@@ -66,7 +66,7 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
         time_s: Another time limit, in seconds.
 
     Raises:
-        InputError: the run is none of Slurm's, or was moved.
+        InputError: the run did not run in Slurm, or was moved.
         LaunchError: a job of it is still there, or there is nothing left to do.
     """
     transport = store.transport
@@ -98,7 +98,7 @@ def go_on(resumption: ResumePlan, store: RunStore) -> Run:
 
     Raises:
         RefusedError: Slurm refused; the run records that.
-        UnreachableError: it is not clear whether Slurm took the job; the run finds out.
+        UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
     drop_summary(store.transport, resumption.run)
     return cluster_of(resumption.run, store.transport).submit(resumption.run, resumption.plan)
@@ -115,57 +115,57 @@ def _request(run: Run) -> SlurmRequest:
 
 
 def _require_ended(run: Run, state: str, reason: str) -> None:
-    if state not in _ENDED:
+    if state not in _ENDED_STATES:
         raise LaunchError(
             f"{run.spec.id} has not ended: it is {state}" + f" ({reason})" * bool(reason),
             where=run.directory,
-            fix="Try again when `watch` tells how it ended."
+            fix="Try again when `watch` shows how it ended."
             if state == "unknown"
-            else "`cancel` stops it; `watch` shows what it does.",
+            else "Stop it with `cancel`, or follow it with `watch`.",
         )
 
 
 def _last_checkpoint(transport: Transport, run: Run, effective: Mapping[str, Any]) -> int | None:
-    """Return what NeMo-RL loads: the highest `step_N` of the checkpoint directory."""
+    """Return the step of the checkpoint that NeMo-RL loads: the highest `step_N`."""
     section = effective.get("checkpointing")
-    named = section.get("checkpoint_dir") if isinstance(section, dict) else None
-    if not isinstance(named, str) or not named:
+    configured = section.get("checkpoint_dir") if isinstance(section, dict) else None
+    if not isinstance(configured, str) or not configured:
         return None
     # A relative directory counts from where the driver runs.
-    folder = str(Path(run.spec.checkout or run.directory, named))
+    folder = str(Path(run.spec.checkout or run.directory, configured))
     entry = transport.stat(folder)
     if entry is None or not entry.is_dir:
         return None
-    found = (_STEP.fullmatch(item.name) for item in transport.listdir(folder) if item.is_dir)
-    return max((int(match[1]) for match in found if match), default=None)
+    matches = (_STEP.fullmatch(item.name) for item in transport.listdir(folder) if item.is_dir)
+    return max((int(match[1]) for match in matches if match), default=None)
 
 
 def _require_work(transport: Transport, run: Run, state: str, step: int | None) -> None:
-    """Refuse where the next job would load everything, find nothing to do, and end."""
+    """Refuse where the next job would have nothing to do."""
     steps = run.spec.max_steps
     if steps is not None and step is not None and step >= steps:
         raise LaunchError(
             f"{run.spec.id} has done all of its {steps} steps; its last checkpoint is of step {step}",
             where=run.directory,
-            fix="For more, submit the recipe with a higher distillation.max_num_steps: it goes on there.",
+            fix="For more, submit the recipe with a higher distillation.max_num_steps: it resumes there.",
         )
     if state == "completed" and not _ran_out_of_time(transport, run):
         raise LaunchError(
-            f"{run.spec.id} is finished: its driver ended by itself, and not for want of time",
+            f"{run.spec.id} is finished: its driver ended by itself, not because of its time limit",
             where=run.directory,
-            fix="For more, submit the recipe with more steps or epochs: it goes on from its checkpoint.",
+            fix="For more, submit the recipe with more steps or epochs: it resumes from its checkpoint.",
         )
 
 
 def _ran_out_of_time(transport: Transport, run: Run) -> bool:
-    """Return whether the driver stopped at `checkpoint_must_save_by`: it exits with 0 then, too."""
+    """Return whether the driver stopped at `checkpoint_must_save_by`, where it exits with 0, too."""
     if transport.stat(run.logs) is None:
         return False
     names = [entry.name for entry in transport.listdir(run.logs)]
-    mine = [
+    log_directories = [
         name for job in run.jobs for name in names if re.fullmatch(rf"{re.escape(job.id)}(-\d+)?-logs", name)
     ]
-    for name in reversed(mine):
+    for name in reversed(log_directories):
         log = str(Path(run.logs, name, "ray-driver.log"))
         entry = transport.stat(log)
         if entry is not None:
@@ -203,8 +203,8 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
     script = plan.argv[-1]
     if Path(script).parent != Path(run.directory).absolute():
         raise InputError(
-            "this run was moved, or is a copy: its plan names the directory it was submitted from",
+            "this run was moved, or is a copy: its plan names another directory",
             where=Path(script).parent,
-            fix="Submit the recipe again: a training run goes on from its checkpoint directory.",
+            fix="Submit the recipe again: a training run resumes from its checkpoint directory.",
         )
     return slurm_cluster(transport, str(Path(run.directory).parent), os.environ).plan_again(plan, time_s)

@@ -1,13 +1,13 @@
-"""From a request to jobs in the queue: what `submit` and the wizard share.
+"""From a request to jobs in the queue: shared by `submit` and the wizard.
 
     plan = plan_submission(request, detection, store, environment)    writes and submits nothing
-    estimate = estimate_start(plan, store, environment)               asks Slurm when it would start
+    estimate = estimate_start(plan, store, environment)               asks Slurm for a start time
     run = send(plan, store, environment)                              writes the run, submits its jobs
 
-Raised are `InputError` for a request that contradicts itself or names nothing (a time, a profile, a checkout,
-a check), `RecipeError` for a recipe that cannot be read, `TransportError` for files and environments that are
-not there; by `send`, `PreflightFailedError` and `UnconfirmedError` for a plan that would fail or was not
-agreed to, `RefusedError` and `UnreachableError` where Slurm refuses or gives no answer.
+Raises `InputError` for a contradictory or invalid request (time, profile, checkout, check), `RecipeError` for
+a recipe that cannot be read, `TransportError` for missing files and environments; `send` also raises
+`PreflightFailedError` and `UnconfirmedError` for a plan that would fail or was not confirmed, `RefusedError`
+and `UnreachableError` where Slurm refuses or gives no answer.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ if TYPE_CHECKING:
     from recipes.memory import Estimate
 
 _NOW_S = 90
-"""A start within so many seconds is one at once: the backfill scheduler plans in steps of 30 to 60 s."""
+"""A start within this time counts as immediate: the backfill scheduler plans in steps of 30 to 60 s."""
 _SHORTER = (2, 4)
-"""Parts of the time that a shorter job is tried with."""
+"""Divisors of the time limit for shorter jobs."""
 _LEAST_S = 600
-"""A job below ten minutes does not get far."""
+"""Shortest job that is tried; less is not useful."""
 
 
 class PreflightFailedError(LaunchError):
-    """A check predicts that the start would fail."""
+    """A check predicts a failure."""
 
 
 class UnconfirmedError(InputError):
-    """Something needs the user's yes."""
+    """A plan that the user has not confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionPlan:
-    """A submission as it would be made: its jobs, its cost, its preflight."""
+    """A planned submission: its jobs, its cost, its preflight."""
 
     request: SubmitRequest
     submission: Submission
     cost: Cost
     partition: Partition | None
-    """None where Slurm lists no such partition."""
+    """None where Slurm does not list it."""
     preflight: Preflight
     notes: tuple[str, ...]
     """Remarks for the user."""
@@ -80,12 +80,12 @@ class SubmissionPlan:
 
     @property
     def blocking(self) -> tuple[Result, ...]:
-        """Checks that fail and were not skipped: `send` refuses."""
+        """Failing checks that were not skipped: `send` refuses."""
         return self.preflight.blocking
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """Questions that need a yes before `send` does anything."""
+        """Questions that the user must confirm before `send`."""
         return self.preflight.asks
 
 
@@ -97,7 +97,7 @@ class StartTime:
     start: str
     """As Slurm prints it: local time, `YYYY-MM-DDTHH:MM:SS`."""
     now: bool
-    """Whether that is at once."""
+    """Whether that is immediately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +120,19 @@ def plan_submission(
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
 ) -> SubmissionPlan:
-    """Return the submission that a request comes to. Nothing is written.
+    """Return the planned submission of a request. Nothing is written.
 
     Args:
-        request: What the user wants.
-        detection: What the cluster offers.
+        request: The user's request.
+        detection: The cluster's offer.
         store: Where runs are kept.
-        environment: That of this program.
+        environment: This program's environment.
         resolver: Keeps parsed recipes between calls.
 
     Raises:
-        InputError: the request contradicts itself, or names what is not there.
+        InputError: the request is contradictory or invalid.
         RecipeError: the recipe cannot be read.
-        TransportError: a file or a Python environment is not there.
+        TransportError: a file or a Python environment is missing.
     """
     resolver = resolver or Resolver()
     if request.nodes is None:
@@ -146,16 +146,20 @@ def plan_submission(
     submission = lay_out(cluster, store, detection.site, options, resolver)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
-    slurm = options.slurm_request
-    cores = partition.cpus.cores if partition is not None else None
     return SubmissionPlan(
         request,
         replace(submission, spec=spec),
-        Cost.of(options.nodes, options.gpus_per_node, slurm.time_s * slurm.chain, cores),
+        _cost(options, partition),
         partition,
         result,
         (*result.notes, *hints(environment, submission), *cluster.hints(submission.layout, partition)),
     )
+
+
+def _cost(options: JobOptions, partition: Partition | None) -> Cost:
+    slurm = options.slurm_request
+    cores = partition.cpus.cores if partition is not None else None
+    return Cost.of(options.nodes, options.gpus_per_node, slurm.time_s * slurm.chain, cores)
 
 
 def _on_fewest_nodes(
@@ -184,14 +188,14 @@ def send(
     Args:
         plan: What `plan_submission` returned.
         store: Where runs are kept.
-        environment: That of this program.
-        confirmed: The user has agreed to what the plan asks.
+        environment: This program's environment.
+        confirmed: The user has confirmed the plan's questions.
 
     Raises:
         PreflightFailedError: a check that was not skipped fails.
-        UnconfirmedError: the plan asks something that was not agreed to.
+        UnconfirmedError: the plan has questions that were not confirmed.
         RefusedError: Slurm refused; the run records that.
-        UnreachableError: it is not clear whether Slurm took the job; the run finds out.
+        UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
     require_clear(plan, confirmed=confirmed)
     run = store.create(plan.submission.spec, plan.submission.files)
@@ -206,7 +210,7 @@ def send(
 
 
 def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> RefusedError | UnreachableError:
-    """Say which jobs of a chain are there although a later one is not."""
+    """Return the error with the jobs of a chain that were submitted before it."""
     if not run.jobs:
         return error
     ids = ", ".join(job.id for job in run.jobs)
@@ -218,18 +222,18 @@ def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> Ref
 
 
 def require_clear(plan: SubmissionPlan, *, confirmed: bool = False) -> None:
-    """Raise where a plan is not to be sent: it would fail, or asks what was not agreed to.
+    """Raise where a plan must not be sent.
 
     Raises:
         PreflightFailedError: a check that was not skipped fails.
-        UnconfirmedError: the plan asks something that was not agreed to.
+        UnconfirmedError: the plan has questions that were not confirmed.
     """
     if plan.blocking:
         ids = ", ".join(dict.fromkeys(result.id for result in plan.blocking))
         raise PreflightFailedError(
             f"not submitted: {ids} would fail",
             where=plan.request.recipe,
-            fix="`check --fix` applies a fix; --skip-check ID, for each of them, submits all the same.",
+            fix="Apply a fix with `check --fix`, or skip each of them with --skip-check ID.",
         )
     if plan.asks and not (confirmed or plan.request.yes):
         raise UnconfirmedError(
@@ -242,13 +246,13 @@ def require_clear(plan: SubmissionPlan, *, confirmed: bool = False) -> None:
 def estimate_start(
     plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str], *, shorter: bool = True
 ) -> StartEstimate:
-    """Ask Slurm when it would start, and whether a shorter job would start sooner. Nothing is submitted.
+    """Ask Slurm when the job would start, and whether a shorter one would start sooner; submits nothing.
 
     Args:
         plan: What `plan_submission` returned.
         store: Where runs are kept.
-        environment: That of this program.
-        shorter: Ask for shorter times too, where the start is not at once: at most two more questions.
+        environment: This program's environment.
+        shorter: Try shorter times, too, where the start is not immediate: at most two more questions.
 
     Raises:
         RefusedError: Slurm would refuse.

@@ -86,8 +86,3 @@ def must_save_by(time_left_s: float, *, setup_s: float, save_s: float, step_s: f
         return None
     hours, minutes = budget // 3600 % 24, budget // 60 % 60
     return f"{budget // 86400:02d}:{hours:02d}:{minutes:02d}:{budget % 60:02d}"
-
-
-def steps_within(time_s: float, *, setup_s: float, step_s: float, save_s: float = 0.0) -> int:
-    """Return how many steps fit into a wall time, by a measured duration of a step."""
-    return max(int((time_s - setup_s - save_s) // step_s), 0) if step_s > 0 else 0

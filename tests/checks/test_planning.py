@@ -13,7 +13,6 @@ from recipes.planning.sizes import (
     legal_parallel,
     must_save_by,
     nearest_multiple,
-    steps_within,
 )
 
 SMALL = TABLE["Qwen/Qwen2.5-1.5B"]  # 12 heads, 2 key-value heads
@@ -56,12 +55,6 @@ def test_saving_in_time_leaves_room_for_setup_save_and_a_step() -> None:
     assert must_save_by(4 * 3600, setup_s=1200, save_s=300, step_s=100) == "00:03:33:20"
     assert must_save_by(3 * 86400, setup_s=600, save_s=60, step_s=60) == "02:23:48:00"
     assert must_save_by(1700, setup_s=1200, save_s=300, step_s=150) is None
-
-
-def test_steps_within_a_limit() -> None:
-    assert steps_within(4 * 3600, setup_s=1200, step_s=90) == 146
-    assert steps_within(600, setup_s=1200, step_s=90) == 0
-    assert steps_within(600, setup_s=0, step_s=0) == 0
 
 
 @pytest.mark.parametrize(

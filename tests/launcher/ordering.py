@@ -1,4 +1,4 @@
-"""A login node as far as an order sees it: a checkout, models, and what Slurm's commands would have said."""
+"""A login node for submit requests: a checkout, models, and the answers of Slurm's commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.checks.world import World
 SITE = Site("test", "Test", (), (), (), gpu_memory_gib={"a100": 40.0})
 BOOSTER = Partition("booster", True, "up", 8, (Mix(Gpus(4, "a100"), 8),), max_time_s=86400, cpus=Cpus(96, 48))
 OTHER = Partition("other", False, "up", 2, (Mix(Gpus(4, "a100"), 2),), allowed=("second",))
-FOUND = Detection(
+DETECTION = Detection(
     SITE,
     "22.05.8",
     "c",
@@ -48,18 +48,18 @@ class Slurm(LocalTransport):
     ) -> Completed:
         self.asked.append(tuple(argv))
         if argv[:2] == ["sbatch", "--test-only"]:
-            return Completed(0, "", self.foretold(argv))
+            return Completed(0, "", self.start_estimate(argv))
         if argv[0] != "sbatch":
             return Completed(0, self.answers.get(argv[0], ""), "")
         count = sum(asked[0] == "sbatch" for asked in self.asked)
         if count > self.refuses_after:
-            said = (
+            message = (
                 "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: no"
             )
-            return Completed(1, "", said)
+            return Completed(1, "", message)
         return Completed(0, f"{4710 + count}\n", "")
 
-    def foretold(self, argv: Sequence[str]) -> str:
+    def start_estimate(self, argv: Sequence[str]) -> str:
         """Return the start of a job by its time limit."""
         (limit,) = (text.partition("=")[2] for text in argv if text.startswith("--time="))
         start = self.answers[limit]
@@ -68,12 +68,12 @@ class Slurm(LocalTransport):
 
 @dataclass(frozen=True)
 class Desk:
-    """Where orders are made."""
+    """A place to plan submissions."""
 
     world: World
     transport: Slurm
     environment: dict[str, str]
-    found: Detection = FOUND
+    detection: Detection = DETECTION
 
     @classmethod
     def at(cls, place: Path, **answers: str) -> Desk:
@@ -103,6 +103,6 @@ class Desk:
         """Where the runs are."""
         return RunStore(self.transport, str(self.world.root / "runs"))
 
-    def propose(self, order: SubmitRequest) -> SubmissionPlan:
-        """Lay an order out."""
-        return plan_submission(order, self.found, self.store, self.environment)
+    def plan_of(self, request: SubmitRequest) -> SubmissionPlan:
+        """Return the planned submission."""
+        return plan_submission(request, self.detection, self.store, self.environment)

@@ -28,8 +28,8 @@ def ended(
     desk: Desk, state: str = "failed", *, step: int = 37, checkpoints: tuple[int, ...] = (20, 30)
 ) -> Run:
     """Submit the recipe and let it have ended."""
-    proposal = desk.propose(SubmitRequest(desk.recipe, 1, "2:00:00"))
-    run = send(proposal, desk.store, desk.environment)
+    plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00"))
+    run = send(plan, desk.store, desk.environment)
     summary = {"schema": 1, "state": state, "reason": "the time limit was reached", "metrics": {"step": step}}
     save_summary(desk.transport, run, summary)
     for number in checkpoints:
@@ -102,7 +102,7 @@ def test_a_driver_that_ended_by_itself_is_finished_unless_its_time_was_over(desk
 
 
 def test_a_run_with_a_job_that_is_still_there(desk: Desk) -> None:
-    run = send(desk.propose(SubmitRequest(desk.recipe, 1, "2:00:00")), desk.store, desk.environment)
+    run = send(desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00")), desk.store, desk.environment)
     with pytest.raises(LaunchError, match="has not ended"):
         lay_out_resume(run, desk.store)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from launcher.logs.events import (
@@ -80,6 +82,25 @@ def test_what_decides(evidence: RunEvidence, state: str, reason: str) -> None:
         assert run_status_of_attempts(evidence, links=3, ended_job=0) == run_status(evidence)
 
 
+@pytest.mark.parametrize("identity", ["ray-gcs", "ray-register", "ray-node-dead", UNKNOWN])
+def test_processes_that_miss_each_other_are_no_failure_of_a_stopped_run(identity: str) -> None:
+    status = run_status(RunEvidence(driver_ended=ended(143), root=replace(GCS, id=identity)))
+    assert status == RunStatus(JobState.CANCELLED, "stopped by a signal")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ValueError: GPU out of memory here. More", "GPU out of memory"),
+        ("x" * 100, f"GPU out of memory: {'x' * 100}"),
+        ("x" * 101, f"GPU out of memory: {'x' * 99}…"),
+        ("INFO:root:torch: no memory", "GPU out of memory: torch: no memory"),
+    ],
+)
+def test_the_reason_is_one_short_line(text: str, reason: str) -> None:
+    assert run_status(RunEvidence(root=replace(OOM, text=text))).reason == reason
+
+
 WAITS = "its driver has ended; Slurm has not reported the job's end"
 
 
@@ -92,6 +113,8 @@ WAITS = "its driver has ended; Slurm has not reported the job's end"
         (job("running", number="9"), 143, 1, 9, "running", "why"),
         (job("unknown", over=True, number="9"), 143, 2, 9, "cancelled", "stopped by a signal"),
         (job("queued", number="10"), 0, 1, 9, "queued", "why"),
+        (job("queued", number="9"), 0, 1, 9, "queued", "why"),
+        (job("completed", number="9"), 143, 1, 9, "cancelled", "stopped by a signal"),
         (job("running", number="10"), 1, 1, 9, "starting", "why"),
         (job("running", number="10"), 1, 1, 10, "failed", "the driver exited with 1"),
         (job("running", number="10"), 1, 1, 0, "failed", "the driver exited with 1"),

@@ -10,7 +10,7 @@ import pytest
 
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.cluster import SlurmCluster
-from launcher.clusters.slurm.jobs import JobRecord, base_state, meaning, waiting
+from launcher.clusters.slurm.jobs import JobRecord, base_state, job_change, pending_reason
 from launcher.clusters.slurm.queue import Queue
 from launcher.errors import TransportError
 from launcher.logs.events import DriverEnded, JobChanged, JobState, LogChanged, Role, Source
@@ -67,17 +67,17 @@ def cluster_of(tmp_path: Path, transport: LocalTransport) -> SlurmCluster:
     ],
 )
 def test_states(state: str, code: str, expected: JobState, words: str) -> None:
-    answer = meaning(JobRecord("1", state, exit_code=code))
+    answer = job_change(JobRecord("1", state, exit_code=code))
     assert answer.state is expected
     assert words in answer.reason
 
 
 def test_reasons_and_cut_states() -> None:
-    assert "requeued job waits" in waiting("BeginTime")
-    assert "never start" in waiting("(QOSMaxWallDurationPerJobLimit)")
-    assert waiting("None") == ""
-    assert "maintenance" in waiting("ReqNodeNotAvail, UnavailableNodes:n[1-3]")
-    assert "SomethingNew" in waiting("SomethingNew")
+    assert "requeued job waits" in pending_reason("BeginTime")
+    assert "never start" in pending_reason("(QOSMaxWallDurationPerJobLimit)")
+    assert pending_reason("None") == ""
+    assert "maintenance" in pending_reason("ReqNodeNotAvail, UnavailableNodes:n[1-3]")
+    assert "SomethingNew" in pending_reason("SomethingNew")
     assert base_state("CANCELLED+") == "CANCELLED"
 
 
@@ -111,11 +111,11 @@ def test_no_answer_is_not_the_end_and_is_asked_for_less_often(tmp_path: Path) ->
     clock = [1_800_000_000.0]
     transport = Scripted(squeue="7|RUNNING|1|1|1|n1|None|dt-1")
     queue = Queue(SlurmClient(transport, {"USER": "u"}, now=lambda: clock[0]), str(tmp_path))
-    assert queue.look().job("7") is not None
+    assert queue.latest().job("7") is not None
     transport.answers["squeue"] = None
     for _ in range(600):
         clock[0] += 1
-        assert queue.look().job("7") is not None
+        assert queue.latest().job("7") is not None
     # After 30, then 60, 120 and 240 s: five questions in all.
     assert len(transport.asked) == 5
     run = run_of(tmp_path, transport, (job("7"),))

@@ -61,7 +61,7 @@ ACCOUNTS: dict[str, tuple[list[str] | None, list[Account], int]] = {
     "sacctmgr-assoc-savio-p": (
         None,
         [
-            Account("co_acctA", f"savio2_{kind}", ("savio_lowprio",), "savio_lowprio", cluster="brc")
+            Account("co_acctA", f"savio2_{kind}", ("savio_lowprio",), cluster="brc")
             for kind in ("1080ti", "knl", "bigmem")
         ],
         3,

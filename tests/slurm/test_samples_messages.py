@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.messages import failure, fix_for, read_job_id, read_test_only, told
+from launcher.clusters.slurm.messages import failure, fix_for, message_of, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.errors import RefusedError, UnreachableError
 from tests.slurm.samples import output
@@ -84,11 +84,11 @@ def test_no_answer_is_not_a_refusal(samples: Path, name: str) -> None:
 
 
 def test_accounting_that_is_off_and_ids_that_are_gone(samples: Path) -> None:
-    assert told(output(samples, "sacct-accounting-off")) == "Slurm accounting storage is disabled"
+    assert message_of(output(samples, "sacct-accounting-off")) == "Slurm accounting storage is disabled"
     gone = failure("squeue", 1, output(samples, "squeue-err-invalid-id"))
     assert isinstance(gone, RefusedError)
     assert "Invalid job id specified" in gone.what
-    assert "job queue full" in told(output(samples, "sbatch-err-job-queue-full"))
+    assert "job queue full" in message_of(output(samples, "sbatch-err-job-queue-full"))
     assert fix_for("something new") == ""
 
 

@@ -10,7 +10,13 @@ import pytest
 from launcher.clusters.inventory import Cpus, Gpus, gpu_memory_gib
 from launcher.clusters.slurm.gres import gpus_of, read_gres
 from launcher.clusters.slurm.parse import read_records, read_table
-from launcher.clusters.slurm.partitions import limited, merge, read_partition_records, read_qos, read_sinfo
+from launcher.clusters.slurm.partitions import (
+    merge,
+    read_partition_records,
+    read_qos,
+    read_sinfo,
+    with_qos_limits,
+)
 from tests.slurm.samples import output
 
 DAY = 86400
@@ -190,8 +196,8 @@ def test_a_limit_that_only_the_qos_knows(samples: Path) -> None:
     assert (booster.max_time_s, booster.default_time_s, booster.max_nodes) == (None, 3600, None)
     assert (booster.qos, large.qos, large.state) == ("part_booster", "part_largebooster", "down")
     qos = read_qos("part_booster|12:00:00|node=512|||")
-    assert (limited(booster, qos).max_time_s, limited(booster, qos).max_nodes) == (43200, 512)
-    assert limited(large, qos).max_time_s is None
+    assert (with_qos_limits(booster, qos).max_time_s, with_qos_limits(booster, qos).max_nodes) == (43200, 512)
+    assert with_qos_limits(large, qos).max_time_s is None
 
 
 def test_partitions_with_denied_accounts(samples: Path) -> None:

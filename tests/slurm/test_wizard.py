@@ -45,9 +45,9 @@ class Tmux:
         """What is on the screen."""
         return self("capture-pane", "-p")
 
-    def see(self, *wanted: str, limit_s: float = 30.0) -> None:
+    def see(self, *expected: str, limit_s: float = 30.0) -> None:
         """Wait until all of it is on the screen."""
-        self.until(lambda text: all(part in text for part in wanted), str(wanted), limit_s)
+        self.until(lambda text: all(part in text for part in expected), str(expected), limit_s)
 
     def until(self, holds: Callable[[str], bool], what: str, limit_s: float = 30.0) -> None:
         """Wait until something holds of the screen's text."""

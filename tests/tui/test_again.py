@@ -14,7 +14,7 @@ from launcher.runs import RecipeRef, Run, RunSpec, SlurmRequest
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.test_wizard import node, on_review, page, runs, wizard  # noqa: F401 - a fixture among them
 from tui.screens.monitor import MonitorScreen
-from tui.screens.wizard.from_run import draft_of, remedies
+from tui.screens.wizard.from_run import remedies, wizard_state_of
 from tui.screens.wizard.screen import WizardScreen
 
 FAILURE = (
@@ -43,12 +43,12 @@ def test_a_draft_says_what_was_chosen_and_not_what_the_submission_added() -> Non
         recipe=RecipeRef(source="/p/r.yaml", overrides=(*overrides, *smoke)),
         slurm=SlurmRequest(partition="booster", account="a", time_s=5400, chain=3),
     )  # fmt: skip
-    draft = draft_of(Run("/runs/i", spec, ()), ("++policy.a=true",))
-    assert draft.texts == {
+    state = wizard_state_of(Run("/runs/i", spec, ()), ("++policy.a=true",))
+    assert state.texts == {
         "kind": "smoke", "recipe": "/p/r.yaml", "nodes": "2", "checkout": "/p/nemo-rl",
         "partition": "booster", "account": "a", "time": "01:30:00", "chain": "3",
     }  # fmt: skip
-    assert draft.overrides == ("policy.lr=1e-5", "++policy.a=true")
+    assert state.overrides == ("policy.lr=1e-5", "++policy.a=true")
 
 
 def fail(logs: Path) -> None:
@@ -75,7 +75,7 @@ async def test_from_a_failed_run_to_the_next_one(node: LoginNode) -> None:  # no
         await screen.until(lambda: isinstance(screen.app.screen, WizardScreen), "the wizard")
         await screen.see("‹ devel ›")
         await on_review(screen)
-        assert page(screen).draft.texts["time"] == "00:30:00"
+        assert page(screen).wizard_state.texts["time"] == "00:30:00"
         node.takes("4712")
         await screen.press("s", "y")
         await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")

@@ -36,8 +36,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoginNode:
 
 @asynccontextmanager
 async def wizard(node: LoginNode, size: tuple[int, int] = NARROW, **texts: str) -> AsyncIterator[Screen]:
-    draft = WizardState({"recipe": str(node.recipe), **texts})
-    async with shown(node.runs, size, draft=draft) as screen:
+    state = WizardState({"recipe": str(node.recipe), **texts})
+    async with shown(node.runs, size, wizard_state=state) as screen:
         await screen.see("1 Cluster", "booster", "distill")
         yield screen
 
@@ -51,7 +51,7 @@ def page(screen: Screen) -> WizardScreen:
 async def on_review(screen: Screen) -> None:
     while page(screen).step.id != "review":
         await screen.press(NEXT)
-    await screen.until(lambda: page(screen).seen.settled, "everything is looked at")
+    await screen.until(lambda: page(screen).status.settled, "everything is looked at")
     await screen.pilot.pause()
 
 
@@ -80,16 +80,16 @@ async def test_from_the_list_to_the_monitor(node: LoginNode) -> None:
         await retype(screen, "recipe", "~/r.yaml")
         await screen.see("12 layers", "vocabulary 1,000", "✓ the same")
         await screen.press(NEXT)
-        await screen.see("Nodes", "02:00:00", "devel", "2 nodes and 02:00:00")
+        await screen.see("Nodes", "02:00:00", "devel", "at most 2 nodes and 02:00:00 per job")
         await retype(screen, "time", "30")
         await screen.see("0.5 node-h", "2 GPU-h", "24 core-h")
         await screen.press(NEXT)
-        await screen.see("Student TP", "2 copies of TP 2", "possible", "1 2 4")
+        await screen.see("Student TP", "2 copies of TP 2", "legal", "1 2 4")
         await retype(screen, "policy_tp", "4")
         await screen.see("student", "1 copy of TP 4")
         await on_review(screen)
         await screen.see("training of", "1 node × 4 GPUs of devel for 00:30:00, charged to distill")
-        await screen.see("nothing is foretold to fail", "t asks Slurm when")
+        await screen.see("no failure predicted", "press t to ask Slurm")
         page(screen).facts_box.scroll_end(animate=False)
         await screen.see("--partition=devel", "--time=00:30:00", "--gres=gpu:4")
         assert runs(node) == []
@@ -122,13 +122,13 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         await screen.see("booster")
         await screen.press(NEXT, NEXT)
         await screen.see("booster", "Nodes")
-        assert page(screen).draft.texts == {"nodes": "3"}
+        assert page(screen).wizard_state.texts == {"nodes": "3"}
         await screen.press("tab", "q")  # in a field of text q is a letter
-        assert page(screen).draft.texts["time"].endswith("q")
+        assert page(screen).wizard_state.texts["time"].endswith("q")
         await screen.press("tab", "tab", "q")
         await screen.see("Quit?", "would be lost")
         await screen.press("n")
-        assert page(screen).draft.texts["nodes"] == "3"
+        assert page(screen).wizard_state.texts["nodes"] == "3"
         await screen.press("ctrl+c")
         await screen.see("Quit?")
         await screen.press("n", "ctrl+c", "ctrl+c")
@@ -141,7 +141,7 @@ async def test_letters_that_are_typed_fast_are_all_there(node: LoginNode) -> Non
         await screen.press(NEXT)
         await retype(screen, "student", "Qwen/Qwen3-1.7B")
         await screen.see("1.7B parameters")
-        assert page(screen).draft.texts["student"] == "Qwen/Qwen3-1.7B"
+        assert page(screen).wizard_state.texts["student"] == "Qwen/Qwen3-1.7B"
         await screen.see("has a vocabulary of 151936")
 
 
@@ -149,7 +149,7 @@ async def test_letters_that_are_typed_fast_are_all_there(node: LoginNode) -> Non
 async def test_steps_that_are_passed_in_haste_are_laid_out_once(node: LoginNode) -> None:
     async with wizard(node) as screen:
         one = page(screen)
-        looked = DraftResolved(one.seen)
+        looked = DraftResolved(one.status)
         await asyncio.gather(
             one.action_next(),
             one.on_draft_resolved(looked),
@@ -160,7 +160,9 @@ async def test_steps_that_are_passed_in_haste_are_laid_out_once(node: LoginNode)
         await screen.pilot.pause()
         rows = [row.item.name for row in one.query(FieldRow)]
         assert (
-            rows == list(one.form.names) == [item.name for item in fields_of(one.step, one.draft, one.seen)]
+            rows
+            == list(one.form.names)
+            == [item.name for item in fields_of(one.step, one.wizard_state, one.status)]
         )
         assert rows[0] == "policy_tp"
 
@@ -178,7 +180,7 @@ async def test_a_list_of_choices_and_taking_back(node: LoginNode) -> None:
         await screen.type("x")
         await screen.see("distillx", "! may not use devel")
         await screen.press("f4")
-        await screen.until(lambda: "account" not in page(screen).draft.texts, "taken back")
+        await screen.until(lambda: "account" not in page(screen).wizard_state.texts, "taken back")
         await screen.press("up")
         row = page(screen).form.focused_row
         assert row is not None
@@ -190,13 +192,13 @@ async def test_a_failing_check_blocks_until_it_is_fixed_with_a_key(node: LoginNo
         await screen.see("✗ C22")
         await on_review(screen)
         await screen.press("s")
-        await screen.see("It would fail", "C22")
+        await screen.see("The run would fail", "C22")
         await screen.press("b", "f")
         await screen.see("Apply which fix?", "30 ->")
         await screen.press("1")
-        await screen.until(lambda: page(screen).seen.settled and page(screen).seen.proposal, "laid out anew")
-        await screen.see("nothing is foretold to fail")
-        assert page(screen).draft.texts["global_batch"] != "30"
+        await screen.until(lambda: page(screen).status.settled and page(screen).status.plan, "planned again")
+        await screen.see("no failure predicted")
+        assert page(screen).wizard_state.texts["global_batch"] != "30"
         assert node.asked("sbatch") == []
 
 
@@ -208,11 +210,11 @@ async def test_a_failing_check_can_be_skipped_by_its_id(node: LoginNode) -> None
             await screen.press("x")
             await screen.see("Skip which check?", name)
             await screen.press("home" if name == "C35" else "end", "enter")
-            await screen.until(lambda name=name: name in page(screen).draft.skipped, name)  # type: ignore[misc]
-        await screen.until(lambda: page(screen).seen.settled, "looked at again")
+            await screen.until(lambda name=name: name in page(screen).wizard_state.skipped, name)  # type: ignore[misc]
+        await screen.until(lambda: page(screen).status.settled, "looked at again")
         await screen.see("C35 (skipped)")
         await screen.press("s")
-        await screen.see("Failing checks that you skip: C35, C37")
+        await screen.see("Skipped failing checks: C35, C37")
         await screen.press("y")
         await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
         assert [item.id for item in runs(node)[0].spec.skipped_checks] == ["C35", "C37"]
@@ -225,15 +227,15 @@ async def test_memory_that_does_not_fit_is_asked_about(node: LoginNode) -> None:
         await screen.see("✗ does not fit")
         await on_review(screen)
         await screen.press("s")
-        await screen.see("The memory may not suffice", "student-train needs")
-        await screen.press("enter")  # "not yet" is chosen
+        await screen.see("GPU memory may not be sufficient", "student-train needs")
+        await screen.press("enter")  # "cancel" is chosen
         assert runs(node) == []
         await screen.press("s", "y")
         await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
 
 
 @pytest.mark.parametrize(
-    ("said", "what", "do"),
+    ("message", "what", "do"),
     [
         ("Batch job submission failed: Requested time limit is invalid", "Requested time limit", "shorter"),
         ("Batch job submission failed: Invalid account or account/partition combination specified",
@@ -242,9 +244,9 @@ async def test_memory_that_does_not_fit_is_asked_about(node: LoginNode) -> None:
 )  # fmt: skip
 @pytest.mark.slow
 async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
-    node: LoginNode, said: str, what: str, do: str
+    node: LoginNode, message: str, what: str, do: str
 ) -> None:
-    node.refuses(said)
+    node.refuses(message)
     async with wizard(node, time="9:00") as screen:
         await on_review(screen)
         await screen.press("t")
@@ -255,8 +257,8 @@ async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
         assert what in run.jobs[0].refused
         await screen.press("enter")
         node.takes("4712")
-        assert page(screen).draft.texts["time"] == "9:00"
-        await screen.until(lambda: page(screen).seen.settled, "laid out anew")
+        assert page(screen).wizard_state.texts["time"] == "9:00"
+        await screen.until(lambda: page(screen).status.settled, "planned again")
         await screen.press("s", "y")
         await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
         first, second = runs(node)
@@ -276,7 +278,7 @@ async def test_a_job_that_was_taken_although_the_answer_was_lost_is_found_and_wa
     async with wizard(node) as screen:
         await on_review(screen)
         await screen.press("s", "y")
-        await screen.see("Perhaps submitted", "Do not submit again", "watch the run", limit_s=30)
+        await screen.see("Submission unclear", "Do not submit again", "watch the run", limit_s=30)
         (run,) = runs(node)
         token = run.jobs[0].token
         assert token
@@ -302,9 +304,9 @@ async def test_when_it_would_start(node: LoginNode) -> None:
 async def test_what_is_missing_is_named(node: LoginNode) -> None:
     async with wizard(node, checkout="/nowhere") as screen:
         await on_review(screen)
-        await screen.see("It cannot be submitted yet", "no NeMo-RL checkout")
+        await screen.see("Cannot be submitted yet", "not a NeMo-RL checkout")
         await screen.press("s")
-        await screen.see("NeMo-RL checkout: this is no NeMo-RL checkout")
+        await screen.see("NeMo-RL checkout: not a NeMo-RL checkout")
         await screen.press("o", "f3", BACK, BACK)
         await screen.see("NeMo-RL checkout", "2 Recipe ✗")
 
@@ -324,19 +326,19 @@ async def test_a_smaller_window_has_the_same_keys(node: LoginNode) -> None:
         await screen.press(*["down"] * 9)
         await screen.see("Steps")
         await on_review(screen)
-        await screen.see("Job", "what")
+        await screen.see("Job", "resources")
 
 
 async def test_no_slurm_here(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(node.root / "bin"))
     for command in ("sinfo", "scontrol", "sacctmgr", "sbatch", "squeue"):
         (node.root / "bin" / command).unlink()
-    draft = WizardState({"recipe": str(node.recipe)})
-    async with shown(node.runs, draft=draft) as screen:
-        await screen.see("There is no Slurm here", "rehearse on this machine", "look around")
+    state = WizardState({"recipe": str(node.recipe)})
+    async with shown(node.runs, wizard_state=state) as screen:
+        await screen.see("Slurm is not available here", "rehearse on this machine", "continue without Slurm")
         await screen.press("l")
         await on_review(screen)
-        await screen.see("It cannot be submitted yet", "no Slurm here")
+        await screen.see("Cannot be submitted yet", "no Slurm here")
 
 
 @pytest.mark.slow
@@ -344,10 +346,10 @@ async def test_no_slurm_is_told_again_when_it_is_asked_again(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    async with shown(node.runs, draft=WizardState({"recipe": str(node.recipe)})) as screen:
-        await screen.see("There is no Slurm here")
+    async with shown(node.runs, wizard_state=WizardState({"recipe": str(node.recipe)})) as screen:
+        await screen.see("Slurm is not available here")
         await screen.press("l", "f5")
-        await screen.see("There is no Slurm here")
+        await screen.see("Slurm is not available here")
         await screen.press("b")
         await screen.see("No runs yet")
 

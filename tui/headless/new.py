@@ -18,5 +18,5 @@ def run(options: argparse.Namespace) -> int:
     from tui.screens.wizard.model import WizardState
 
     texts = {"recipe": options.recipe} if options.recipe else {}
-    draft = WizardState(texts, tuple(options.override))
-    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, draft=draft)
+    wizard_state = WizardState(texts, tuple(options.override))
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, wizard_state=wizard_state)

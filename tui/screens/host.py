@@ -42,16 +42,16 @@ class Host(Protocol):
         """Open the wizard."""
         ...
 
-    def run_again(self, draft: WizardState) -> None:
+    def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with what was chosen for a run before."""
         ...
 
-    def lookout(self) -> DraftResolver:
-        """Return what finds out about clusters, recipes and checkouts; asked on a thread."""
+    def draft_resolver(self) -> DraftResolver:
+        """Return the resolver of the wizard's drafts; called on a thread."""
         ...
 
-    def put_aside(self, screen: Screen[None], draft: WizardState) -> None:
-        """Go back from the wizard to the list; the draft is kept for the next time."""
+    def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
+        """Go back from the wizard to the list; what was typed is kept for the next time."""
         ...
 
     def submitted(self, screen: Screen[None], directory: str) -> None:

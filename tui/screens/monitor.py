@@ -197,19 +197,19 @@ class MonitorScreen(LogCommands):
     def action_run_again(self) -> None:
         """Prepare the same run anew, on request with what helps against its failure."""
         # Not imported before it is needed: a monitor is open earlier without the wizard.
-        from tui.screens.wizard.from_run import draft_of, remedies
+        from tui.screens.wizard.from_run import remedies, wizard_state_of
 
         run = self._run
         if run is None:
             return
         overrides = remedies(self.view.findings)
         if not overrides:
-            self._host.run_again(draft_of(run))
+            self._host.run_again(wizard_state_of(run))
             return
 
         def answered(answer: str | None) -> None:
             if answer is not None:
-                self._host.run_again(draft_of(run, overrides if answer == "with" else ()))
+                self._host.run_again(wizard_state_of(run, overrides if answer == "with" else ()))
 
         changes = "\n".join(item.removeprefix("++") for item in overrides)
         choices = [DialogChoice("w", "with that", "with"), DialogChoice("p", "as it was", "plain")]

@@ -1,4 +1,4 @@
-"""What Slurm's accounting says of jobs, in its own fields, for a report."""
+"""Accounting's fields of jobs, for a report."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def accounted(client: SlurmClient, ids: Sequence[str]) -> dict[str, tuple[dict[s
     if not ids:
         return {}
     text = client.ask(["sacct", "-X", "-D", "-n", "-P", "-j", ",".join(ids), f"--format={','.join(COLUMNS)}"])
-    found: dict[str, tuple[dict[str, str], ...]] = {}
+    starts_by_job: dict[str, tuple[dict[str, str], ...]] = {}
     for row in read_table(text, COLUMNS, what="list of jobs").rows:
-        told = {name: clean(value) for name, value in row.items() if value}
-        found[told["JobID"]] = (*found.get(told["JobID"], ()), told)
-    return found
+        fields = {name: clean(value) for name, value in row.items() if value}
+        starts_by_job[fields["JobID"]] = (*starts_by_job.get(fields["JobID"], ()), fields)
+    return starts_by_job

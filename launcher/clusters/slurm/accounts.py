@@ -1,4 +1,4 @@
-"""Accounts: which of them a user may charge, where."""
+"""Associations: accounts that a user may charge, by partition."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ def read_accounts(text: str, columns: Sequence[str] | None = COLUMNS) -> tuple[l
     Lines that are no rows are in the table's `unread`.
 
     Raises:
-        ParseError: it is not what sacctmgr prints.
+        ParseError: the text is not a list of associations.
     """
     table = read_table(text, columns, what="list of accounts")
-    found = []
+    accounts = []
     for row in table.rows:
         if row.get("User", "?") == "" or not row.get("Account"):
             continue
         account = row["Account"]
-        found.append(
+        accounts.append(
             Account(
                 account=account,
                 partition=row.get("Partition") or None,
                 qos=listed(row.get("QOS", "")) or (),
-                default_qos=row.get("Def QOS") or None,
                 default=row.get("Def Acct") == account,
                 cluster=row.get("Cluster", ""),
             )
         )
-    return found, table
+    return accounts, table

@@ -1,4 +1,4 @@
-"""What runs in a job: its script, the launcher, the driver's command, and the whole environment.
+"""Files and environment of a job: its script, the launcher, the driver's command.
 
 Two launchers: our `ray_bare.sub`, and NeMo-RL's own `ray.sub`, which runs in a container (see `containers`).
 """
@@ -23,17 +23,17 @@ from launcher.transports.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a job consists of."""
+    """Files, environment and working directory of a job."""
 
     files: Mapping[str, bytes]
     """Scripts in the run's directory; `job.sh` is what Slurm starts."""
     environment: Mapping[str, str]
-    """All of it; it holds no secret."""
+    """The whole environment; without secrets."""
     cwd: str
     """Where sbatch is called, which is the job's SLURM_SUBMIT_DIR."""
 
 
-def bare(
+def bare_batch(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
@@ -42,7 +42,7 @@ def bare(
     *,
     saves: bool,
 ) -> Batch:
-    """Return what a job with `ray_bare.sub` consists of; with `saves`, the driver is told when to save.
+    """Return the files and the environment of a job with `ray_bare.sub`; `saves`: set the save deadline.
 
     Raises:
         TransportError: there is no Python environment with Ray.
@@ -70,7 +70,7 @@ def bare(
 
 
 def common_environment(environment: Mapping[str, str], site: Site, options: JobOptions) -> dict[str, str]:
-    """Return what any job gets: a little of this program's environment, what the site and the profile say."""
+    """Return the variables of every job: some of this program's, the site's, the profile's."""
     return {
         **passed_on(environment),
         **conf(environment),
@@ -80,7 +80,7 @@ def common_environment(environment: Mapping[str, str], site: Site, options: JobO
 
 
 def job_script(site: Site, options: JobOptions, launcher: str, before: Sequence[str] = ()) -> bytes:
-    """Return `job.sh`: modules, the launcher, and what a chain does at its end."""
+    """Return `job.sh`: modules, the launcher, and the end of a chain's link."""
     lines = [
         "#!/bin/bash -l" if site.modules else "#!/bin/bash",
         f"# The job: what comes before {launcher}.",
@@ -114,7 +114,7 @@ def driver_command(argv: Sequence[str], options: JobOptions, directory: Path, *,
 
 
 def key_file(keys: Mapping[str, str]) -> bytes:
-    """Return the file that gives the driver its keys."""
+    """Return the file of the driver's keys."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
 
 

@@ -43,7 +43,7 @@ class SlurmClient:
 
         Raises:
             UnreachableError: the controller or the database gave no answer.
-            RefusedError: Slurm said no.
+            RefusedError: Slurm refused.
             TransportError: there is no such command.
         """
         done = self.run(argv, timeout_s=timeout_s)
@@ -52,7 +52,12 @@ class SlurmClient:
         return done.stdout
 
     def run(self, argv: Sequence[str], *, timeout_s: float = QUERY_TIMEOUT_S) -> Completed:
-        """Run a query to its end, whatever it says."""
+        """Run a query to its end, whatever its exit code.
+
+        Raises:
+            UnreachableError: it did not end in time.
+            TransportError: there is no such command.
+        """
         environment = {
             **passed_on(self.environment),
             **conf(self.environment),
@@ -73,5 +78,5 @@ def conf(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_unreachable(done: Completed) -> bool:
-    """Return whether a command's end tells nothing of whether it was carried out."""
+    """Return whether it is unknown if a failed command was carried out."""
     return bool(done.code) and (not done.stderr.strip() or UNREACHABLE.search(done.stderr) is not None)

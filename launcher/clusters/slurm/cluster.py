@@ -39,9 +39,9 @@ from launcher.signals import uninterrupted
 from launcher.transports.base import Completed, Transport
 
 LOOKED_UP_WITHIN_S = 45.0
-"""How long an unclear submission is looked up before the user is told that it is unclear."""
+"""How long an unclear submission is looked up before it is reported as unclear."""
 STOP_WITHIN_S = 90.0
-"""KillWait is 30 s at most sites, an epilog comes on top."""
+"""KillWait is 30 s at most sites; an epilog takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class SlurmCluster:
 
     @property
     def queue(self) -> Queue:
-        """What Slurm last said."""
+        """The user's jobs in Slurm."""
         return Queue(self.client, self.root, self.every_s)
 
     # ------------------------------------------------------------ planning
@@ -83,7 +83,7 @@ class SlurmCluster:
         return FIELDS
 
     def hints(self, layout: RunLayout, partition: Partition | None) -> tuple[str, ...]:
-        """Return what a run may stumble over: NeMo-RL's own launcher has limits of its own."""
+        """Return hints about a run: NeMo-RL's own launcher has further limits."""
         if layout.options.request.launcher != "ray.sub" or layout.options.kind == "rehearsal":
             return ()
         return container_hints(layout, partition)
@@ -119,7 +119,7 @@ class SlurmCluster:
 
         Raises:
             RefusedError: Slurm refused; the run records that.
-            UnreachableError: it is not clear whether Slurm took the job; whoever looks at the run finds out.
+            UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
         """
         job = Job(id=plan.job_id, token=plan.job_id, submitted=datetime.now(UTC), link=len(run.jobs) + 1)
         with uninterrupted():
@@ -132,20 +132,20 @@ class SlurmCluster:
                     done = None
         if done is not None and not is_unreachable(done) and fix_for(done.stderr):
             return self._refuse(run, job, done)
-        found = self._look_up(job.token)
-        if found is not None:
-            return self._adopt(run, job, found.id)
+        record = self._look_up(job.token)
+        if record is not None:
+            return self._adopt(run, job, record.id)
         if done is not None and not is_unreachable(done):
             return self._refuse(run, job, done)
-        said = (
+        detail = (
             failure("sbatch", done.code, done.stderr).what
             if done is not None
             else "sbatch gave no clear answer"
         )
         raise UnreachableError(
-            f"it is not clear whether Slurm took the job: {said}",
+            f"it is not clear whether Slurm accepted the job: {detail}",
             where=Path(run.directory),
-            fix=f"Do not submit again: `distill-tui watch {run.spec.id}` finds out.",
+            fix=f"Do not submit again: `distill-tui watch {run.spec.id}` shows whether it runs.",
         )
 
     def _sbatch(self, plan: LaunchPlan) -> Completed | None:
@@ -167,56 +167,56 @@ class SlurmCluster:
         raise RefusedError(error.what, where=Path(run.directory), fix=error.fix)
 
     def _look_up(self, token: str) -> JobRecord | None:
-        """Look for a job by its token until Slurm has twice said that there is none, or for some time."""
-        begun, denied = time.monotonic(), 0
-        while denied < 2 and time.monotonic() - begun < LOOKED_UP_WITHIN_S:
+        """Look up a job by its token until Slurm has answered twice without it, or time is over."""
+        begun, negative_answers = time.monotonic(), 0
+        while negative_answers < 2 and time.monotonic() - begun < LOOKED_UP_WITHIN_S:
             answer = self.queue.ask()
             if answer.failures == 0:
-                found = answer.with_token(token)
-                if found is not None:
-                    return found
-                denied += 1
+                record = answer.with_token(token)
+                if record is not None:
+                    return record
+                negative_answers += 1
             self.sleep(3)
         return None
 
     # ------------------------------------------------------------ following
 
     def state(self, run: Run, job: Job) -> JobChanged | None:
-        """Return what Slurm says of a run's jobs: of the one that runs, else waits, else ended last."""
+        """Return the state of a run's jobs: of the running one, else the pending one, else the last."""
         del job  # the links of a chain are one run
         latest = max((item.submitted.timestamp() for item in run.jobs), default=0.0)
-        snapshot = self.queue.look(since=latest)
+        snapshot = self.queue.latest(since=latest)
         run = self._settle_intents(run, snapshot)
         open_jobs = [item for item in run.jobs if not item.refused]
         if not open_jobs:
             return refused(run.job) if run.job is not None else None
-        if snapshot.failures == 0 and any(snapshot.untold(item.id) for item in open_jobs):
+        if snapshot.failures == 0 and any(snapshot.needs_accounting(item.id) for item in open_jobs):
             snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
             run = self._settle_intents(run, snapshot)
             open_jobs = [item for item in run.jobs if not item.refused]
         return job_status([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
 
     def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
-        """Give jobs whose submission had no clear answer the number under which their token was found."""
+        """Set the job number of submissions without a clear answer, by their token."""
         for job in run.jobs:
             if job.token and job.id == job.token and not job.refused:
-                found = snapshot.with_token(job.token)
-                if found is not None:
-                    run = self._adopt(run, job, found.id)
+                record = snapshot.with_token(job.token)
+                if record is not None:
+                    run = self._adopt(run, job, record.id)
         return run
 
     def _unresolved(self, run: Run, snapshot: Snapshot) -> dict[str, float]:
-        """Return jobs of all runs of whose end accounting may tell more than squeue; id -> submitted."""
+        """Return jobs of all runs of which accounting may know more than squeue; id -> time of submission."""
         store = RunStore(self.transport, self.root)
         runs = [item for item in store.list() if isinstance(item, Run) and item.spec.cluster == "slurm"]
-        wanted = {}
+        submitted = {}
         for item in (run, *runs):
             if self.transport.stat(str(Path(item.directory, SUMMARY))) is not None and item is not run:
                 continue
             for job in item.jobs:
-                if not job.refused and snapshot.untold(job.id):
-                    wanted[job.id] = job.submitted.timestamp()
-        return wanted
+                if not job.refused and snapshot.needs_accounting(job.id):
+                    submitted[job.id] = job.submitted.timestamp()
+        return submitted
 
     # ------------------------------------------------------------ stopping
 
@@ -224,7 +224,7 @@ class SlurmCluster:
         """Stop all jobs of a run and wait until they have left the nodes.
 
         Raises:
-            UnreachableError: Slurm gave no answer; nothing is known to be stopped.
+            UnreachableError: Slurm gave no answer; the jobs may still run.
             LaunchError: they did not end in time.
         """
         del job
@@ -252,6 +252,6 @@ class SlurmCluster:
                 raise LaunchError(
                     f"job {', '.join(ids)} did not end within {STOP_WITHIN_S:.0f} s of scancel",
                     where=Path(run.directory),
-                    fix="Slurm goes on stopping it; `squeue --me` tells when it is gone.",
+                    fix="Slurm is still stopping it; `squeue --me` lists it until it is gone.",
                 )
             self.sleep(2)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from launcher.checkout import NemoCheckout
 from launcher.clusters.base import RunLayout
 from launcher.clusters.inventory import Partition
 from launcher.clusters.slurm.batch import Batch, common_environment, driver_command, job_script
@@ -21,14 +22,14 @@ from launcher.sites import Site
 from launcher.transports.base import Transport
 
 SCRIPT = "ray.sub"
-_OURS = "RAY_BARE_"
-_END = (
+_RAY_BARE_PREFIX = "RAY_BARE_"
+_JOB_END = (
     "# The container has no squeue: until when the job may run is found out here.",
     'left=$(bash "$RUN_DIR/chain.sh" left) && export CHAIN_JOB_END=$(($(date +%s) + left))',
 )
 
 
-def contained(
+def container_batch(
     transport: Transport,
     environment: Mapping[str, str],
     site: Site,
@@ -37,63 +38,70 @@ def contained(
     *,
     saves: bool,
 ) -> Batch:
-    """Return what a job with `ray.sub` consists of.
+    """Return the files and the environment of a job with `ray.sub`.
 
     Raises:
-        InputError: the checkout has no `ray.sub`, the container is not known, or a path cannot be mounted.
+        InputError: the checkout has no `ray.sub`, no image is given, or a path cannot be mounted.
     """
-    if options.checkout is None:
-        raise InputError(
-            "a rehearsal runs without a container", fix="Leave --launcher out, or use --smoke instead."
-        )
-    script = str(Path(options.checkout.path, SCRIPT))
-    if transport.stat(script) is None:
-        raise InputError(
-            "this checkout has no ray.sub", where=options.checkout.path, fix="Use --launcher ray_bare."
-        )
+    checkout = _checkout_with_script(transport, options)
     common = common_environment(environment, site, options)
-    argv = ["uv", "run", "python", options.checkout.driver]
+    argv = ["uv", "run", "python", checkout.driver]
     return Batch(
         {
-            SCRIPT: transport.read(script),
+            SCRIPT: transport.read(str(Path(checkout.path, SCRIPT))),
             "chain.sh": script_path("chain.sh").read_bytes(),
-            "job.sh": job_script(site, options, SCRIPT, _END if saves else ()),
+            "job.sh": job_script(site, options, SCRIPT, _JOB_END if saves else ()),
         },
         {
-            **{name: value for name, value in common.items() if not name.startswith(_OURS)},
+            **{name: value for name, value in common.items() if not name.startswith(_RAY_BARE_PREFIX)},
             "BASE_LOG_DIR": str(directory / "logs"),
             "COMMAND": driver_command(argv, options, directory, saves=saves),
             "CONTAINER": container_of(options, site),
             "GPUS_PER_NODE": str(options.gpus_per_node),
-            "MOUNTS": ",".join(mounts_of(options, site, options.checkout.path, directory)),
+            "MOUNTS": ",".join(mounts_of(options, site, checkout.path, directory)),
             "RUN_DIR": str(directory),
         },
-        options.checkout.path,
+        checkout.path,
     )
 
 
+def _checkout_with_script(transport: Transport, options: JobOptions) -> NemoCheckout:
+    if options.checkout is None:
+        raise InputError(
+            "a rehearsal runs without a container", fix="Omit --launcher, or use --smoke instead."
+        )
+    if transport.stat(str(Path(options.checkout.path, SCRIPT))) is None:
+        raise InputError(
+            "this checkout has no ray.sub", where=options.checkout.path, fix="Use --launcher ray_bare."
+        )
+    return options.checkout
+
+
 def container_of(options: JobOptions, site: Site) -> str:
-    """Return the image: as chosen, else the profile's, else the site's.
+    """Return the image: the request's, else the profile's, else the site's.
 
     Raises:
-        InputError: none is known, or its name cannot be handed on.
+        InputError: no image is given, or its name has a blank.
     """
     image = options.request.container or options.profile_of(site).container or site.container
     if not image:
         raise InputError(
-            "which container ray.sub runs in is not known",
+            "no container image for ray.sub",
             fix='Give --container IMAGE, or write container = "…" under [job] into your site.toml.',
         )
     if re.search(r"\s", image):
-        raise InputError(f"the container's name '{image}' has a blank in it", fix="ray.sub cannot take it.")
+        raise InputError(
+            f"invalid container image '{image}': it has a blank in it",
+            fix="ray.sub needs a name without blanks.",
+        )
     return image
 
 
 def mounts_of(options: JobOptions, site: Site, checkout: str, directory: Path) -> tuple[str, ...]:
-    """Return what the container sees: the checkout, the run's directory, and what site, profile and user add.
+    """Return the container's mounts: checkout, run directory, and those of site, profile and user.
 
     Raises:
-        InputError: one is no mount, or has what separates mounts in its path.
+        InputError: a mount is invalid, or a path has a character that separates mounts.
     """
     for path in (checkout, str(directory)):
         if re.search(r"[\s:,]", path):
@@ -102,7 +110,8 @@ def mounts_of(options: JobOptions, site: Site, checkout: str, directory: Path) -
     for mount in given:
         if not re.fullmatch(r"/[^\s:,]*:/[^\s:,]*(:[^\s:,]+)?", mount):
             raise InputError(
-                f"'{mount}' is no mount", fix="Write it as /SOURCE:/TARGET, or /SOURCE:/TARGET:ro."
+                f"invalid mount '{mount}' (expected /SOURCE:/TARGET or /SOURCE:/TARGET:ro)",
+                fix="Correct --mounts, or your site.toml.",
             )
     own = (f"{checkout}:{checkout}", f"{directory}:{directory}")
     return tuple(dict.fromkeys((*own, *given)))
@@ -120,31 +129,31 @@ _PATH_KEYS = (
 
 
 def container_hints(layout: RunLayout, partition: Partition | None) -> tuple[str, ...]:
-    """Return what a run with `ray.sub` may stumble over: its GPUs, and files that no mount shows."""
+    """Return hints about a run with `ray.sub`: GPUs that it rejects, and files outside all mounts."""
     options = layout.options
     checkout = options.checkout.path if options.checkout is not None else ""
     mounts = mounts_of(options, layout.site, checkout, layout.directory)
     values = (layout.recipe.get(key) for key in _PATH_KEYS)
-    paths = unseen((value for value in values if isinstance(value, str)), mounts)
-    hidden = (f"{path} is in no mount: the container does not see it (--mounts)" for path in paths)
-    return (*doubts(partition, options.gpus_per_node), *hidden)
+    paths = unmounted((value for value in values if isinstance(value, str)), mounts)
+    hidden = (f"{path} is in no mount: the container cannot read it (--mounts)" for path in paths)
+    return (*gpu_hints(partition, options.gpus_per_node), *hidden)
 
 
-def doubts(partition: Partition | None, gpus_per_node: int) -> tuple[str, ...]:
-    """Return what of a partition `ray.sub` will stumble over (its function maybe_gres_arg)."""
+def gpu_hints(partition: Partition | None, gpus_per_node: int) -> tuple[str, ...]:
+    """Return why `ray.sub` may reject a partition's GPUs (its function maybe_gres_arg)."""
     if partition is None or not partition.gpus.count:
         return ()
     if len(partition.mix) > 1:
         return (
-            f"the nodes of {partition.name} have different GPUs, which ray.sub cannot count: it may stop",
+            f"the nodes of {partition.name} have different GPUs, which ray.sub does not support: it may stop",
         )
     if gpus_per_node != partition.gpus.count:
         return (f"ray.sub stops unless it is given all {partition.gpus.count} GPUs of a node",)
     return ()
 
 
-def unseen(paths: Iterable[str], mounts: Iterable[str]) -> tuple[str, ...]:
-    """Return the absolute paths that no mount shows in the container."""
+def unmounted(paths: Iterable[str], mounts: Iterable[str]) -> tuple[str, ...]:
+    """Return the absolute paths that are in no mount."""
     targets = [PurePosixPath(mount.split(":")[1]) for mount in mounts]
     return tuple(
         path

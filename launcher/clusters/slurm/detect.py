@@ -1,4 +1,4 @@
-"""What there is: partitions, accounts and limits, asked once a session and kept some hours.
+"""Detection of partitions, accounts and limits; answers are cached for some hours.
 
 One `sinfo`, one `sacctmgr`, one `scontrol show partition`; `sacctmgr show qos` where a partition has a QoS.
 """
@@ -18,16 +18,16 @@ from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import read_budgets
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.messages import told
+from launcher.clusters.slurm.messages import message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
-    limited,
     merge,
     read_partition_records,
     read_qos,
     read_sinfo,
+    with_qos_limits,
 )
 from launcher.errors import NotConfiguredError, RefusedError, TransportError, UnreachableError
 from launcher.sites import Site, site_here
@@ -35,15 +35,15 @@ from launcher.text import clean
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
-KEPT_S = 4 * 3600.0
-"""How long answers are kept; partitions and accounts change by the week."""
+CACHE_S = 4 * 3600.0
+"""Lifetime of cached answers; partitions and accounts change by the week."""
 _SCHEMA = 2
-"""Of the kept answers; another one where other questions are asked."""
+"""Version of the cached answers; it changes with the queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the commands printed; None where one failed, with the reason in `problems`."""
+    """Output of the commands; None where one failed, with the reason in `problems`."""
 
     version: str | None = None
     sinfo: str | None = None
@@ -63,7 +63,7 @@ def detect(
     refresh: bool = False,
     now: Callable[[], float] = time.time,
 ) -> Detection:
-    """Return what there is, from the cache where it is fresh.
+    """Return the cluster's partitions, accounts and limits, from the cache where it is fresh.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -71,17 +71,17 @@ def detect(
     """
     site = site_here(transport, environment)
     client = SlurmClient(transport, environment)
-    kept = cache / f"slurm-{clean(transport.host).replace('/', '_')}-{client.user}.json"
-    answers = None if refresh else _kept(transport, kept, environment, now())
+    cache_file = cache / f"slurm-{clean(transport.host).replace('/', '_')}-{client.user}.json"
+    answers = None if refresh else _load_cached(transport, cache_file, environment, now())
     if answers is None:
         answers = ask(client)
         if not answers.problems:
-            _keep(transport, kept, environment, answers, now())
-    return understand(site, answers, client.user)
+            _save_cached(transport, cache_file, environment, answers, now())
+    return interpret(site, answers, client.user)
 
 
 def ask(client: SlurmClient) -> Answers:
-    """Ask Slurm.
+    """Run Slurm's commands.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -94,7 +94,7 @@ def ask(client: SlurmClient) -> Answers:
         raise _no_slurm(client, error) from error
     problems: list[DetectionProblem] = []
 
-    def printed(*argv: str) -> str | None:
+    def output_of(*argv: str) -> str | None:
         try:
             return client.ask(argv)
         except NotConfiguredError as error:
@@ -103,17 +103,17 @@ def ask(client: SlurmClient) -> Answers:
             problems.append(_explained(argv[0], error))
             return None
 
-    sinfo = printed("sinfo", "-h", "-o", SINFO_FORMAT)
-    partitions = printed("scontrol", "show", "partition") if sinfo is not None else None
-    accounts = printed(
+    sinfo = output_of("sinfo", "-h", "-o", SINFO_FORMAT)
+    partitions = output_of("scontrol", "show", "partition") if sinfo is not None else None
+    accounts = output_of(
         "sacctmgr", "-nP", "show", "user", client.user, "withassoc", f"format={ACCOUNTS_FORMAT}"
     )
     qos = None
     if partitions is not None and accounts is not None and _has_qos(partitions):
-        qos = printed("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
+        qos = output_of("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
-        cluster = printed("scontrol", "show", "config")
+        cluster = output_of("scontrol", "show", "config")
     budgets = _budgets(client, problems)
     return Answers(version, sinfo, partitions, accounts, qos, cluster, budgets, tuple(problems))
 
@@ -137,14 +137,14 @@ def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | Non
         return None
     if done.code:
         problems.append(
-            DetectionProblem(f"jutil gave no answer: {told(done.stderr) or f'exit code {done.code}'}")
+            DetectionProblem(f"jutil gave no answer: {message_of(done.stderr) or f'exit code {done.code}'}")
         )
         return None
     return done.stdout
 
 
-def understand(site: Site, answers: Answers, user: str) -> Detection:
-    """Return what the answers mean."""
+def interpret(site: Site, answers: Answers, user: str) -> Detection:
+    """Parse the answers; what cannot be parsed is a problem of the detection."""
     problems = list(answers.problems)
     partitions: list[Partition] = []
     accounts: list[Account] | None = None
@@ -154,7 +154,7 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
         problems += [DetectionProblem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
         partitions = merge(rows, read_partition_records(answers.partitions or ""))
         qos = read_qos(answers.qos or "")
-        partitions = [limited(partition, qos) for partition in partitions]
+        partitions = [with_qos_limits(partition, qos) for partition in partitions]
         if answers.accounts is not None:
             accounts, table = read_accounts(answers.accounts)
             problems += [
@@ -167,7 +167,7 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
     cluster = _cluster_name(answers, accounts or [])
     if accounts is not None and cluster is not None:
         accounts = [item for item in accounts if item.cluster in ("", cluster)]
-    found = Detection(
+    detection = Detection(
         site,
         answers.version,
         cluster,
@@ -175,22 +175,22 @@ def understand(site: Site, answers: Answers, user: str) -> Detection:
         None if accounts is None else tuple(accounts),
         budgets,
     )
-    problems += _oddities(found, answers, user)
-    return replace(found, problems=tuple(dict.fromkeys(problems)))
+    problems += _explanations(detection, answers, user)
+    return replace(detection, problems=tuple(dict.fromkeys(problems)))
 
 
-def _oddities(found: Detection, answers: Answers, user: str) -> list[DetectionProblem]:
-    """Explain answers that are empty or leave something open."""
+def _explanations(detection: Detection, answers: Answers, user: str) -> list[DetectionProblem]:
+    """Return explanations of empty or incomplete answers."""
     problems = []
-    if answers.sinfo is not None and not found.partitions:
+    if answers.sinfo is not None and not detection.partitions:
         problems.append(
             DetectionProblem(
                 "Slurm lists no partition for you",
-                "This may be the wrong login node: some sites have one for each part of the machine.",
+                "This may be the wrong login node: some sites have one per part of the machine.",
             )
         )
-    if found.accounts == ():
-        names = ", ".join(dict.fromkeys(budget.account for budget in found.budgets or ()))
+    if detection.accounts == ():
+        names = ", ".join(dict.fromkeys(budget.account for budget in detection.budgets or ()))
         problems.append(
             DetectionProblem(
                 f"user {user} has no account on this cluster"
@@ -202,9 +202,9 @@ def _oddities(found: Detection, answers: Answers, user: str) -> list[DetectionPr
     problems += [
         DetectionProblem(
             f"the limits of partition {item.name} are unknown: its QoS {item.qos} cannot be read",
-            "`submit --test-only` tells whether a job would be taken.",
+            "`submit --test-only` asks Slurm whether it would accept a job.",
         )
-        for item in found.partitions
+        for item in detection.partitions
         if item.qos is not None and item.qos not in qos
     ]
     return problems
@@ -226,29 +226,31 @@ def _has_qos(partitions: str) -> bool:
 def _explained(command: str, error: TransportError | RefusedError) -> DetectionProblem:
     if "accounting storage is disabled" in error.what.lower():
         return DetectionProblem(
-            "this cluster keeps no accounts (accounting is off)", "Submit without an account."
+            "this cluster has no accounts (accounting is disabled)", "Submit without an account."
         )
     if command == "sacctmgr":
         return DetectionProblem(
             f"your accounts are unknown: {error.what}",
-            "Give --account yourself; `submit --test-only` tells whether it is right.",
+            "Give --account; `submit --test-only` asks Slurm whether it would accept it.",
         )
     return DetectionProblem(error.what, error.fix)
 
 
-def _kept(transport: Transport, path: Path, environment: Mapping[str, str], now: float) -> Answers | None:
+def _load_cached(
+    transport: Transport, path: Path, environment: Mapping[str, str], now: float
+) -> Answers | None:
     if transport.stat(str(path)) is None:
         return None
     try:
         value: dict[str, Any] = json.loads(transport.read(str(path)))
-        fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < KEPT_S
-        same = value["conf"] == environment.get("SLURM_CONF", "")
-        return Answers(**value["answers"]) if fresh and same else None
+        is_fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < CACHE_S
+        is_same_conf = value["conf"] == environment.get("SLURM_CONF", "")
+        return Answers(**value["answers"]) if is_fresh and is_same_conf else None
     except (TransportError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(
+def _save_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], answers: Answers, now: float
 ) -> None:
     texts = {name: getattr(answers, name) for name in Answers.__dataclass_fields__ if name != "problems"}
@@ -256,4 +258,4 @@ def _keep(
     try:
         transport.write_atomic(str(path), json.dumps(value).encode(), 0o600)
     except TransportError:
-        return  # a cache that cannot be written is no cache
+        return  # without a cache, the next call queries again

@@ -1,4 +1,4 @@
-"""Jobs that this program did not submit: what Slurm says of one, and where its logs are.
+"""Jobs that this program did not submit: their state in Slurm, and their logs.
 
 Launchers put their logs in different places. `ray_bare.sub` and NeMo-RL's `ray.sub`: `<job>-logs`, and
 `<job>-<n>-logs` after n requeues, below BASE_LOG_DIR or the directory submitted from. NeMo-Run's: beside
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, meaning, read_queue
+from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, job_change, read_queue
 from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
@@ -46,9 +46,9 @@ class ExternalJob:
 def describe(
     client: SlurmClient, identity: str, *, pause: Callable[[float], None] = time.sleep
 ) -> ExternalJob:
-    """Return what Slurm knows of a job: the controller, or, of one that is long over, accounting.
+    """Return Slurm's description of a job: from the controller, else from accounting.
 
-    Accounting learns of a job's directory up to two seconds after its end: it is asked again until it knows.
+    Accounting gets a job's directory up to two seconds after its end; it is queried again until it has it.
 
     Raises:
         InputError: there is no such job.
@@ -94,8 +94,8 @@ def _described(identity: str, record: Mapping[str, str]) -> ExternalJob:
 
 def _outputs(line: str, directory: str, identity: str) -> tuple[str, ...]:
     """Return the output files that a submission's command line names; Slurm's default where it names none."""
-    found = re.findall(r"(?:^|\s)(?:--output[= ]|-o\s*)(\S+)", line) or ["slurm-%j.out"]
-    return tuple(str(PurePosixPath(directory, re.sub(r"%\d*[jA]", identity, path))) for path in found if path)
+    paths = re.findall(r"(?:^|\s)(?:--output[= ]|-o\s*)(\S+)", line) or ["slurm-%j.out"]
+    return tuple(str(PurePosixPath(directory, re.sub(r"%\d*[jA]", identity, path))) for path in paths if path)
 
 
 # ------------------------------------------------------------ its logs
@@ -103,14 +103,14 @@ def _outputs(line: str, directory: str, identity: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class ExternalJobLogs:
-    """Finds the logs of a job; looks again each time, as they appear one after another."""
+    """Finds the logs of a job; each call looks again, since they appear one after another."""
 
     transport: Transport
     job: ExternalJob
     environment: Mapping[str, str]
 
     def __call__(self) -> LogLocations:
-        """Return where the logs are now."""
+        """Return the logs that exist now."""
         problems: list[str] = []
         directories = {path: name for base in self._bases() for path, name in self._attempts(base, problems)}
         files = [
@@ -119,9 +119,9 @@ class ExternalJobLogs:
             if self._is_readable(path, problems)
         ]
         if not directories:
-            files += self._beside(problems)
+            files += self._logs_beside_output(problems)
         readable = bool(directories) or bool(files)
-        return LogLocations(directories, tuple(files), () if readable else (self._none(problems),))
+        return LogLocations(directories, tuple(files), () if readable else (self._no_logs_finding(problems),))
 
     def _bases(self) -> tuple[str, ...]:
         given = (self.environment.get("BASE_LOG_DIR", ""), self.job.directory)
@@ -129,13 +129,13 @@ class ExternalJobLogs:
         return tuple(dict.fromkeys(path for path in (*given, *beside) if path.startswith("/")))
 
     def _attempts(self, base: str, problems: list[str]) -> Iterator[tuple[str, str]]:
-        """Yield the log directories of the job and of its requeues, and what stands before their logs."""
+        """Yield the log directories of the job and of its requeues, and the prefix of their logs' names."""
         number = 0
         while True:
             name = f"{self.job.id}-{number}-logs" if number else f"{self.job.id}-logs"
             path = str(PurePosixPath(base, name))
-            there = self._is_readable(path, problems)
-            if there:
+            readable = self._is_readable(path, problems)
+            if readable:
                 yield path, f"{name}/"
             elif number > self.job.restarts:
                 return
@@ -155,7 +155,7 @@ class ExternalJobLogs:
             return False
         return True
 
-    def _beside(self, problems: list[str]) -> Iterator[LogFile]:
+    def _logs_beside_output(self, problems: list[str]) -> Iterator[LogFile]:
         """Yield Ray's logs that lie beside Slurm's output file."""
         for folder in dict.fromkeys(str(PurePosixPath(path).parent) for path in self.job.outputs):
             try:
@@ -168,13 +168,13 @@ class ExternalJobLogs:
                 if not entry.is_dir and role is not None and _RAY_LOG.match(entry.name):
                     yield LogFile(entry.name, str(PurePosixPath(folder, entry.name)), role)
 
-    def _none(self, problems: list[str]) -> FindingSeen:
-        looked = ", ".join((*self.job.outputs, *(f"{base}/{self.job.id}-logs" for base in self._bases())))
-        text = f"looked for {looked or 'nothing: Slurm tells no directory of it'}"
+    def _no_logs_finding(self, problems: list[str]) -> FindingSeen:
+        searched = ", ".join((*self.job.outputs, *(f"{base}/{self.job.id}-logs" for base in self._bases())))
+        text = f"searched {searched or 'nothing: Slurm reports no directory'}"
         text += f"; {'; '.join(dict.fromkeys(problems))}" if problems else ""
         others = self.job.user not in ("", self.environment.get("USER"))
-        whose = f"Ask {self.job.user} to let you read them, or" if others else "If they are elsewhere,"
-        fix = f"{whose} name their directory: distill-tui watch DIRECTORY"
+        advice = f"Ask {self.job.user} to let you read them, or" if others else "If they are elsewhere,"
+        fix = f"{advice} name their directory: distill-tui watch DIRECTORY"
         return FindingSeen(
             "no-logs",
             "No log of this job can be read",
@@ -191,7 +191,7 @@ class ExternalJobLogs:
 
 @dataclass(slots=True)
 class JobProbe:
-    """Asks Slurm about one job: squeue once an interval, accounting once a minute after the job's end."""
+    """Queries one job: squeue once an interval, accounting once a minute after the job's end."""
 
     client: SlurmClient
     identity: str
@@ -199,35 +199,35 @@ class JobProbe:
     _tried: float = field(default=float("-inf"))
     _failures: int = 0
     _sacct: float = field(default=float("-inf"))
-    _said: JobChanged | None = None
+    _answer: JobChanged | None = None
 
     def __call__(self) -> JobChanged | None:
-        """Return what Slurm says."""
+        """Return the job's state; the last one until the interval is over."""
         now = self.client.now()
         wait = min(self.every_s * 2**self._failures, max(BACK_OFF_MAX_S, self.every_s))
-        ended = self._said is not None and self._said.state.ended and self._said.exit_code
+        ended = self._answer is not None and self._answer.state.ended and self._answer.exit_code
         if ended or now - self._tried < wait:
-            return self._said
+            return self._answer
         self._tried = now
         try:
-            self._said, self._failures = self._ask(now), 0
+            self._answer, self._failures = self._ask(now), 0
         except (TransportError, RefusedError) as error:
             self._failures += 1
-            self._said = unanswered(self._said, error.what)
-        return self._said
+            self._answer = unanswered(self._answer, error.what)
+        return self._answer
 
     def _ask(self, now: float) -> JobChanged:
         record = self._queued()
         if record is None or record.over:
-            told = self._accounted(now)
-            record = told if told is not None and told.over else record or told
+            accounted = self._accounted(now)
+            record = accounted if accounted is not None and accounted.over else record or accounted
         if record is None:
-            return self._said or JobChanged(
+            return self._answer or JobChanged(
                 JobState.UNKNOWN,
-                "it left the queue; accounting does not tell yet how it ended",
+                "it left the queue; accounting has no record of its end yet",
                 job=self.identity,
             )
-        return replace(meaning(record), job=self.identity)
+        return replace(job_change(record), job=self.identity)
 
     def _queued(self) -> JobRecord | None:
         try:

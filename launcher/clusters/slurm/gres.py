@@ -31,7 +31,7 @@ def read_gres(text: str) -> tuple[Gres, ...]:
     text = text.strip()
     if text.lower() in ("", "(null)", "n/a", "none"):
         return ()
-    found = []
+    resources = []
     for entry in re.split(r",(?![^(]*\))", text):
         bare = re.sub(r"\([^)]*\)", "", entry)
         match = re.fullmatch(r"([A-Za-z][\w-]*)((?::[\w.-]+)*?)(?::(\d+)([KMG]?))?", bare)
@@ -40,8 +40,8 @@ def read_gres(text: str) -> tuple[Gres, ...]:
         name, middle, count, unit = match.groups()
         kind = ":".join(part for part in middle.split(":") if part and part != "no_consume")
         factor = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(unit or "", 1)
-        found.append(Gres(name, kind, int(count) * factor if count else 1))
-    return tuple(found)
+        resources.append(Gres(name, kind, int(count) * factor if count else 1))
+    return tuple(resources)
 
 
 def gpus_of(gres: tuple[Gres, ...]) -> Gpus:

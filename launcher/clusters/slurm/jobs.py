@@ -1,4 +1,4 @@
-"""Jobs as squeue and sacct list them, and what their states mean."""
+"""Jobs as squeue and sacct list them, and the meaning of their states and pending reasons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDED = {
     "CANCELLED": (JobState.CANCELLED, "cancelled"),
     "FAILED": (JobState.FAILED, "the job failed"),
     "TIMEOUT": (JobState.FAILED, "the time limit was reached"),
-    "OUT_OF_MEMORY": (JobState.FAILED, "a node ran out of memory (of the host, not of a GPU)"),
+    "OUT_OF_MEMORY": (JobState.FAILED, "a node ran out of memory (host memory, not GPU memory)"),
     "NODE_FAIL": (JobState.FAILED, "a node failed"),
     "PREEMPTED": (JobState.FAILED, "preempted by a job of higher priority"),
     "DEADLINE": (JobState.FAILED, "its deadline passed"),
@@ -40,38 +40,38 @@ _LIVE = {
     "RESIZING": (JobState.RUNNING, "changing its size"),
     "REQUEUED": (JobState.QUEUED, "requeued"),
     "REQUEUE_FED": (JobState.QUEUED, "requeued"),
-    "REQUEUE_HOLD": (JobState.QUEUED, "requeued and held; `scontrol release` lets it go on"),
+    "REQUEUE_HOLD": (JobState.QUEUED, "requeued and held; release it with `scontrol release`"),
     "RESV_DEL_HOLD": (JobState.QUEUED, "held: its reservation was deleted"),
     "SPECIAL_EXIT": (JobState.QUEUED, "requeued and held after a special exit code"),
 }
 _REASONS = (
     ("None", ""),
-    ("Priority", "waiting: jobs of higher priority are before it"),
+    ("Priority", "waiting: jobs of higher priority come first"),
     ("Resources", "next in line: waiting for nodes to become free"),
     ("BeginTime", "waiting for its begin time (a requeued job waits two minutes)"),
-    ("DependencyNeverSatisfied", "will never start: what it depends on failed"),
+    ("DependencyNeverSatisfied", "will never start: a job it depends on failed"),
     ("Dependency", "waiting for the job it depends on"),
-    ("JobHeldUser", "held by you; `scontrol release` lets it go on"),
+    ("JobHeldUser", "held by you; release it with `scontrol release`"),
     ("JobHeldAdmin", "held by the site"),
-    ("PartitionTimeLimit", "will never start: it asks for more time than the partition allows"),
-    ("PartitionNodeLimit", "will never start: it asks for more nodes than the partition allows"),
+    ("PartitionTimeLimit", "will never start: it requests more time than the partition allows"),
+    ("PartitionNodeLimit", "will never start: it requests more nodes than the partition allows"),
     ("PartitionDown", "waiting: the partition is closed"),
     ("PartitionInactive", "waiting: the partition is closed"),
-    ("ReqNodeNotAvail", "waiting: nodes it needs are down, drained or reserved (for maintenance, say)"),
+    ("ReqNodeNotAvail", "waiting: nodes it needs are down, drained or reserved (e.g. for maintenance)"),
     ("Nodes required for job are DOWN", "waiting: nodes it needs are down, drained or reserved"),
     ("Reservation", "waiting for its reservation to begin"),
-    ("QOSMaxWall", "will never start: it asks for more time than the QoS allows"),
-    ("AssocMaxWall", "will never start: it asks for more time than the account may use at once"),
+    ("QOSMaxWall", "will never start: it requests more time than the QoS allows"),
+    ("AssocMaxWall", "will never start: it requests more time than the account allows"),
     ("QOS", "waiting: a limit of the QoS is reached"),
     ("Assoc", "waiting: a limit of the account is reached"),
     ("AssociationJobLimit", "waiting: a limit of the account is reached"),
-    ("Licenses", "waiting for a licence"),
-    ("BadConstraints", "will never start: no node fits what it asks for"),
-    ("InvalidAccount", "will never start: its account is not valid any more"),
-    ("InvalidQOS", "will never start: its QoS is not valid any more"),
-    ("Cleaning", "waiting: its former run is being cleaned up"),
+    ("Licenses", "waiting for a license"),
+    ("BadConstraints", "will never start: no node meets its request"),
+    ("InvalidAccount", "will never start: its account is no longer valid"),
+    ("InvalidQOS", "will never start: its QoS is no longer valid"),
+    ("Cleaning", "waiting: its previous start is being cleaned up"),
     ("NodeDown", "waiting: a node it needs is down"),
-    ("launch failed requeued held", "held: it could not be launched; `scontrol release` tries again"),
+    ("launch failed requeued held", "held: it could not be launched; `scontrol release` retries"),
 )
 
 
@@ -84,9 +84,9 @@ class JobRecord:
     state: str
     submitted: float | None = None
     started: float | None = None
-    """Of a waiting job: when Slurm expects to start it."""
+    """Expected start of a pending job."""
     ended: float | None = None
-    """Of a running job: when its time is over."""
+    """Time limit of a running job."""
     reason: str = ""
     comment: str = ""
     """The comment, or the command line of the submission."""
@@ -100,17 +100,17 @@ class JobRecord:
 
 
 def read_queue(text: str, columns: Sequence[str] | None = QUEUE_COLUMNS) -> tuple[list[JobRecord], Table]:
-    """Read squeue's or sacct's rows; lines that are none are in the table's `unread`.
+    """Read squeue's or sacct's rows; other lines are in the table's `unread`.
 
     Raises:
-        ParseError: it is not what squeue or sacct print.
+        ParseError: the text is not a list of jobs.
     """
     table = read_table(text, columns, what="list of jobs")
     return [_record(row) for row in table.rows if row.get("JobID")], table
 
 
 def base_state(state: str) -> str:
-    """Return a state without what follows it (`CANCELLED by 1001`), whole where it is cut (`OUT_OF_ME+`)."""
+    """Return a state without its suffix (`CANCELLED by 1001`), completed where it is cut (`OUT_OF_ME+`)."""
     word = state.split()[0] if state.split() else ""
     if word.endswith("+"):
         stem = word[:-1]
@@ -118,36 +118,38 @@ def base_state(state: str) -> str:
     return word
 
 
-def meaning(job: JobRecord) -> JobChanged:
-    """Return what a job's state means for its run, with Slurm's own word."""
+def job_change(job: JobRecord) -> JobChanged:
+    """Return a job's state as a run's event; `word` is Slurm's own state."""
     state = base_state(job.state)
-    said = JobChanged(JobState.UNKNOWN, word=state, job=job.id, nodes=job.nodes, submitted=job.submitted)
+    change = JobChanged(JobState.UNKNOWN, word=state, job=job.id, nodes=job.nodes, submitted=job.submitted)
     if state in _ENDED:
-        kind, words = _ENDED[state]
+        kind, reason_text = _ENDED[state]
         if state == "FAILED" and job.exit_code not in ("", "0:0"):
-            words = _exit_words(job.exit_code)
+            reason_text = _exit_reason(job.exit_code)
         if state == "CANCELLED" and " by " in job.state:
-            words = f"cancelled by user {job.state.rpartition(' by ')[2]}"
+            reason_text = f"cancelled by user {job.state.rpartition(' by ')[2]}"
         return replace(
-            said, state=kind, reason=words, time=job.ended, exit_code=job.exit_code, began=job.started
+            change, state=kind, reason=reason_text, time=job.ended, exit_code=job.exit_code, began=job.started
         )
-    kind, words = _LIVE.get(state, (JobState.UNKNOWN, f"in a state that is not known here: {job.state}"))
+    kind, reason_text = _LIVE.get(state, (JobState.UNKNOWN, f"unknown Slurm state {job.state}"))
     if kind is JobState.QUEUED:
-        words = waiting(job.reason) if state == "PENDING" else words
-        return replace(said, state=kind, reason=words, waits_for=job.reason.strip("()"), starts=job.started)
-    return replace(said, state=kind, reason=words, began=job.started, deadline=job.ended)
+        reason_text = pending_reason(job.reason) if state == "PENDING" else reason_text
+        return replace(
+            change, state=kind, reason=reason_text, waits_for=job.reason.strip("()"), starts=job.started
+        )
+    return replace(change, state=kind, reason=reason_text, began=job.started, deadline=job.ended)
 
 
-def waiting(reason: str) -> str:
-    """Explain why a job waits."""
+def pending_reason(reason: str) -> str:
+    """Return the text of a pending reason; Slurm's own reason in parentheses."""
     bare = reason.strip("()")
-    for start, words in _REASONS:
+    for start, reason_text in _REASONS:
         if bare.startswith(start):
-            return f"{words} ({bare})" if words and len(bare) < 60 else words
+            return f"{reason_text} ({bare})" if reason_text and len(bare) < 60 else reason_text
     return f"waiting ({bare})" if bare and bare != "null" else "waiting"
 
 
-def _exit_words(code: str) -> str:
+def _exit_reason(code: str) -> str:
     status, _, number = code.partition(":")
     if code == "0:53":
         return "Slurm could not open its output file or directory"

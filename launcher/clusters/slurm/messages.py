@@ -1,4 +1,4 @@
-"""What Slurm says when it refuses, is not there, or foretells; with what a user can do about it."""
+"""Slurm's messages: refusals, unreachable controllers, start estimates; and how to fix their causes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNREACHABLE = re.compile(
     r"|temporarily unable to accept|Resource temporarily unavailable|Problem talking to the database"
     r"|Unexpected message received|Communication connection failure|Invalid authentication credential"
 )
-"""Not an answer: the command may have been carried out all the same."""
+"""Not an answer: the command may still have been carried out."""
 
 NOT_CONFIGURED = re.compile(r"Could not establish a configuration source|DNS SRV lookup failed")
 """Neither a slurm.conf nor a controller (src/common/read_config.c)."""
@@ -27,7 +27,7 @@ _FIXES: tuple[tuple[str, str], ...] = (
     ),
     (r"invalid partition|Invalid partition name", "`distill-tui detect` lists the partitions."),
     (r"No partition specified", "Name a partition; `distill-tui detect` lists them."),
-    (r"Invalid qos", "Give a QoS that the account has, or none; `distill-tui detect` lists them."),
+    (r"Invalid qos", "Give a QoS that the account may use, or none; `distill-tui detect` lists them."),
     (
         r"Requested time limit is invalid|no time specification",
         "Give a shorter --time; `distill-tui detect` lists the partitions' limits.",
@@ -38,29 +38,29 @@ _FIXES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"AssocMaxSubmitJobLimit",
-        "Too many jobs of this account are queued, or it is missing or used up: wait, or give another one.",
+        "The account has too many queued jobs, is missing, or is used up: wait, or give another --account.",
     ),
     (
         r"MaxSubmitJob",
-        "As many jobs are queued as the QoS lets you have: wait for one to end, or give another --qos.",
+        "The QoS allows no more queued jobs: wait for one to end, or give another --qos.",
     ),
-    (r"QOSMaxWall", "Give a shorter --time: the QoS allows less than the partition."),
-    (r"QOSMax\w*(Node|TRES|Cpu|GRES)|QOSMin", "Give other --nodes: the QoS has a limit of its own."),
-    (r"accounting/QOS policy", "A limit of the account or QoS is reached: ask for less, or wait."),
-    (r"generic resource|gres", "This partition has not these GPUs; `distill-tui detect` lists what it has."),
+    (r"QOSMaxWall", "Give a shorter --time: the QoS has a lower limit than the partition."),
+    (r"QOSMax\w*(Node|TRES|Cpu|GRES)|QOSMin", "Change --nodes: the QoS has its own limit."),
+    (r"accounting/QOS policy", "A limit of the account or QoS is reached: request less, or wait."),
+    (r"generic resource|gres", "The partition has no such GPUs; `distill-tui detect` lists its GPUs."),
     (
         r"Requested node configuration is not available|CPU count per node|Memory specification",
-        "No node of the partition has what is asked for; `distill-tui detect` lists what they have.",
+        "No node of the partition meets the request; `distill-tui detect` lists its nodes.",
     ),
-    (r"Required partition not available", "The partition is closed at the moment; take another one or wait."),
+    (r"Required partition not available", "The partition is closed at the moment; use another one, or wait."),
     (r"Requested reservation", "The reservation does not exist, is not active, or is not yours."),
-    (r"unrecognized option|Invalid --|invalid option", "Correct the --sbatch-arg it names."),
+    (r"unrecognized option|Invalid --|invalid option", "Correct the --sbatch-arg that the message names."),
     (r"DOS line breaks|This does not look like a batch script|Batch script is empty", "Correct the script."),
     (r"user not found|Invalid user", "Slurm does not know this user; ask the site's support."),
     (r"project|account", "Give another --account."),
 )  # fmt: skip
 
-_VERDICT = re.compile(
+_TEST_ONLY_ANSWER = re.compile(
     r"Job (?P<job>\d+) to start at (?P<start>\S+?)(?: on cluster (?P<cluster>\S+))?(?: a)?"
     r" using (?P<cpus>\d+) processors on (?:nodes )?(?P<nodes>\S+) in partition (?P<partition>\S+)"
 )
@@ -68,7 +68,7 @@ _VERDICT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TestOnlyAnswer:
-    """What `sbatch --test-only` foretells."""
+    """Start estimate of `sbatch --test-only`."""
 
     start: str
     """As Slurm prints it: local time, `YYYY-MM-DDTHH:MM:SS`."""
@@ -82,9 +82,9 @@ def read_test_only(text: str) -> TestOnlyAnswer:
     """Read the answer of `sbatch --test-only` (on stderr); both wordings, and lines that were broken in two.
 
     Raises:
-        ParseError: it is none.
+        ParseError: the text is no such answer.
     """
-    match = _VERDICT.search(" ".join(text.split()))
+    match = _TEST_ONLY_ANSWER.search(" ".join(text.split()))
     if match is None:
         raise ParseError("answer of sbatch --test-only", text)
     return TestOnlyAnswer(
@@ -96,7 +96,7 @@ def read_job_id(text: str) -> str:
     """Read the answer of `sbatch` (with or without `--parsable`, also `ID;CLUSTER`).
 
     Raises:
-        ParseError: it is none.
+        ParseError: the text is no such answer.
     """
     for line in text.splitlines():
         match = re.fullmatch(r"(?:[Ss]ubmitted batch job )?(\d+)(?:;\S+)?(?: on cluster \S+)?", line.strip())
@@ -105,8 +105,8 @@ def read_job_id(text: str) -> str:
     raise ParseError("answer of sbatch", text)
 
 
-def told(stderr: str) -> str:
-    """Return what Slurm's message says, without the command's name before each line and lines of dashes."""
+def message_of(stderr: str) -> str:
+    """Return Slurm's message without command names and lines of dashes."""
     lines = []
     for line in stderr.splitlines():
         bare = re.sub(r"^(?:s\w+: )?(?:error: )?", "", line.strip())
@@ -121,20 +121,20 @@ def told(stderr: str) -> str:
 
 
 def fix_for(stderr: str) -> str:
-    """Return what a user can do about a refusal; empty where nothing is known."""
+    """Return the fix for a refusal; empty where none is known."""
     return next((fix for pattern, fix in _FIXES if re.search(pattern, stderr, re.IGNORECASE)), "")
 
 
 def failure(command: str, code: int, stderr: str) -> UnreachableError | RefusedError:
-    """Return the error that a failed command means."""
+    """Return the error of a failed command."""
     if NOT_CONFIGURED.search(stderr):
         return NotConfiguredError(
             "Slurm's commands find no cluster", fix="Log in to the cluster's login node and try again."
         )
     if UNREACHABLE.search(stderr) or not stderr.strip():
-        said = told(stderr) or f"no message, exit code {code}"
+        detail = message_of(stderr) or f"no message, exit code {code}"
         return UnreachableError(
-            f"Slurm gave no answer to {command}: {said}",
-            fix="Running jobs are not touched by this; it is asked again later.",
+            f"Slurm gave no answer to {command}: {detail}",
+            fix="Running jobs are not affected; try again later.",
         )
-    return RefusedError(f"Slurm refused: {told(stderr)}", fix=fix_for(stderr))
+    return RefusedError(f"Slurm refused: {message_of(stderr)}", fix=fix_for(stderr))

@@ -1,4 +1,4 @@
-"""What Slurm's commands print, as rows and values.
+"""Parsing of the output of Slurm's commands into rows and values.
 
 Text formats only: the JSON of Slurm's commands changes shape with every release, ignores filters, and with
 the controller down `squeue --json` prints an empty list and exits with 0.
@@ -15,7 +15,7 @@ from launcher.errors import TransportError
 
 
 class ParseError(TransportError):
-    """A command printed what its reader does not understand."""
+    """Output of a command that cannot be parsed."""
 
     def __init__(self, what: str, text: str) -> None:
         shown = next((line for line in text.splitlines() if line.strip()), "").strip()

@@ -25,12 +25,11 @@ class Qos:
     max_nodes: int | None = None
     max_nodes_user: int | None = None
     max_jobs_user: int | None = None
-    max_submitted_user: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """What sinfo says of those nodes of a partition that look alike."""
+    """A row of sinfo: nodes of a partition that are alike."""
 
     name: str
     default: bool
@@ -45,7 +44,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
     """Read sinfo's rows; lines that are none are in the table's `unread`.
 
     Raises:
-        ParseError: it is not what sinfo prints.
+        ParseError: the text is not a list of partitions.
     """
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
@@ -81,21 +80,20 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
     """Read `sacctmgr show qos`.
 
     Raises:
-        ParseError: it is not what sacctmgr prints.
+        ParseError: the text is not a list of QoS.
     """
-    found = {}
+    qos_by_name = {}
     for row in read_table(text, columns, what="list of QoS").rows:
         row = {key.lower(): value for key, value in row.items()}
         name = row.get("name", "")
-        found[name] = Qos(
+        qos_by_name[name] = Qos(
             name=name,
             max_time_s=read_duration(row.get("maxwall", "")),
             max_nodes=tres(row.get("maxtres", "")).get("node"),
             max_nodes_user=tres(row.get("maxtrespu", "")).get("node"),
             max_jobs_user=whole(row.get("maxjobspu", "")),
-            max_submitted_user=whole(row.get("maxsubmitpu", "")),
         )
-    return found
+    return qos_by_name
 
 
 def tres(text: str) -> dict[str, int]:
@@ -125,14 +123,14 @@ def merge(rows: Iterable[PartitionRow], records: Sequence[Mapping[str, str]]) ->
 
 
 def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str], cpus: Cpus) -> Partition:
-    order = sorted(nodes.items(), key=lambda item: (-item[1], -item[0].count, item[0].type))
+    gpu_counts = sorted(nodes.items(), key=lambda item: (-item[1], -item[0].count, item[0].type))
     qos = record.get("QoS", "")
     return Partition(
         name=row.name,
         default=row.default or record.get("Default") == "YES",
         state=(record.get("State") or row.available).lower(),
         nodes=nodes.total(),
-        mix=tuple(Mix(gpus, count) for gpus, count in order if count),
+        mix=tuple(Mix(gpus, count) for gpus, count in gpu_counts if count),
         max_time_s=read_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
         default_time_s=read_duration(record.get("DefaultTime", "")),
         max_nodes=whole(record.get("MaxNodes", "")),
@@ -143,16 +141,16 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
     )
 
 
-def limited(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
-    """Return a partition with the limits of its QoS, the narrower of two each."""
+def with_qos_limits(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
+    """Return a partition with the narrower of its own limits and its QoS's."""
     if partition.qos is None or partition.qos not in qos:
         return partition
-    behind = qos[partition.qos]
-    nodes = [limit for limit in (behind.max_nodes, behind.max_nodes_user) if limit is not None]
+    limits = qos[partition.qos]
+    nodes = [limit for limit in (limits.max_nodes, limits.max_nodes_user) if limit is not None]
     return Partition(
         **{
             **{name: getattr(partition, name) for name in Partition.__dataclass_fields__},
-            "max_time_s": _narrower(partition.max_time_s, behind.max_time_s),
+            "max_time_s": _narrower(partition.max_time_s, limits.max_time_s),
             "max_nodes": _narrower(partition.max_nodes, min(nodes, default=None)),
         }
     )
@@ -163,5 +161,9 @@ def _narrower(one: int | None, other: int | None) -> int | None:
 
 
 def read_partition_records(text: str) -> list[dict[str, str]]:
-    """Read `scontrol show partition`."""
+    """Read `scontrol show partition`.
+
+    Raises:
+        ParseError: the text holds no records.
+    """
     return read_records(text, what="list of partitions")

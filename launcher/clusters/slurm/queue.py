@@ -1,7 +1,7 @@
-"""One question to Slurm for all runs: what squeue last said, kept beside the runs for every window to read.
+"""The user's jobs, from one query for all runs; the answer is a file that every window reads.
 
-However many runs are watched in however many windows: squeue is asked once an interval, sacct at most once
-a minute, only for jobs that left the queue. A controller that does not answer is asked less and less often.
+Whatever the number of watched runs and windows, squeue runs once an interval, and sacct at most once a
+minute, only for jobs that left the queue. A controller that does not answer is queried less and less often.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ SACCT_EVERY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What Slurm last said."""
+    """Slurm's last answers."""
 
     asked: float = 0.0
-    """When squeue was last asked with success, in seconds since the epoch; taken before it was."""
+    """Time of the last successful squeue, in seconds since the epoch, taken before it ran."""
     tried: float = 0.0
     failures: int = 0
     problem: str = ""
-    """Why it gave no answer the last time; empty when it did."""
+    """Error of the last squeue; empty without one."""
     jobs: Mapping[str, JobRecord] = field(default_factory=dict)
-    """What squeue listed."""
+    """Jobs of squeue, by id."""
     ended: Mapping[str, JobRecord] = field(default_factory=dict)
-    """What sacct said of jobs that had left the queue."""
+    """Jobs of sacct, by id."""
     sacct_asked: float = 0.0
     missed: Mapping[str, float] = field(default_factory=dict)
-    """When accounting, too, first did not know how a job ended that squeue does not list."""
+    """Jobs without a record in squeue and sacct: time at which that was first so, by id."""
     sacct_problem: str = ""
-    """Why accounting gave no answer the last time; empty when it did."""
+    """Error of the last sacct; empty without one."""
 
     def job(self, identity: str) -> JobRecord | None:
-        """Return a job by id; of one that is over, what accounting says, which knows the exit code."""
+        """Return a job by id; for one that is over, accounting's record, which has the exit code."""
         listed, ended = self.jobs.get(identity), self.ended.get(identity)
         if listed is not None and ended is not None and listed.over and ended.over:
             return ended
         return listed or ended
 
-    def untold(self, identity: str) -> bool:
-        """Tell whether accounting may still know more of a job: it left the queue, or is over in it."""
+    def needs_accounting(self, identity: str) -> bool:
+        """Return whether accounting may know more: the job left the queue, or is over in it."""
         record = self.job(identity)
         return record is None or (record.over and not record.exit_code)
 
@@ -81,75 +81,75 @@ class Queue:
         """The file that holds the last answer."""
         return str(Path(self.root, FILE))
 
-    def look(self, *, since: float = 0.0) -> Snapshot:
-        """Return what Slurm says: the last answer while it is fresh and not older than `since`."""
-        known = self._load()
+    def latest(self, *, since: float = 0.0) -> Snapshot:
+        """Return the last answer while it is fresh and not older than `since`, else a new one."""
+        previous = self._load()
         now = self.client.now()
-        wait = min(self.every_s * 2**known.failures, max(BACK_OFF_MAX_S, self.every_s))
-        if now - known.tried < wait and not (known.failures == 0 and known.asked < since):
-            return known
-        return self.ask(known)
+        wait = min(self.every_s * 2**previous.failures, max(BACK_OFF_MAX_S, self.every_s))
+        if now - previous.tried < wait and not (previous.failures == 0 and previous.asked < since):
+            return previous
+        return self.ask(previous)
 
-    def ask(self, known: Snapshot | None = None) -> Snapshot:
-        """Ask squeue now."""
-        known = known or self._load()
+    def ask(self, previous: Snapshot | None = None) -> Snapshot:
+        """Run squeue now."""
+        previous = previous or self._load()
         begun = self.client.now()
         # So that other windows do not ask in the meantime; a stopped controller blocks for 9 s.
-        self._save(replace(known, tried=begun))
+        self._save(replace(previous, tried=begun))
         try:
             text = self.client.ask(["squeue", "-h", "-t", "all", "-u", self.client.user, "-o", QUEUE_FORMAT])
             listed, table = read_queue(text)
         except (TransportError, RefusedError) as error:
-            fresh = replace(known, tried=begun, failures=known.failures + 1, problem=error.what)
+            current = replace(previous, tried=begun, failures=previous.failures + 1, problem=error.what)
         else:
             unread = f"cannot read this line of squeue: '{table.unread[0]}'" if table.unread else ""
             jobs = {job.id: job for job in listed}
-            fresh = replace(known, asked=begun, tried=begun, failures=0, problem=unread, jobs=jobs)
-        self._save(fresh)
-        return fresh
+            current = replace(previous, asked=begun, tried=begun, failures=0, problem=unread, jobs=jobs)
+        self._save(current)
+        return current
 
-    def ask_sacct(self, known: Snapshot, missing: Callable[[], Mapping[str, float]]) -> Snapshot:
-        """Ask sacct for jobs that are over or not listed (id -> time of submission), if it is time to.
+    def ask_sacct(self, previous: Snapshot, unresolved: Callable[[], Mapping[str, float]]) -> Snapshot:
+        """Run sacct for jobs that are over or not listed (id -> time of submission), if its interval is over.
 
         Of an id that is a token, the job that carries it is looked for among all since the submission.
         """
         begun = self.client.now()
-        if begun - known.sacct_asked < SACCT_EVERY_S:
-            return known
-        wanted = missing()
-        if not wanted:
-            return known
-        known = replace(known, sacct_asked=begun)
-        self._save(known)
+        if begun - previous.sacct_asked < SACCT_EVERY_S:
+            return previous
+        submitted = unresolved()
+        if not submitted:
+            return previous
+        previous = replace(previous, sacct_asked=begun)
+        self._save(previous)
         try:
-            found = self._sacct(wanted, begun)
+            records = self._sacct(submitted, begun)
         except (TransportError, RefusedError) as error:
-            fresh = replace(known, sacct_problem=error.what)
+            current = replace(previous, sacct_problem=error.what)
         else:
-            ended = {**known.ended, **found}
+            ended = {**previous.ended, **records}
             missed = {
-                name: known.missed.get(name, begun)
-                for name in wanted
-                if name not in known.jobs and (name not in ended or not ended[name].over)
+                name: previous.missed.get(name, begun)
+                for name in submitted
+                if name not in previous.jobs and (name not in ended or not ended[name].over)
             }
-            fresh = replace(known, ended=ended, missed=missed, sacct_problem="")
-        self._save(fresh)
-        return fresh
+            current = replace(previous, ended=ended, missed=missed, sacct_problem="")
+        self._save(current)
+        return current
 
-    def _sacct(self, wanted: Mapping[str, float], now: float) -> dict[str, JobRecord]:
+    def _sacct(self, submitted: Mapping[str, float], now: float) -> dict[str, JobRecord]:
         argv = ["sacct", "-X", "-n", "-P", f"--format={SACCT_FORMAT}"]
-        ids = [identity for identity in wanted if identity.isdecimal()]
-        tokens = [identity for identity in wanted if not identity.isdecimal()]
-        found: list[JobRecord] = []
+        ids = [identity for identity in submitted if identity.isdecimal()]
+        tokens = [identity for identity in submitted if not identity.isdecimal()]
+        records: list[JobRecord] = []
         if ids:
-            found += read_queue(self.client.ask([*argv, "-j", ",".join(ids)]), SACCT_COLUMNS)[0]
+            records += read_queue(self.client.ask([*argv, "-j", ",".join(ids)]), SACCT_COLUMNS)[0]
         if tokens:
-            age = int(now - min(wanted[token] for token in tokens)) + 60
+            age = int(now - min(submitted[token] for token in tokens)) + 60
             since = f"now-{max(age // 60, 1) + 1}minutes"
             text = self.client.ask([*argv, "-u", self.client.user, "-S", since])
             listed = read_queue(text, SACCT_COLUMNS)[0]
-            found += [job for job in listed if any(token in job.comment for token in tokens)]
-        return {job.id: job for job in found if job.state}
+            records += [job for job in listed if any(token in job.comment for token in tokens)]
+        return {job.id: job for job in records if job.state}
 
     def _load(self) -> Snapshot:
         transport = self.client.transport

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from launcher.clusters.base import RenderedJobs, RunLayout
-from launcher.clusters.slurm.batch import Batch, bare, key_file
-from launcher.clusters.slurm.containers import contained
+from launcher.clusters.slurm.batch import Batch, bare_batch, key_file
+from launcher.clusters.slurm.containers import container_batch
 from launcher.durations import format_time_limit
 from launcher.errors import InputError
 from launcher.fields import FIELDS
@@ -35,8 +35,8 @@ def render(transport: Transport, environment: Mapping[str, str], layout: RunLayo
     if profile is not None and profile not in site.profiles:
         profiles = ", ".join(site.profiles) or "none"
         raise InputError(f"unknown profile '{profile}'", fix=f"Profiles of your site.toml: {profiles}.")
-    launch = contained if options.request.launcher == "ray.sub" else bare
-    saves = _tells_when_to_save(layout.recipe, options)
+    launch = container_batch if options.request.launcher == "ray.sub" else bare_batch
+    saves = _sets_save_deadline(layout.recipe, options)
     batch = launch(transport, environment, site, options, layout.directory, saves=saves)
     files = {**({SECRETS: key_file(options.keys)} if options.keys else {}), **batch.files}
     names = (*RUN_FILES, *files)
@@ -44,8 +44,8 @@ def render(transport: Transport, environment: Mapping[str, str], layout: RunLayo
     return RenderedJobs(files, plans)
 
 
-def _tells_when_to_save(recipe: EffectiveRecipe, options: JobOptions) -> bool:
-    """Return whether the driver is told when to save: in a chain, else where the recipe leaves it open."""
+def _sets_save_deadline(recipe: EffectiveRecipe, options: JobOptions) -> bool:
+    """Return whether to set the save deadline: in a chain, else where the recipe does not set it."""
     if not recipe.get("checkpointing.enabled", False) or options.kind == "smoke":
         return False
     return options.slurm_request.chain > 1 or recipe.get("checkpointing.checkpoint_must_save_by") is None
@@ -85,7 +85,7 @@ def again(plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
 
 
 def comment_of(token: str) -> str:
-    """Return the comment by which a job is looked up."""
+    """Return the comment that identifies a job."""
     return f"distill-tui {token}"
 
 
@@ -104,8 +104,8 @@ def sbatch_options(options: JobOptions, name: str, token: str) -> list[str]:
         "open-mode": "append",
         "export": "ALL",
     }
-    given = [f"--{key}={value}" for key, value in values.items() if value is not None]
-    return [*given, "--exclusive", "--requeue" if request.chain == 1 else "--no-requeue"]
+    options_given = [f"--{key}={value}" for key, value in values.items() if value is not None]
+    return [*options_given, "--exclusive", "--requeue" if request.chain == 1 else "--no-requeue"]
 
 
 def script_for_test_only() -> Path:

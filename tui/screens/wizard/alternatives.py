@@ -1,4 +1,4 @@
-"""What can be chosen in a field, by what was found out."""
+"""Values to choose from in a field."""
 
 from __future__ import annotations
 
@@ -23,40 +23,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """A value to choose, and what is known of it."""
+    """A value and its description."""
 
     value: str
-    about: str = ""
+    description: str = ""
 
 
-def choices_for(name: str, draft: WizardState, seen: DraftStatus) -> tuple[FieldChoice, ...]:
-    """Return what can be chosen in a field; nothing where anything may be typed."""
+def choices_for(name: str, state: WizardState, status: DraftStatus) -> tuple[FieldChoice, ...]:
+    """Return the values of a field; none where any text is allowed."""
     item = field_of(name)
     if item.choices:
-        return tuple(FieldChoice(value, about) for value, about in item.choices)
+        return tuple(FieldChoice(value, description) for value, description in item.choices)
     if name == "recipe":
-        return tuple(FieldChoice(shown_path(path), _recipe_about(path)) for path in _fitting(draft, seen))
+        return tuple(
+            FieldChoice(shown_path(path), _recipe_description(path))
+            for path in _recipes_for_kind(state, status)
+        )
     if name in ("student", "teacher"):
-        return _models(name, seen)
+        return _model_choices(name, status)
     if name in ("partition", "account", "qos", "profile"):
-        return _of_the_cluster(name, draft, seen)
-    return tuple(FieldChoice(str(size)) for size in legal_sizes(name, seen))
+        return _cluster_choices(name, state, status)
+    return tuple(FieldChoice(str(size)) for size in legal_sizes(name, status))
 
 
-def _of_the_cluster(name: str, draft: WizardState, seen: DraftStatus) -> tuple[FieldChoice, ...]:
-    found, partition = seen.found, partition_of(draft, seen)
-    if found is None:
+def _cluster_choices(name: str, state: WizardState, status: DraftStatus) -> tuple[FieldChoice, ...]:
+    detection, partition = status.detection, partition_of(state, status)
+    if detection is None:
         return ()
     if name == "partition":
-        return tuple(FieldChoice(item.name, partition_about(item)) for item in found.partitions)
+        return tuple(FieldChoice(item.name, describe_partition(item)) for item in detection.partitions)
     if name == "profile":
         profiles = (
-            FieldChoice(item, ", ".join(known.environment)) for item, known in found.site.profiles.items()
+            FieldChoice(item, ", ".join(profile.environment))
+            for item, profile in detection.site.profiles.items()
         )
         return (FieldChoice("", "none"), *profiles)
-    accounts = found.accounts or ()
+    accounts = detection.accounts or ()
     if name == "account":
-        usable = found.accounts_in(partition) if partition is not None else None
+        usable = detection.accounts_in(partition) if partition is not None else None
         names = dict.fromkeys(usable or (item.account for item in accounts))
         default = {item.account for item in accounts if item.default}
         return tuple(FieldChoice(item, "your default" if item in default else "") for item in names)
@@ -64,66 +68,66 @@ def _of_the_cluster(name: str, draft: WizardState, seen: DraftStatus) -> tuple[F
     return (FieldChoice("", "the account's default"), *(FieldChoice(value) for value in qos)) if qos else ()
 
 
-def partition_about(item: Partition) -> str:
-    """Return a partition's facts in a line."""
+def describe_partition(item: Partition) -> str:
+    """Return a partition's nodes, GPUs and limit on one line."""
     gpus = f"{item.gpus.count} {item.gpus.type or 'GPU'}".strip() if item.gpus.count else "no GPU"
-    limit = f"{format_time_limit(item.max_time_s)} at most" if item.max_time_s else "time limit unknown"
-    state = "" if item.state == "up" else f", {item.state}"
-    return f"{plural(item.nodes, 'node')} × {gpus}, {limit}{state}"
+    limit = f"at most {format_time_limit(item.max_time_s)}" if item.max_time_s else "time limit unknown"
+    state_suffix = "" if item.state == "up" else f", {item.state}"
+    return f"{plural(item.nodes, 'node')} × {gpus}, {limit}{state_suffix}"
 
 
 def shown_path(path: Path) -> str:
-    """Return a recipe as it is typed: a starting recipe by its name."""
+    """Return a recipe as the user types it: a starting recipe by its name."""
     return path.name if is_starting(path) else str(path)
 
 
 def is_starting(path: Path) -> bool:
-    """Return whether a recipe is one that ships with the program."""
+    """Return whether a recipe ships with the program."""
     return path.parent == DIRECTORY
 
 
-def _recipe_about(path: Path) -> str:
-    return "starting recipe" if is_starting(path) else "used before"
+def _recipe_description(path: Path) -> str:
+    return "starting recipe" if is_starting(path) else "used recently"
 
 
-def _fitting(draft: WizardState, seen: DraftStatus) -> tuple[Path, ...]:
-    """Return recipes that a kind can run: NeMo-RL cannot run the one of the stand-in models."""
-    rehearsal = kind_of(draft) == "rehearsal"
-    return tuple(path for path in seen.recipes if rehearsal or path.name != "rehearsal.yaml")
+def _recipes_for_kind(state: WizardState, status: DraftStatus) -> tuple[Path, ...]:
+    """Return the recipes of a kind: NeMo-RL cannot run the rehearsal's."""
+    rehearsal = kind_of(state) == "rehearsal"
+    return tuple(path for path in status.recipes if rehearsal or path.name != "rehearsal.yaml")
 
 
-def _models(name: str, seen: DraftStatus) -> tuple[FieldChoice, ...]:
-    """Return known models; for the teacher those with the student's vocabulary."""
-    student = seen.student if isinstance(seen.student, ModelFacts) else None
-    known = sorted(TABLE.values(), key=lambda facts: (facts.family, facts.params or 0))
+def _model_choices(name: str, status: DraftStatus) -> tuple[FieldChoice, ...]:
+    """Return built-in models; for the teacher those with the student's vocabulary."""
+    student = status.student if isinstance(status.student, ModelFacts) else None
+    models = sorted(TABLE.values(), key=lambda facts: (facts.family, facts.params or 0))
     if name == "teacher" and student is not None:
-        known = [facts for facts in known if facts.vocab == student.vocab and facts.id != student.id]
-    return tuple(FieldChoice(facts.id, model_about(facts)) for facts in known)
+        models = [facts for facts in models if facts.vocab == student.vocab and facts.id != student.id]
+    return tuple(FieldChoice(facts.id, describe_model(facts)) for facts in models)
 
 
-def model_about(facts: ModelFacts) -> str:
-    """Return a model's facts in a line."""
+def describe_model(facts: ModelFacts) -> str:
+    """Return a model's size, layers, heads and vocabulary on one line."""
     size = f"{facts.params / 1e9:.1f}B parameters, " if facts.params else ""
     return f"{size}{facts.layers} layers, {facts.heads}/{facts.kv_heads} heads, vocabulary {facts.vocab:,}"
 
 
-def setup_of(seen: DraftStatus) -> Setup | None:
-    """Return the arithmetic of the recipe as it would run."""
-    recipe = seen.report.recipe if seen.report is not None else None
+def setup_of(status: DraftStatus) -> Setup | None:
+    """Return the sizes of the effective recipe."""
+    recipe = status.report.recipe if status.report is not None else None
     return Setup.of(recipe) if recipe is not None else None
 
 
-def legal_sizes(name: str, seen: DraftStatus) -> tuple[int, ...]:
-    """Return the values of a size under which the rest may stay as it is."""
-    setup = setup_of(seen)
+def legal_sizes(name: str, status: DraftStatus) -> tuple[int, ...]:
+    """Return the legal values of a size while all others stay as they are."""
+    setup = setup_of(status)
     if setup is None:
         return ()
-    facts = seen.student if isinstance(seen.student, ModelFacts) else None
+    facts = status.student if isinstance(status.student, ModelFacts) else None
     if name in ("policy_tp", "policy_cp"):
         return _parallel(setup.policy, name, facts, setup.gpus_per_node)
     if name in ("teacher_tp", "teacher_cp"):
-        known = seen.teacher if isinstance(seen.teacher, ModelFacts) else None
-        return _parallel(setup.teacher, name, known, setup.gpus_per_node)
+        models = status.teacher if isinstance(status.teacher, ModelFacts) else None
+        return _parallel(setup.teacher, name, models, setup.gpus_per_node)
     if name == "vllm_tp":
         return tuple(size for size in divisors(setup.gpus_per_node) if heads_allow(facts, size))
     policy = setup.policy

@@ -1,4 +1,4 @@
-"""Finding out what a draft comes to: files, Slurm, checks, memory. For a thread; nothing is written."""
+"""Resolution of a wizard state: files, Slurm, checks, memory, plan. Runs on a thread; writes nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from recipes.library import starting_recipes
 from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
-    changes,
     count_of,
     errors,
     kind_of,
-    order_of,
     partition_of,
+    recipe_overrides,
+    request_of,
     text_of,
     time_s,
 )
@@ -34,95 +34,97 @@ if TYPE_CHECKING:
 
 _RECENT = 6
 _RUNS_READ = 30
-"""How many of the latest runs are looked at for recipes used before."""
+"""Latest runs that are read for recently used recipes."""
 
 
 @dataclass(slots=True)
 class DraftResolver:
-    """Finds out, and keeps what is slow to find out."""
+    """Resolves wizard states, and caches what is slow."""
 
     store: RunStore
     environment: Mapping[str, str]
-    found: Detection | None = None
-    no_slurm: ExplainedError | None = None
+    detection: Detection | None = None
+    slurm_error: ExplainedError | None = None
     _recipes: tuple[Path, ...] | None = None
-    _usual_checkout: str | None = None
-    _checkouts: dict[str, NemoCheckout | str] = field(default_factory=dict)
-    _job: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
-    """The environment of jobs, by what decides on it, from what was laid out before."""
+    _default_checkout_path: str | None = None
+    _probed_checkouts: dict[str, NemoCheckout | str] = field(default_factory=dict)
+    _job_environments: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
+    """Job environments of earlier plans, by the fields that determine them."""
     _resolver: Resolver | None = None
 
     # ------------------------------------------------------------ Slurm
 
     def ask_slurm(self, *, refresh: bool = False) -> None:
-        """Ask what there is; takes a minute where the controller hangs."""
+        """Detect partitions, accounts and limits; takes a minute where the controller hangs."""
         from launcher.clusters.registry import detect
         from launcher.paths import cache_root
 
         try:
-            self.found = detect(
+            self.detection = detect(
                 self.store.transport, self.environment, cache_root(self.environment), refresh=refresh
             )
-            self.no_slurm = None
+            self.slurm_error = None
         except ExplainedError as error:
-            self.found, self.no_slurm = None, error
+            self.detection, self.slurm_error = None, error
 
-    # ------------------------------------------------------------ a draft
+    # ------------------------------------------------------------ a state
 
-    def glance(self, draft: WizardState) -> DraftStatus:
-        """Return what can be told at once: some milliseconds, but for the first time."""
-        seen = DraftStatus(draft, self.found, self.no_slurm, self._all_recipes(), self._remembered())
-        seen = self._with_recipe(draft, seen)
-        checkout = self._checkout(text_of("checkout", draft, seen)) if kind_of(draft) != "rehearsal" else ""
+    def quick_status(self, state: WizardState) -> DraftStatus:
+        """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
+        status = DraftStatus(
+            state, self.detection, self.slurm_error, self._recipe_choices(), self._default_checkout()
+        )
+        status = self._with_recipe(state, status)
+        checkout = self._checkout(text_of("checkout", state, status)) if kind_of(state) != "rehearsal" else ""
         if isinstance(checkout, str):
-            seen = replace(seen, checkout_error=checkout)
+            status = replace(status, checkout_error=checkout)
         else:
-            seen = replace(seen, checkout=checkout)
-        if seen.recipe is None:
-            return seen
-        return self._checked(draft, seen)
+            status = replace(status, checkout=checkout)
+        if status.recipe is None:
+            return status
+        return self._with_report(state, status)
 
-    def look(self, draft: WizardState, seen: DraftStatus) -> DraftStatus:
-        """Return what would be submitted as well; takes some tenths of a second.
+    def full_status(self, state: WizardState, status: DraftStatus) -> DraftStatus:
+        """Return the status with its submission plan; takes some tenths of a second.
 
-        A report of what was laid out goes over the one of the glance: it knows the job's environment.
+        The plan's report replaces the quick one: it knows the job's environment.
         """
         from launcher.submit.submit import plan_submission
 
-        if seen.found is None or errors(draft, seen):
-            return replace(seen, settled=True, problem=seen.no_slurm)
+        if status.detection is None or errors(state, status):
+            return replace(status, settled=True, plan_error=status.slurm_error)
         try:
-            proposal = plan_submission(
-                order_of(draft, seen), seen.found, self.store, self.environment, self._resolver
+            plan = plan_submission(
+                request_of(state, status), status.detection, self.store, self.environment, self._resolver
             )
         except ExplainedError as error:
-            return replace(seen, settled=True, problem=error)
-        self._job[self._decides(draft, seen)] = {
-            **proposal.submission.plans[0].environment,
-            **proposal.options.keys,
+            return replace(status, settled=True, plan_error=error)
+        self._job_environments[self._environment_key(state, status)] = {
+            **plan.submission.plans[0].environment,
+            **plan.options.keys,
         }
         return replace(
-            seen,
+            status,
             settled=True,
-            proposal=proposal,
-            report=proposal.report if proposal.report.recipe is not None else seen.report,
-            memory=proposal.memory,
-            cost=proposal.cost,
+            plan=plan,
+            report=plan.report if plan.report.recipe is not None else status.report,
+            memory=plan.memory,
+            cost=plan.cost,
         )
 
     # ------------------------------------------------------------ parts
 
-    def _all_recipes(self) -> tuple[Path, ...]:
+    def _recipe_choices(self) -> tuple[Path, ...]:
         if self._recipes is None:
-            self._recipes = tuple(dict.fromkeys((*self._recent(), *starting_recipes())))
+            self._recipes = tuple(dict.fromkeys((*self._recent_recipes(), *starting_recipes())))
         return self._recipes
 
-    def _recent(self) -> list[Path]:
-        """Return recipes of the latest runs that are still there."""
+    def _recent_recipes(self) -> list[Path]:
+        """Return existing recipes of the latest runs."""
         from launcher.runs import load
 
         transport = self.store.transport
-        found: dict[Path, None] = {}
+        paths: dict[Path, None] = {}
         try:
             if transport.stat(self.store.root) is None:
                 return []
@@ -133,50 +135,50 @@ class DraftResolver:
             try:
                 path = Path(load(transport, str(Path(self.store.root, name))).spec.recipe.source)
                 if path.is_absolute() and transport.stat(str(path)) is not None:
-                    found[path] = None
+                    paths[path] = None
             except (InputError, TransportError):
-                continue  # no run, or one that cannot be read: the list of runs tells
-        return list(found)[:_RECENT]
+                continue  # not a run, or an unreadable one: the list of runs reports it
+        return list(paths)[:_RECENT]
 
-    def _remembered(self) -> str:
-        if self._usual_checkout is None:
+    def _default_checkout(self) -> str:
+        if self._default_checkout_path is None:
             from launcher.checkout import choose
 
             try:
-                self._usual_checkout = choose(self.store.transport, None, self.environment).path
+                self._default_checkout_path = choose(self.store.transport, None, self.environment).path
             except (InputError, TransportError):
-                self._usual_checkout = ""
-        return self._usual_checkout
+                self._default_checkout_path = ""
+        return self._default_checkout_path
 
     def _checkout(self, text: str) -> NemoCheckout | str:
-        """Return the checkout at a path, or why it is none."""
+        """Return the checkout at a path, or why it is not one."""
         from launcher.checkout import choose
 
         if not text:
-            return "is needed"
-        known = self._checkouts.get(text)
-        if known is None or isinstance(known, str):
+            return "required"
+        checkout = self._probed_checkouts.get(text)
+        if checkout is None or isinstance(checkout, str):
             try:
-                known = choose(self.store.transport, text, self.environment)
+                checkout = choose(self.store.transport, text, self.environment)
             except (InputError, TransportError) as error:
-                known = clean(error.what.partition(", as given by")[0])
-            self._checkouts[text] = known
-        return known
+                checkout = clean(error.what.partition(", as given by")[0])
+            self._probed_checkouts[text] = checkout
+        return checkout
 
-    def _with_recipe(self, draft: WizardState, seen: DraftStatus) -> DraftStatus:
-        text = text_of("recipe", draft, seen)
-        path = next((known for known in seen.recipes if text in (known.name, str(known))), None)
+    def _with_recipe(self, state: WizardState, status: DraftStatus) -> DraftStatus:
+        text = text_of("recipe", state, status)
+        path = next((recipe for recipe in status.recipes if text in (recipe.name, str(recipe))), None)
         path = path or Path(text).expanduser().absolute()
         if not text:
-            return replace(seen, recipe_error="is needed")
+            return replace(status, recipe_error="required")
         try:
-            recipe = self._resolved(path, draft.overrides)
-            file = self._resolved(path, ()) if draft.overrides else recipe
+            recipe = self._resolved(path, state.overrides)
+            base_recipe = self._resolved(path, ()) if state.overrides else recipe
         except RecipeError as error:
-            return replace(seen, recipe_error=clean(str(error).replace("\n", " ")))
+            return replace(status, recipe_error=clean(str(error).replace("\n", " ")))
         if not isinstance(recipe.get("distillation"), dict):
-            return replace(seen, recipe_error="no recipe of a distillation (it has no `distillation:`)")
-        return replace(seen, path=path, recipe=recipe, file=file)
+            return replace(status, recipe_error="not a distillation recipe (no `distillation:` section)")
+        return replace(status, path=path, recipe=recipe, base_recipe=base_recipe)
 
     def _resolved(self, path: Path, overrides: tuple[str, ...]) -> EffectiveRecipe:
         from recipes.inheritance import Resolver
@@ -185,53 +187,55 @@ class DraftResolver:
             self._resolver = Resolver()
         return self._resolver.resolve(path, overrides)
 
-    def _decides(self, draft: WizardState, seen: DraftStatus) -> tuple[str, ...]:
+    def _environment_key(self, state: WizardState, status: DraftStatus) -> tuple[str, ...]:
         names = ("partition", "profile", "checkout", "kind")
-        return tuple(text_of(name, draft, seen) for name in names)
+        return tuple(text_of(name, state, status) for name in names)
 
-    def _checked(self, draft: WizardState, seen: DraftStatus) -> DraftStatus:
-        """Check a recipe that is laid out as far as it can be, without trying the fixes."""
+    def _with_report(self, state: WizardState, status: DraftStatus) -> DraftStatus:
+        """Add checks, memory and cost; fixes are not verified, which takes longer."""
         from launcher.submit.preflight import of_rehearsal
         from recipes.checks import Checker, Inputs
         from recipes.memory import estimate
 
-        assert seen.path is not None
-        request, cost = self._request(draft, seen)
-        checkout = Path(seen.checkout.path) if seen.checkout is not None else None
+        assert status.path is not None
+        request, cost = self._request(state, status)
+        checkout = Path(status.checkout.path) if status.checkout is not None else None
         inputs = Inputs.of(
-            environment=self._job.get(self._decides(draft, seen)), checkout=checkout, request=request
+            environment=self._job_environments.get(self._environment_key(state, status)),
+            checkout=checkout,
+            request=request,
         )
         checker = Checker(inputs, self._resolver)
-        overrides = (*draft.overrides, *changes(draft, seen))
-        report = checker.check(seen.path, overrides, verify_fixes=False)
-        seen = replace(seen, gpus_per_node=request.gpus_per_node or 0, cost=cost)
-        if kind_of(draft) == "rehearsal":
-            return replace(seen, report=of_rehearsal(report))
+        overrides = (*state.overrides, *recipe_overrides(state, status))
+        report = checker.check(status.path, overrides, verify_fixes=False)
+        status = replace(status, gpus_per_node=request.gpus_per_node or 0, cost=cost)
+        if kind_of(state) == "rehearsal":
+            return replace(status, report=of_rehearsal(report))
         if report.recipe is None:
-            return replace(seen, report=report)
-        known = inputs.models
+            return replace(status, report=report)
+        models = inputs.models
         memory = None
         if request.gpu_memory_gib is not None:
-            memory = estimate(report.recipe, known, request.gpu_memory_gib)
+            memory = estimate(report.recipe, models, request.gpu_memory_gib)
         return replace(
-            seen,
+            status,
             report=report,
             memory=memory,
-            student=known.find(str(report.recipe.get("policy.model_name") or "")),
-            teacher=known.find(str(report.recipe.get("teacher.model_name") or "")),
+            student=models.find(str(report.recipe.get("policy.model_name") or "")),
+            teacher=models.find(str(report.recipe.get("teacher.model_name") or "")),
         )
 
-    def _request(self, draft: WizardState, seen: DraftStatus) -> tuple[ClusterRequest, Cost | None]:
-        """Return what checks are to assume of the job, and what it costs."""
+    def _request(self, state: WizardState, status: DraftStatus) -> tuple[ClusterRequest, Cost | None]:
+        """Return the resources that checks assume for the job, and its cost."""
         from launcher.request import Cost
         from launcher.submit.preflight import cluster_request
         from recipes.checks import ClusterRequest
 
-        partition, nodes = partition_of(draft, seen), count_of("nodes", draft, seen) or 1
-        limit_s, chain = time_s(draft, seen), count_of("chain", draft, seen)
-        if seen.found is None or partition is None:
+        partition, nodes = partition_of(state, status), count_of("nodes", state, status) or 1
+        limit_s, chain = time_s(state, status), count_of("chain", state, status)
+        if status.detection is None or partition is None:
             return ClusterRequest(nodes=nodes, time_s=limit_s, submitting=True), None
         gpus = partition.gpus.count
         cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None
         request = ClusterRequest(nodes, gpus, time_s=limit_s or 0)
-        return cluster_request(request, kind_of(draft), seen.found.site, partition), cost
+        return cluster_request(request, kind_of(state), status.detection.site, partition), cost

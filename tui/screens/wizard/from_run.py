@@ -1,4 +1,4 @@
-"""A draft that begins where a run was; on request with what the advice on its failure changes."""
+"""The wizard state that repeats a run; on request with the edits suggested for its failure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tui.screens.wizard.model import WizardState
 
 
 def remedies(findings: Iterable[FindingSeen]) -> tuple[str, ...]:
-    """Return overrides that help against what made a run fail; advice that names no value is none."""
+    """Return the suggested edits for a run's failure as overrides; edits without a value are left out."""
     edits = (edit for finding in findings if finding.root for edit in finding.edits)
     return tuple(f"++{edit.key}={hydra(edit.to)}" for edit in edits if edit.to is not None)
 
 
-def draft_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
-    """Return what was chosen for a run that Slurm ran, and more overrides of its recipe."""
+def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
+    """Return the state that repeats a Slurm run, with further overrides."""
     spec = run.spec
     texts = {"kind": spec.kind, "recipe": spec.recipe.source, "nodes": str(spec.nodes)}
     if spec.checkout is not None:
         texts["checkout"] = spec.checkout
     if spec.slurm is not None:
-        asked = {
+        slurm_texts = {
             "partition": spec.slurm.partition,
             "account": spec.slurm.account,
             "qos": spec.slurm.qos,
@@ -33,5 +33,5 @@ def draft_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
             "time": format_time_limit(spec.slurm.time_s),
             "chain": str(spec.slurm.chain),
         }
-        texts |= {name: text for name, text in asked.items() if text}
+        texts |= {name: text for name, text in slurm_texts.items() if text}
     return WizardState(texts, (*user_overrides(spec), *overrides))

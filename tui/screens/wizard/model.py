@@ -1,4 +1,4 @@
-"""What is typed in the wizard, what stands where nothing was typed, and the order that makes: no I/O."""
+"""Typed text, defaults for empty fields, and the submit request they produce. No I/O."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
 REHEARSAL_RECIPE = "rehearsal.yaml"
-_USUAL_S = {"rehearsal": 600, "smoke": 1800, "training": 86400}
-"""Time limits that are proposed, where the partition allows them."""
+_DEFAULT_TIME_S = {"rehearsal": 600, "smoke": 1800, "training": 86400}
+"""Default time limits, where the partition allows them."""
 _MODELS = ("checkout", "student", "teacher")
 
 
@@ -52,37 +52,37 @@ class WizardState:
     """What the user has typed and chosen so far; nothing else."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
-    """By field; a field that is not in it follows the recipe, the cluster, or what is usual."""
+    """By field; a field that is not in it has its default, from the recipe or the cluster."""
     overrides: tuple[str, ...] = ()
-    """Overrides that no field says: from the command line, and fixes that were applied."""
+    """Overrides that belong to no field: from the command line, and from applied fixes."""
     skipped: tuple[str, ...] = ()
-    """Ids of failing checks that are not to block."""
+    """Ids of failing checks that must not block."""
 
     @property
     def touched(self) -> bool:
         """Whether there is anything to lose."""
         return bool(self.texts or self.overrides or self.skipped)
 
-    def with_text(self, name: str, text: str, usual: str) -> WizardState:
-        """Return the draft with a field's text; one that equals what stands there anyway is not kept."""
+    def with_text(self, name: str, text: str, default: str) -> WizardState:
+        """Return the state with a field's text; a text that equals the default is not kept."""
         texts = {key: value for key, value in self.texts.items() if key != name}
-        if text.strip() != usual:
+        if text.strip() != default:
             texts[name] = text.strip()
         return replace(self, texts=texts)
 
-    def with_fix(self, fix: Fix, seen: DraftStatus) -> WizardState:
-        """Return the draft with a check's fix applied: to fields where they say it, else as overrides."""
-        draft = self
+    def with_fix(self, fix: Fix, status: DraftStatus) -> WizardState:
+        """Return the state with a check's fix applied: in fields that set its keys, else as overrides."""
+        state = self
         for edit in fix.edits:
-            name = field_with_key(edit.key, seen)
+            name = field_with_key(edit.key, status)
             if name is not None and not edit.remove:
-                draft = replace(draft, texts={**draft.texts, name: str(edit.after)})
+                state = replace(state, texts={**state.texts, name: str(edit.after)})
             else:
-                draft = replace(draft, overrides=(*draft.overrides, *edit.overrides()))
-        return draft
+                state = replace(state, overrides=(*state.overrides, *edit.overrides()))
+        return state
 
     def with_skipped(self, identity: str) -> WizardState:
-        """Return the draft with a check skipped, or no longer skipped."""
+        """Return the state with a check skipped, or no longer skipped."""
         if identity in self.skipped:
             return replace(self, skipped=tuple(item for item in self.skipped if item != identity))
         return replace(self, skipped=(*self.skipped, identity))
@@ -90,21 +90,21 @@ class WizardState:
 
 @dataclass(frozen=True, slots=True)
 class DraftStatus:
-    """What was found out about a draft. Everything is None until it is known."""
+    """The resolved state of a draft. Everything is None until it is known."""
 
-    draft: WizardState = WizardState()
-    found: Detection | None = None
-    no_slurm: ExplainedError | None = None
-    """Why the cluster could not be asked at all."""
+    state: WizardState = WizardState()
+    detection: Detection | None = None
+    slurm_error: ExplainedError | None = None
+    """Why Slurm could not be queried at all."""
     recipes: tuple[Path, ...] = ()
     """Recipes to choose from: recently used ones, then the starting recipes."""
-    usual_checkout: str = ""
+    default_checkout: str = ""
     path: Path | None = None
     """The recipe's file."""
     recipe: EffectiveRecipe | None = None
-    """As its file has it, with the draft's own overrides but not its fields."""
-    file: EffectiveRecipe | None = None
-    """As its file has it."""
+    """With the overrides of the wizard's state, without its fields."""
+    base_recipe: EffectiveRecipe | None = None
+    """As in its file, without any override."""
     recipe_error: str = ""
     checkout: NemoCheckout | None = None
     checkout_error: str = ""
@@ -114,236 +114,240 @@ class DraftStatus:
     memory: Estimate | None = None
     cost: Cost | None = None
     gpus_per_node: int = 0
-    proposal: SubmissionPlan | None = None
-    """What would be submitted; None where it cannot be laid out, or was not yet."""
-    problem: ExplainedError | None = None
-    """Why it cannot be laid out."""
+    plan: SubmissionPlan | None = None
+    """The submission; None where it cannot be planned, or was not planned yet."""
+    plan_error: ExplainedError | None = None
+    """Why no submission can be planned."""
     settled: bool = False
-    """Whether there is nothing more to find out."""
+    """Whether everything is resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNote:
-    """What stands beside a field."""
+    """A note beside a field."""
 
     text: str
     level: Literal["", "warn", "error"] = ""
-    """An error must go before an order can be made; a warning is the site's to judge."""
+    """An error prevents a request; a warning is left to the site to judge."""
 
 
-def kind_of(draft: WizardState) -> Kind:
+def kind_of(state: WizardState) -> Kind:
     """Return the kind of run."""
-    kind = draft.texts.get("kind", "training")
+    kind = state.texts.get("kind", "training")
     return kind if kind in ("rehearsal", "smoke") else "training"  # type: ignore[return-value]
 
 
-def fields_of(step: Step, draft: WizardState, seen: DraftStatus) -> tuple[Field, ...]:
-    """Return the fields that a step asks for now: rehearsals have stand-in models and need no checkout."""
+def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Field, ...]:
+    """Return the fields of a step; rehearsals have stand-in models and need no checkout."""
     names = list(step.fields)
-    if kind_of(draft) == "rehearsal":
+    if kind_of(state) == "rehearsal":
         names = [name for name in names if name not in _MODELS and step.id != "sizes"]
-    if seen.found is None or not seen.found.site.profiles:
+    if status.detection is None or not status.detection.site.profiles:
         names = [name for name in names if name != "profile"]
     return tuple(field_of(name) for name in names)
 
 
-def steps_of(draft: WizardState, seen: DraftStatus) -> tuple[Step, ...]:
-    """Return the steps that ask for something, and the review."""
-    return tuple(step for step in STEPS if step.id == "review" or fields_of(step, draft, seen))
+def steps_of(state: WizardState, status: DraftStatus) -> tuple[Step, ...]:
+    """Return the steps that have fields, and the review."""
+    return tuple(step for step in STEPS if step.id == "review" or fields_of(step, state, status))
 
 
-def key_of(item: Field, seen: DraftStatus) -> str:
+def key_of(item: Field, status: DraftStatus) -> str:
     """Return the recipe key that a field sets."""
     side = item.key.partition(".")[0]
-    megatron = seen.recipe is not None and seen.recipe.get(f"{side}.megatron_cfg.enabled") is True
+    megatron = status.recipe is not None and status.recipe.get(f"{side}.megatron_cfg.enabled") is True
     return item.key_with("megatron" if megatron else None)
 
 
-def field_with_key(key: str, seen: DraftStatus) -> str | None:
+def field_with_key(key: str, status: DraftStatus) -> str | None:
     """Return the name of the field that sets a recipe key."""
     if key == "cluster.num_nodes":
         return "nodes"
-    return next((item.name for item in FIELDS if item.key and key_of(item, seen) == key), None)
+    return next((item.name for item in FIELDS if item.key and key_of(item, status) == key), None)
 
 
-def partition_of(draft: WizardState, seen: DraftStatus) -> Partition | None:
-    """Return the partition that is chosen, or the default one."""
-    if seen.found is None:
+def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
+    """Return the chosen partition, else the default one."""
+    if status.detection is None:
         return None
-    name = draft.texts.get("partition")
+    name = state.texts.get("partition")
     if name:
-        return seen.found.partition(name)
-    usual = next((item for item in seen.found.partitions if item.default), None)
-    return usual or next(iter(seen.found.partitions), None)
+        return status.detection.partition(name)
+    default = next((item for item in status.detection.partitions if item.default), None)
+    return default or next(iter(status.detection.partitions), None)
 
 
-def usual(name: str, draft: WizardState, seen: DraftStatus) -> str:
-    """Return what stands in a field that was not touched."""
+def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
+    """Return the text of a field that was not edited."""
     item = field_of(name)
     if item.key:
-        value = seen.recipe.get(key_of(item, seen)) if seen.recipe is not None else None
+        value = status.recipe.get(key_of(item, status)) if status.recipe is not None else None
         return str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    partition = partition_of(draft, seen)
+    partition = partition_of(state, status)
     if name == "partition":
         return partition.name if partition is not None else ""
     if name == "account":
-        return _usual_account(partition, seen)
+        return _default_account(partition, status)
     if name == "kind":
         return "training"
     if name == "recipe":
-        return REHEARSAL_RECIPE if kind_of(draft) == "rehearsal" else STARTING_RECIPE
+        return REHEARSAL_RECIPE if kind_of(state) == "rehearsal" else STARTING_RECIPE
     if name == "checkout":
-        return seen.usual_checkout
+        return status.default_checkout
     if name == "nodes":
-        count = seen.recipe.get("cluster.num_nodes") if seen.recipe is not None else None
+        count = status.recipe.get("cluster.num_nodes") if status.recipe is not None else None
         return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
     if name == "time":
-        most = partition.max_time_s if partition is not None else None
-        return format_time_limit(min(_USUAL_S[kind_of(draft)], most or _USUAL_S["training"]))
+        max_time_s = partition.max_time_s if partition is not None else None
+        return format_time_limit(
+            min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"])
+        )
     return "1" if name == "chain" else ""
 
 
-def _usual_account(partition: Partition | None, seen: DraftStatus) -> str:
-    if seen.found is None:
+def _default_account(partition: Partition | None, status: DraftStatus) -> str:
+    if status.detection is None:
         return ""
-    default = next((item.account for item in seen.found.accounts or () if item.default), "")
-    usable = seen.found.accounts_in(partition) if partition is not None else None
+    default = next((item.account for item in status.detection.accounts or () if item.default), "")
+    usable = status.detection.accounts_in(partition) if partition is not None else None
     if usable and default not in usable:
         return usable[0]
     return default
 
 
-def text_of(name: str, draft: WizardState, seen: DraftStatus) -> str:
-    """Return what stands in a field."""
-    return draft.texts[name] if name in draft.texts else usual(name, draft, seen)
+def text_of(name: str, state: WizardState, status: DraftStatus) -> str:
+    """Return the text of a field: as typed, else its default."""
+    return state.texts[name] if name in state.texts else default_text(name, state, status)
 
 
-def time_s(draft: WizardState, seen: DraftStatus) -> int | None:
-    """Return the time limit in seconds; None where none is given."""
+def time_s(state: WizardState, status: DraftStatus) -> int | None:
+    """Return the time limit in seconds; None where it is missing or invalid."""
     try:
-        return parse_time_limit(text_of("time", draft, seen))
+        return parse_time_limit(text_of("time", state, status))
     except DurationError:
         return None
 
 
-def count_of(name: str, draft: WizardState, seen: DraftStatus) -> int | None:
-    """Return a whole number from 1 on; None where there is none."""
-    text = text_of(name, draft, seen)
+def count_of(name: str, state: WizardState, status: DraftStatus) -> int | None:
+    """Return a field's whole number >= 1; None where it is missing or invalid."""
+    text = text_of(name, state, status)
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else None
 
 
-def changes(draft: WizardState, seen: DraftStatus) -> tuple[str, ...]:
-    """Return the overrides that the fields of the recipe make; what is no value of its field is left out."""
-    made = []
+def recipe_overrides(state: WizardState, status: DraftStatus) -> tuple[str, ...]:
+    """Return the overrides that the recipe's fields produce; invalid values are left out."""
+    overrides = []
     for item in FIELDS:
-        if not item.key or not draft.texts.get(item.name):
+        if not item.key or not state.texts.get(item.name):
             continue
-        value: object = draft.texts[item.name]
+        value: object = state.texts[item.name]
         if item.kind == "whole":
-            value = count_of(item.name, draft, seen)
+            value = count_of(item.name, state, status)
             if value is None:
                 continue
-        made.append(f"++{key_of(item, seen)}={hydra(value)}")
-    return tuple(made)
+        overrides.append(f"++{key_of(item, status)}={hydra(value)}")
+    return tuple(overrides)
 
 
-def error_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
-    """Return why an order cannot be made of what stands in a field; empty where it can."""
-    text = text_of(item.name, draft, seen)
-    if not text and item.name == "partition" and seen.found is None:
-        return ""  # that there is no answer, or none yet, is said elsewhere
+def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
+    """Return why a field's text cannot be part of a request; empty where it can."""
+    text = text_of(item.name, state, status)
+    if not text and item.name == "partition" and status.detection is None:
+        return ""  # an unreachable Slurm is reported elsewhere
     if not text:
-        needed = not item.optional and (not item.key or item.name in draft.texts)
-        return "is needed" if needed else ""
-    if item.kind == "whole" and count_of(item.name, draft, seen) is None:
+        required = not item.optional and (not item.key or item.name in state.texts)
+        return "required" if required else ""
+    if item.kind == "whole" and count_of(item.name, state, status) is None:
         return "must be a whole number >= 1"
-    if item.kind == "time" and time_s(draft, seen) is None:
-        return "invalid time limit (HH:MM:SS, 30m, 2h30)"
-    if item.name == "recipe" and seen.recipe_error:
-        return seen.recipe_error
-    if item.name == "checkout" and seen.checkout_error:
-        return seen.checkout_error
+    if item.kind == "time" and time_s(state, status) is None:
+        return "invalid time limit (expected HH:MM:SS, 30m or 2h30)"
+    if item.name == "recipe" and status.recipe_error:
+        return status.recipe_error
+    if item.name == "checkout" and status.checkout_error:
+        return status.checkout_error
     return ""
 
 
-def warning_in(item: Field, draft: WizardState, seen: DraftStatus) -> str:
-    """Return what the site may refuse; it is the site's to judge."""
-    partition = partition_of(draft, seen)
+def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
+    """Return why the site may refuse a field's text; only the site can decide."""
+    partition = partition_of(state, status)
     if partition is None:
         return ""
-    text = text_of(item.name, draft, seen)
+    text = text_of(item.name, state, status)
     if item.name == "partition" and partition.state != "up":
         return f"is {partition.state}"
-    if item.name == "account" and seen.found is not None:
-        usable = seen.found.accounts_in(partition)
+    if item.name == "account" and status.detection is not None:
+        usable = status.detection.accounts_in(partition)
         if usable is not None and text and text not in usable:
             return f"may not use {partition.name}"
-    limit = time_s(draft, seen)
+    limit = time_s(state, status)
     if item.name == "time" and limit and partition.max_time_s and limit > partition.max_time_s:
         return f"{partition.name}: {format_time_limit(partition.max_time_s)} at most"
-    nodes = count_of("nodes", draft, seen)
-    most = min(partition.nodes, partition.max_nodes or partition.nodes)
-    if item.name == "nodes" and nodes and nodes > most:
-        return f"{partition.name} gives {most} at most"
+    nodes = count_of("nodes", state, status)
+    max_nodes = min(partition.nodes, partition.max_nodes or partition.nodes)
+    if item.name == "nodes" and nodes and nodes > max_nodes:
+        return f"{partition.name} allows at most {max_nodes}"
     return ""
 
 
-def results_on(item: Field, seen: DraftStatus) -> tuple[Result, ...]:
-    """Return what checks have against a field, failures first; a check's first key is what it is about."""
-    if seen.report is None or not (item.key or item.name == "nodes"):
+def results_on(item: Field, status: DraftStatus) -> tuple[Result, ...]:
+    """Return failures and warnings of a field, failures first; a check belongs to its first key."""
+    if status.report is None or not (item.key or item.name == "nodes"):
         return ()
-    key = key_of(item, seen) if item.key else "cluster.num_nodes"
-    found = [
+    key = key_of(item, status) if item.key else "cluster.num_nodes"
+    results = [
         result
-        for result in seen.report.results
+        for result in status.report.results
         if result.outcome in ("fail", "warn") and result.where and result.where[0].key == key
     ]
-    return tuple(sorted(found, key=lambda result: result.outcome != "fail"))
+    return tuple(sorted(results, key=lambda result: result.outcome != "fail"))
 
 
-def note_on(item: Field, draft: WizardState, seen: DraftStatus) -> FieldNote:
-    """Return what is to be said beside a field."""
-    if error := error_in(item, draft, seen):
+def note_on(item: Field, state: WizardState, status: DraftStatus) -> FieldNote:
+    """Return the note beside a field: its error, its warning, or its check."""
+    if error := error_in(item, state, status):
         return FieldNote(error, "error")
-    if warning := warning_in(item, draft, seen):
+    if warning := warning_in(item, state, status):
         return FieldNote(warning, "warn")
-    for result in results_on(item, seen):
+    for result in results_on(item, status):
         return FieldNote(f"{result.id} {result.message}", "error" if result.outcome == "fail" else "warn")
     return FieldNote("")
 
 
-def errors(draft: WizardState, seen: DraftStatus) -> dict[str, str]:
-    """Return why no order can be made, by field."""
-    found = {
-        item.name: error_in(item, draft, seen)
+def errors(state: WizardState, status: DraftStatus) -> dict[str, str]:
+    """Return the errors that prevent a request, by field."""
+    texts = {
+        item.name: error_in(item, state, status)
         for step in STEPS
-        for item in fields_of(step, draft, seen)
+        for item in fields_of(step, state, status)
     }  # fmt: skip
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
-def order_of(draft: WizardState, seen: DraftStatus) -> SubmitRequest:
-    """Return the order that a draft without errors makes."""
+def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
+    """Return the submit request of a state without errors."""
     from launcher.request import SubmitRequest
 
-    assert seen.path is not None
-    values = {row.name: text_of(row.name, draft, seen) or None for row in FIELDS if row.step and not row.key}
-    kind = kind_of(draft)
+    assert status.path is not None
+    values = {
+        row.name: text_of(row.name, state, status) or None for row in FIELDS if row.step and not row.key
+    }
+    kind = kind_of(state)
     return SubmitRequest.of(
         {
             **values,
-            "recipe": seen.path,
+            "recipe": status.path,
             "kind": kind,
-            "nodes": count_of("nodes", draft, seen) or 1,
-            "chain": count_of("chain", draft, seen) or 1,
+            "nodes": count_of("nodes", state, status) or 1,
+            "chain": count_of("chain", state, status) or 1,
             "checkout": None if kind == "rehearsal" else values["checkout"],
-            "overrides": (*draft.overrides, *changes(draft, seen)),
-            "skip_checks": draft.skipped,
+            "overrides": (*state.overrides, *recipe_overrides(state, status)),
+            "skip_checks": state.skipped,
         }
     )
 
 
-def step_state(step: Step, draft: WizardState, seen: DraftStatus) -> Literal["", "warn", "error"]:
-    """Return whether a step has something that is wrong, or doubtful."""
-    levels = {note_on(item, draft, seen).level for item in fields_of(step, draft, seen)}
+def step_level(step: Step, state: WizardState, status: DraftStatus) -> Literal["", "warn", "error"]:
+    """Return the worst level of a step's notes."""
+    levels = {note_on(item, state, status).level for item in fields_of(step, state, status)}
     return "error" if "error" in levels else "warn" if "warn" in levels else ""

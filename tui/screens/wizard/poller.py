@@ -1,4 +1,4 @@
-"""Looking at drafts on a thread, and sending what was found out."""
+"""A thread that resolves the wizard's state and posts the result to the screen."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import DraftStatus, WizardState
 
 TYPING_S = 0.04
-"""Keys come in bursts; looking at each letter of a word would be in vain."""
+"""Keys come in bursts: resolving each letter of a word would be wasted work."""
 SETTLE_S = 0.3
-"""What would be submitted is laid out when nothing was typed for so long."""
+"""Pause in typing after which the submission is planned."""
 
 
 class DraftResolved(Message):
-    """Something was found out."""
+    """A new status of the draft."""
 
-    def __init__(self, seen: DraftStatus) -> None:
+    def __init__(self, status: DraftStatus) -> None:
         super().__init__()
-        self.seen = seen
+        self.status = status
 
 
 class StartEstimated(Message):
-    """Slurm told when it would start, or why not."""
+    """Slurm's start estimate, or its error."""
 
-    def __init__(self, proposal: SubmissionPlan, told: StartEstimate | ExplainedError) -> None:
+    def __init__(self, plan: SubmissionPlan, result: StartEstimate | ExplainedError) -> None:
         super().__init__()
-        self.proposal = proposal
-        self.told = told
+        self.plan = plan
+        self.result = result
 
 
 class Submitted(Message):
-    """The run is submitted."""
+    """A run was submitted."""
 
     def __init__(self, directory: str) -> None:
         super().__init__()
@@ -48,58 +48,56 @@ class Submitted(Message):
 
 
 class WizardPoller(Background):
-    """Looks at the latest draft: at once for what is quick, and after a pause for the rest."""
+    """Resolves the latest state: its quick part at once, its plan after a pause in typing."""
 
     def __init__(self, make: Callable[[], DraftResolver], target: MessagePump) -> None:
-        super().__init__(self._look, "wizard")
+        super().__init__(self._poll, "wizard")
         self._make = make
-        self._lookout: DraftResolver | None = None
+        self._resolver: DraftResolver | None = None
         self._target = target
-        self._draft = WizardState()
-        self._seen: DraftStatus | None = None
-        self._again = True
+        self._state = WizardState()
+        self._status: DraftStatus | None = None
+        self._stale = True
 
-    def consider(self, draft: WizardState) -> None:
-        """Look at a draft."""
-        self._draft = draft
+    def resolve(self, state: WizardState) -> None:
+        """Resolve a state."""
+        self._state = state
         self.wake()
 
-    def again(self) -> None:
-        """Look at the draft anew: the world changed, or what was laid out is spent."""
-        self._again = True
+    def refresh(self) -> None:
+        """Resolve the state again: the cluster changed, or its plan was used."""
+        self._stale = True
         self.wake()
 
     def ask_slurm(self, *, refresh: bool) -> None:
-        """Ask Slurm what there is, beside everything else: a controller that hangs takes a minute."""
+        """Detect the cluster on a thread of its own: a controller that hangs takes a minute."""
 
         def ask() -> None:
-            self._known().ask_slurm(refresh=refresh)
-            self.again()
+            self._get_resolver().ask_slurm(refresh=refresh)
+            self.refresh()
 
         in_background(ask, "detect", lambda error: post(self._target, OpenFailed(error)))
 
-    def estimate_start(self, proposal: SubmissionPlan) -> None:
-        """Ask Slurm when it would start."""
+    def estimate_start(self, plan: SubmissionPlan) -> None:
+        """Ask Slurm when the job would start."""
         from launcher.submit.submit import estimate_start
 
         def ask() -> None:
-            known = self._known()
+            resolver = self._get_resolver()
             post(
                 self._target,
-                StartEstimated(proposal, estimate_start(proposal, known.store, known.environment)),
+                StartEstimated(plan, estimate_start(plan, resolver.store, resolver.environment)),
             )
 
-        in_background(
-            ask, "estimate_start", lambda error: post(self._target, StartEstimated(proposal, error))
-        )
+        in_background(ask, "estimate_start", lambda error: post(self._target, StartEstimated(plan, error)))
 
-    def send(self, proposal: SubmissionPlan) -> None:
-        """Submit what was laid out and agreed to."""
+    def send(self, plan: SubmissionPlan) -> None:
+        """Submit a plan that the user confirmed."""
         from launcher.submit.submit import send
 
         def submit() -> None:
-            known = self._known()
-            run = send(proposal, known.store, known.environment, confirmed=True)
+            resolver = self._get_resolver()
+            run = send(plan, resolver.store, resolver.environment, confirmed=True)
             post(self._target, Submitted(run.directory))
 
         in_background(submit, "submit", lambda error: post(self._target, OpenFailed(error)))
@@ -110,33 +108,33 @@ class WizardPoller(Background):
         from launcher.submit.rehearsal import start
 
         def begin() -> None:
-            known = self._known()
-            why = shared_login_node(inspect_machine(known.store.transport, known.environment))
-            if why is not None:
+            resolver = self._get_resolver()
+            login_node = shared_login_node(inspect_machine(resolver.store.transport, resolver.environment))
+            if login_node is not None:
                 raise InputError(
-                    f"{why}: others work here", fix="`distill-tui demo` asks, and starts it there."
+                    f"{login_node}: other users share it", fix="Run `distill-tui demo`, which asks first."
                 )
             post(
                 self._target,
-                Submitted(start(known.store.transport, known.store, known.environment).directory),
+                Submitted(start(resolver.store.transport, resolver.store, resolver.environment).directory),
             )
 
         in_background(begin, "rehearse", lambda error: post(self._target, OpenFailed(error)))
 
-    def _known(self) -> DraftResolver:
-        if self._lookout is None:
-            self._lookout = self._make()
-        return self._lookout
+    def _get_resolver(self) -> DraftResolver:
+        if self._resolver is None:
+            self._resolver = self._make()
+        return self._resolver
 
-    def _look(self) -> float | None:
-        seen = self._seen
-        if self._again or seen is None or seen.draft is not self._draft:
+    def _poll(self) -> float | None:
+        status = self._status
+        if self._stale or status is None or status.state is not self._state:
             time.sleep(TYPING_S)
-            self._again = False
-            self._seen = self._known().glance(self._draft)
-        elif not seen.settled:
-            self._seen = self._known().look(seen.draft, seen)
+            self._stale = False
+            self._status = self._get_resolver().quick_status(self._state)
+        elif not status.settled:
+            self._status = self._get_resolver().full_status(status.state, status)
         else:
             return None
-        post(self._target, DraftResolved(self._seen))
+        post(self._target, DraftResolved(self._status))
         return SETTLE_S

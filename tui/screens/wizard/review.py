@@ -1,4 +1,4 @@
-"""The review: everything that would be submitted, what stands against it, and what it costs."""
+"""The review: the submission, its cost, its checks, and what prevents it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from launcher.submit.submit import StartEstimate, SubmissionPlan
     from recipes.checks import Result
 
-_CHANGES = 40
+_MAX_CHANGES = 40
 
 
-def review(draft: WizardState, seen: DraftStatus, forecast: StartEstimate | str | None) -> Lines:
-    """Return the review, a section after another."""
-    if not seen.settled:
+def review(state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
+    """Return the review, section by section."""
+    if not status.settled:
         return [line(("checking …", "dim"))]
     sections = [
-        _obstacles(draft, seen),
-        _job(seen, forecast),
-        _checks(draft, seen),
-        [heading("Memory of a GPU"), *memory_lines(seen.memory)] if seen.memory is not None else [],
-        _changes(seen),
-        _plan(seen),
+        _obstacle_section(state, status),
+        _job_section(status, start_estimate),
+        _check_section(state, status),
+        [heading("GPU memory"), *memory_lines(status.memory)] if status.memory is not None else [],
+        _change_section(status),
+        _plan_section(status),
     ]
     lines: Lines = []
     for section in sections:
@@ -45,67 +45,67 @@ def heading(text: str, more: str = "") -> Content:
     return line((text, "bold $text-primary"), (f"  {more}" if more else "", "dim"))
 
 
-def _obstacles(draft: WizardState, seen: DraftStatus) -> Lines:
-    missing = errors(draft, seen)
+def _obstacle_section(state: WizardState, status: DraftStatus) -> Lines:
+    missing = errors(state, status)
     lines = [
         line((f"✗ {field_of(name).title}: ", "$text-error"), clean(text)) for name, text in missing.items()
     ]
-    if seen.problem is not None and not missing:
-        first, *rest = clean_lines(str(seen.problem)).split("\n")
+    if status.plan_error is not None and not missing:
+        first, *rest = clean_lines(str(status.plan_error)).split("\n")
         lines += [line((f"✗ {first}", "$text-error")), *(line(item) for item in rest)]
-    return [heading("It cannot be submitted yet"), *lines] if lines else []
+    return [heading("Cannot be submitted yet"), *lines] if lines else []
 
 
-def _job(seen: DraftStatus, forecast: StartEstimate | str | None) -> Lines:
-    proposal = seen.proposal
-    if proposal is None:
+def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
+    plan = status.plan
+    if plan is None:
         return []
-    choices, request = proposal.options, proposal.options.slurm_request
+    choices, request = plan.options, plan.options.slurm_request
     size = f"{plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')}"
     length = f"{format_time_limit(request.time_s)}" + (
-        f", {request.chain} jobs at most" if request.chain > 1 else ""
+        f", at most {request.chain} jobs" if request.chain > 1 else ""
     )
     charged = f"charged to {clean(request.account)}" if request.account else "charged to your default account"
     lines = [
         heading("Job"),
-        fact("what", f"{choices.kind} of {clean(str(proposal.request.recipe))}"),
-        fact("where", f"{size} of {clean(request.partition)} for {length}, {charged}"),
-        fact("costs", f"at most {cost_text(proposal.cost)}"),
-        fact("starts", *_starts(forecast)),
+        fact("run", f"{choices.kind} of {clean(str(plan.request.recipe))}"),
+        fact("resources", f"{size} of {clean(request.partition)} for {length}, {charged}"),
+        fact("cost", f"at most {cost_text(plan.cost)}"),
+        fact("starts", *_starts(start_estimate)),
     ]
-    return [*lines, *(fact("note", clean(note), "$text-warning") for note in proposal.notes)]
+    return [*lines, *(fact("note", clean(note), "$text-warning") for note in plan.notes)]
 
 
-def _starts(forecast: StartEstimate | str | None) -> tuple[str, str]:
-    if forecast is None:
-        return "t asks Slurm when, without submitting", "dim"
-    if isinstance(forecast, str):
-        return clean(forecast), "$text-error" if forecast.startswith("✗") else "dim"
-    told = "now" if forecast.requested.now else f"at {when(forecast.start)}"
+def _starts(start_estimate: StartEstimate | str | None) -> tuple[str, str]:
+    if start_estimate is None:
+        return "press t to ask Slurm for an estimate", "dim"
+    if isinstance(start_estimate, str):
+        return clean(start_estimate), "$text-error" if start_estimate.startswith("✗") else "dim"
+    outcome = "now" if start_estimate.requested.now else f"at {when(start_estimate.start)}"
     sooner = [
         f"{format_time_limit(item.time_s)} would start {'now' if item.now else 'at ' + when(item.start)}"
-        for item in forecast.sooner
+        for item in start_estimate.sooner
     ]
-    return "; ".join((told, *sooner)), ""
+    return "; ".join((outcome, *sooner)), ""
 
 
 def when(start: str) -> str:
-    """Return a start as people read it."""
+    """Return a start time for display."""
     return clean(start.replace("T", " "))
 
 
-def _checks(draft: WizardState, seen: DraftStatus) -> Lines:
-    if seen.report is None:
+def _check_section(state: WizardState, status: DraftStatus) -> Lines:
+    if status.report is None:
         return []
-    results = seen.report.results
+    results = status.report.results
     counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in ("fail", "warn")}
-    told = f"{counts['fail']} would fail, {counts['warn']} doubtful" if results else ""
-    lines = [heading("Checks", told)]
-    order = [item for name in OUTCOMES for item in results if item.outcome == name]
-    for item in order:
-        lines += _check(item, skipped=item.id in draft.skipped)
-    if not order:
-        lines.append(line(("✓ nothing is foretold to fail", "$text-success")))
+    outcome = f"{counts['fail']} would fail, {plural(counts['warn'], 'warning')}" if results else ""
+    lines = [heading("Checks", outcome)]
+    listed_results = [item for name in OUTCOMES for item in results if item.outcome == name]
+    for item in listed_results:
+        lines += _check(item, skipped=item.id in state.skipped)
+    if not listed_results:
+        lines.append(line(("✓ no failure predicted", "$text-success")))
     return lines
 
 
@@ -114,33 +114,31 @@ def _check(item: Result, *, skipped: bool) -> Lines:
     mark = " (skipped)" if skipped and item.outcome == "fail" else ""
     lines = [line((f"{glyph} {item.id}{mark} ", style), clean(item.message))]
     if item.outcome == "fail":
-        lines += [
-            line(("      f fixes it: ", "dim"), clean(fix.title)) for fix in item.fixes[:1] if fix.edits
-        ]
+        lines += [line(("      fix (f): ", "dim"), clean(fix.title)) for fix in item.fixes[:1] if fix.edits]
     return lines
 
 
-def _changes(seen: DraftStatus) -> Lines:
-    """Return what of the recipe is changed, by effective value; the file itself stays as it is."""
+def _change_section(status: DraftStatus) -> Lines:
+    """Return the recipe's changes by effective value; the file itself is not changed."""
     from recipes.compare import ABSENT, differences
 
-    recipe = seen.report.recipe if seen.report is not None else None
-    if recipe is None or seen.file is None:
+    recipe = status.report.recipe if status.report is not None else None
+    if recipe is None or status.base_recipe is None:
         return []
-    found = list(differences(seen.file.values, recipe.values))
-    lines = [heading("Changes of the recipe", "the file stays as it is; the run keeps what is used")]
-    for item in found[:_CHANGES]:
-        before = "absent" if item.a is ABSENT else shown(item.a)
-        after = "removed" if item.b is ABSENT else shown(item.b)
+    changed_values = list(differences(status.base_recipe.values, recipe.values))
+    lines = [heading("Recipe changes", "the file is not changed; the run records the values used")]
+    for item in changed_values[:_MAX_CHANGES]:
+        before = "not set" if item.a is ABSENT else value_text(item.a)
+        after = "removed" if item.b is ABSENT else value_text(item.b)
         lines.append(line(f"{clean(item.key)}  ", (before, "dim"), " → ", (after, "bold")))
-    if len(found) > _CHANGES:
-        lines.append(line((f"… and {len(found) - _CHANGES} more", "dim")))
-    if not found:
+    if len(changed_values) > _MAX_CHANGES:
+        lines.append(line((f"… and {len(changed_values) - _MAX_CHANGES} more", "dim")))
+    if not changed_values:
         lines.append(line(("none", "dim")))
     return lines
 
 
-def shown(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
+def value_text(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
     """Return a recipe's value on one line."""
     if value is None:
         return "null"
@@ -149,10 +147,10 @@ def shown(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
     return clean(str(value))
 
 
-def _plan(seen: DraftStatus) -> Lines:
-    if seen.proposal is None:
+def _plan_section(status: DraftStatus) -> Lines:
+    if status.plan is None:
         return []
-    plan = seen.proposal.submission.plans[0]
+    plan = status.plan.submission.plans[0]
     program, *arguments = plan.argv
     lines = [heading("Plan", f"in {clean(plan.cwd)}"), line(clean(program))]
     lines += [line(f"  {clean(shlex.quote(argument))}") for argument in arguments]
@@ -162,19 +160,18 @@ def _plan(seen: DraftStatus) -> Lines:
     return lines
 
 
-def question(proposal: SubmissionPlan) -> str:
-    """Return what is asked before a submission."""
-    request, choices = proposal.options.slurm_request, proposal.options
+def question(plan: SubmissionPlan) -> str:
+    """Return the question before a submission."""
+    request, choices = plan.options.slurm_request, plan.options
     lines = [
         f"{choices.kind}: {plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')} of "
         f"{request.partition} for {format_time_limit(request.time_s)}"
-        + (f", {request.chain} jobs at most" if request.chain > 1 else ""),
-        f"at most {cost_text(proposal.cost)}"
-        + (f", charged to {request.account}" if request.account else ""),
+        + (f", at most {request.chain} jobs" if request.chain > 1 else ""),
+        f"at most {cost_text(plan.cost)}" + (f", charged to {request.account}" if request.account else ""),
     ]
-    if proposal.asks:
-        lines += ["", "! The memory may not suffice:", *(f"  {item}" for item in proposal.asks)]
-    skipped = [item.id for item in proposal.submission.spec.skipped_checks]
+    if plan.asks:
+        lines += ["", "! GPU memory may not be sufficient:", *(f"  {item}" for item in plan.asks)]
+    skipped = [item.id for item in plan.submission.spec.skipped_checks]
     if skipped:
-        lines += ["", f"! Failing checks that you skip: {', '.join(skipped)}"]
+        lines += ["", f"! Skipped failing checks: {', '.join(skipped)}"]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The wizard: its steps, then the review, the submission, and what becomes of it."""
+"""The wizard's screen: its steps, the review, the submission and its outcome."""
 
 from __future__ import annotations
 
@@ -19,46 +19,53 @@ from tui.screens.wizard.poller import StartEstimated, Submitted
 from tui.screens.wizard.review import question, review
 from tui.screens.wizard.steps import StepScreen
 
-_ASKING = "asking Slurm …"
-_LOOKING = line(("checking …", "dim"))
-_OF_REVIEW = ("submit", "estimate_start", "fix", "skip")
+_ASKING = "querying Slurm …"
+_CHECKING = line(("checking …", "dim"))
+_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip")
 
 
 class WizardScreen(StepScreen):
-    """Asks for what a run needs, tells what comes of it, and submits."""
+    """Edits a wizard state step by step, reviews it, and submits it."""
 
-    def __init__(self, host: Host, draft: WizardState | None = None) -> None:
-        super().__init__(host, draft)
-        self._forecast: StartEstimate | str | None = None
+    def __init__(self, host: Host, state: WizardState | None = None) -> None:
+        super().__init__(host, state)
+        self._start_estimate: StartEstimate | str | None = None
         self._submitting = False
-        self._wanted = False
-        """Whether the review is to be submitted as soon as it is complete."""
-        self._told: ExplainedError | None = None
-        """Why there is no Slurm, as the user was told."""
+        self._submit_when_ready = False
+        """Whether to submit as soon as the review is complete."""
+        self._reported_slurm_error: ExplainedError | None = None
+        """The Slurm error that was already shown."""
 
-    async def _take(self, draft: WizardState) -> None:
-        self._forecast, self._wanted = None, False
-        await super()._take(draft)
+    async def _set_state(self, state: WizardState) -> None:
+        self._start_estimate, self._submit_when_ready = None, False
+        await super()._set_state(state)
 
-    def found_out(self, seen: DraftStatus) -> None:
-        """Go on with what waited; say that there is no Slurm."""
-        if self._wanted and self._is_current and self.app.screen is self and self.step.id == "review":
+    def status_changed(self, status: DraftStatus) -> None:
+        """Submit if that was requested; report a missing Slurm once."""
+        if (
+            self._submit_when_ready
+            and self._is_current
+            and self.app.screen is self
+            and self.step.id == "review"
+        ):
             self.action_submit()
-        if seen.no_slurm is not None and seen.no_slurm is not self._told:
-            self._told = seen.no_slurm
-            self._tell_no_slurm(seen.no_slurm)
+        if status.slurm_error is not None and status.slurm_error is not self._reported_slurm_error:
+            self._reported_slurm_error = status.slurm_error
+            self._show_slurm_error(status.slurm_error)
 
     def review_lines(self) -> list[Content]:
         """Return the review."""
-        return review(self.draft, self.seen, self._forecast) if self._is_current else [_LOOKING]
+        return (
+            review(self.wizard_state, self.status, self._start_estimate) if self._is_current else [_CHECKING]
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell which commands are valid now."""
-        if action not in _OF_REVIEW:
+        """Return whether a command is valid now."""
+        if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         valid = {
             "submit": True,
-            "estimate_start": self._is_current and self.seen.proposal is not None,
+            "estimate_start": self._is_current and self.status.plan is not None,
             "fix": bool(self._fixes()),
             "skip": bool(self._failing()),
         }
@@ -67,113 +74,112 @@ class WizardScreen(StepScreen):
     # ------------------------------------------------------------ the review
 
     def _failing(self) -> list[str]:
-        report = self.seen.report
+        report = self.status.report
         return list(dict.fromkeys(item.id for item in report.failing)) if report is not None else []
 
     def _fixes(self) -> list[tuple[str, int, int]]:
-        """Return fixes of failing checks: id of the check, its place in the report, place of the fix."""
-        if self.seen.report is None or not self._is_current:
+        """Return fixes of failing checks: id of the check, its index in the report, index of the fix."""
+        if self.status.report is None or not self._is_current:
             return []
         return [
-            (result.id, place, number)
-            for place, result in enumerate(self.seen.report.results)
+            (result.id, index, number)
+            for index, result in enumerate(self.status.report.results)
             if result.outcome == "fail"
             for number, fix in enumerate(result.fixes)
             if fix.edits
         ]
 
     async def action_fix(self) -> None:
-        """Apply the fix there is, or let one be chosen."""
-        report, fixes = self.seen.report, self._fixes()
+        """Apply the only fix, or ask which one."""
+        report, fixes = self.status.report, self._fixes()
         if report is None or not fixes:
             return
-        found = [report.results[place].fixes[number] for _, place, number in fixes]
-        if len(found) == 1:
-            await self._take(self.draft.with_fix(found[0], self.seen))
+        fix_objects = [report.results[index].fixes[number] for _, index, number in fixes]
+        if len(fix_objects) == 1:
+            await self._set_state(self.wizard_state.with_fix(fix_objects[0], self.status))
             return
         options = [
             DialogChoice(str(count) if count < 10 else "", f"{fixes[count - 1][0]}  {fix.title}", str(count))
-            for count, fix in enumerate(found, 1)
+            for count, fix in enumerate(fix_objects, 1)
         ]
 
         async def take(value: str | None) -> None:
             if value is not None:
-                await self._take(self.draft.with_fix(found[int(value) - 1], self.seen))
+                await self._set_state(self.wizard_state.with_fix(fix_objects[int(value) - 1], self.status))
 
         self.app.push_screen(Ask("Apply which fix?", "", options), take)
 
     def action_skip(self) -> None:
-        """Let a check be chosen that is not to block, or is to block again."""
+        """Ask for a failing check to skip, or to enforce again."""
+        skipped = self.wizard_state.skipped
         options = [
             DialogChoice(
                 "",
-                f"{name}  {'skipped: let it block again' if name in self.draft.skipped else 'skip it'}",
-                name,
+                f"{check}  {'skipped: enforce it again' if check in skipped else 'skip'}",
+                check,
             )
-            for name in self._failing()
+            for check in self._failing()
         ]
-        text = "It foretells that the run fails; the run records that it was skipped."
+        text = "The check predicts that the run fails. The run records that it was skipped."
 
         async def take(value: str | None) -> None:
             if value is not None:
-                await self._take(self.draft.with_skipped(value))
+                await self._set_state(self.wizard_state.with_skipped(value))
 
         self.app.push_screen(Ask("Skip which check?", text, options), take)
 
     def action_estimate_start(self) -> None:
-        """Ask Slurm when it would start."""
-        if self.seen.proposal is not None:
-            self._forecast = _ASKING
-            self._feed.estimate_start(self.seen.proposal)
-            self._arrange()
+        """Ask Slurm when the job would start."""
+        if self.status.plan is not None:
+            self._start_estimate = _ASKING
+            self._poller.estimate_start(self.status.plan)
+            self._refresh_view()
 
     def on_start_estimated(self, event: StartEstimated) -> None:
-        """Show when it would start."""
+        """Show the start estimate."""
         event.stop()
-        if event.proposal is not self.seen.proposal:
+        if event.plan is not self.status.plan:
             return
-        told = event.told
-        refused = isinstance(told, ExplainedError)
-        self._forecast = f"✗ {told.what} {told.fix}".strip() if isinstance(told, ExplainedError) else told
-        self._arrange()
+        result = event.result
+        refused = isinstance(result, ExplainedError)
+        self._start_estimate = (
+            f"✗ {result.what} {result.fix}".strip() if isinstance(result, ExplainedError) else result
+        )
+        self._refresh_view()
         if refused:
             self.facts_box.scroll_home(animate=False)
 
     def action_submit(self) -> None:
-        """Ask, then submit, as soon as everything is looked at; say what stands against it."""
-        self._wanted = not self._is_current
-        if self._wanted:
+        """Ask for confirmation, then submit, once everything is resolved; else report what prevents it."""
+        self._submit_when_ready = not self._is_current
+        if self._submit_when_ready:
             return
-        proposal = self.seen.proposal
-        if proposal is None:
-            missing = errors(self.draft, self.seen).items()
-            told = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
+        plan = self.status.plan
+        if plan is None:
+            missing = errors(self.wizard_state, self.status).items()
+            result = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
             self.app.push_screen(
                 Ask(
-                    "It cannot be submitted yet",
-                    told or str(self.seen.problem or ""),
+                    "Cannot be submitted yet",
+                    result or str(self.status.plan_error or ""),
                     [DialogChoice("o", "OK", "ok")],
                 )
             )
             return
-        if proposal.blocking:
-            self._tell_blocking([f"{result.id} {result.message}" for result in proposal.blocking])
+        if plan.blocking:
+            self._show_blocking([f"{result.id} {result.message}" for result in plan.blocking])
             return
 
         def answered(answer: str | None) -> None:
             if answer == "submit":
-                self.app.push_screen(
-                    Wait("submitting …\n\nSlurm is asked once; that takes a second or a few.")
-                )
+                self.app.push_screen(Wait("submitting …\n\nThis usually takes a few seconds."))
                 self._submitting = True
-                self._feed.send(proposal)
+                self._poller.send(plan)
 
-        choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "not yet", "no")]
-        self.app.push_screen(
-            Ask("Submit?", question(proposal), choices, chosen=1 if proposal.asks else 0), answered
-        )
+        choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
+        self.app.push_screen(Ask("Submit?", question(plan), choices, chosen=1 if plan.asks else 0), answered)
 
-    def _tell_blocking(self, said: list[str]) -> None:
+    def _show_blocking(self, messages: list[str]) -> None:
         async def answered(answer: str | None) -> None:
             if answer == "fix":
                 await self.action_fix()
@@ -183,21 +189,21 @@ class WizardScreen(StepScreen):
         choices = [DialogChoice("x", "skip a check", "skip"), DialogChoice("b", "back to the review", "back")]
         if self._fixes():
             choices.insert(0, DialogChoice("f", "apply a fix", "fix"))
-        self.app.push_screen(Ask("It would fail", "\n".join(said), choices), answered)
+        self.app.push_screen(Ask("The run would fail", "\n".join(messages), choices), answered)
 
-    # ------------------------------------------------------------ what becomes of it
+    # ------------------------------------------------------------ outcome
 
     def on_submitted(self, event: Submitted) -> None:
-        """Go to the monitor."""
+        """Open the monitor."""
         event.stop()
-        self._stop_waiting()
+        self._close_wait_dialogs()
         self._host.submitted(self, event.directory)
 
     def on_open_failed(self, event: OpenFailed) -> None:
-        """Say what Slurm said; what was typed stays."""
+        """Show the error; the wizard's state is kept."""
         event.stop()
-        self._stop_waiting()
-        self._feed.again()
+        self._close_wait_dialogs()
+        self._poller.refresh()
         error = event.error
         if isinstance(error, UnreachableError) and isinstance(error.where, Path):
             directory = str(error.where)
@@ -207,34 +213,34 @@ class WizardScreen(StepScreen):
                     self._host.submitted(self, directory)
 
             choices = [
-                DialogChoice("w", "watch the run: it finds out", "watch"),
+                DialogChoice("w", "watch the run, which resolves this", "watch"),
                 DialogChoice("b", "back", "back"),
             ]
-            self.app.push_screen(Ask("Perhaps submitted", str(error), choices), answered)
+            self.app.push_screen(Ask("Submission unclear", str(error), choices), answered)
             return
         self.app.push_screen(tell(error))
 
-    def _stop_waiting(self) -> None:
+    def _close_wait_dialogs(self) -> None:
         while self._submitting and self.app.screen is not self:
             self.app.pop_screen()
         self._submitting = False
 
-    def _tell_no_slurm(self, error: ExplainedError) -> None:
+    def _show_slurm_error(self, error: ExplainedError) -> None:
         def answered(answer: str | None) -> None:
             if answer == "rehearse":
                 self.app.push_screen(Wait("starting a rehearsal on this machine …"))
                 self._submitting = True
-                self._feed.rehearse_here()
+                self._poller.rehearse_here()
             elif answer == "back":
-                self._host.put_aside(self, self.draft)
+                self._host.put_aside(self, self.wizard_state)
 
         text = (
-            f"{error}\n\nA rehearsal on this machine goes the same way without a cluster: stand-in models, "
-            "a real Ray cluster, about a minute."
+            f"{error}\n\nA rehearsal on this machine needs no cluster: stand-in models on a "
+            "real Ray cluster, about a minute."
         )
         choices = [
             DialogChoice("r", "rehearse on this machine", "rehearse"),
-            DialogChoice("l", "look around: everything but submitting works", "look"),
-            DialogChoice("b", "back to the runs", "back"),
+            DialogChoice("l", "continue without Slurm: everything but submitting works", "look"),
+            DialogChoice("b", "back to the list of runs", "back"),
         ]
-        self.app.push_screen(Ask("There is no Slurm here", text, choices), answered)
+        self.app.push_screen(Ask("Slurm is not available here", text, choices), answered)

@@ -1,4 +1,4 @@
-"""The steps of the wizard on a screen: the form of each, and what is known beside it."""
+"""The wizard's steps on a screen: the form of each, and the facts beside it."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ from tui.screens.wizard.model import (
     FieldNote,
     Step,
     WizardState,
+    default_text,
     error_in,
     fields_of,
     note_on,
     results_on,
-    step_state,
+    step_level,
     steps_of,
     text_of,
-    usual,
 )
-from tui.screens.wizard.pages import facts_of, hang, line, summary
+from tui.screens.wizard.pages import facts_of, line, summary, wrap_hanging
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.widgets.form import Form, Go
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
 
-_HERE = "bold $background on $primary"
+_CURRENT_STEP = "bold $background on $primary"
 
 
 class StepScreen(Screen[None]):
-    """Asks for what a run needs, step by step, and tells what comes of it."""
+    """Edits a wizard state step by step."""
 
     BINDINGS = bindings(Scope.WIZARD)
     PLACES = (Scope.WIZARD, Scope.APP)
     ABOUT = (
-        "From nothing to a submitted run. Tab, ↑ and ↓ go through the fields, enter goes on. Nothing is "
-        "submitted before the review, and nothing typed is lost by going back."
+        "Prepares and submits a run. Tab, ↑ and ↓ move between fields, enter goes to the next step. Nothing "
+        "is submitted before the review, and going back loses nothing that was typed."
     )
 
-    def __init__(self, host: Host, draft: WizardState | None = None) -> None:
+    def __init__(self, host: Host, state: WizardState | None = None) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
-        self._feed = WizardPoller(host.lookout, self)
-        self.draft = draft or WizardState()
-        self.seen = DraftStatus(self.draft)
+        self._poller = WizardPoller(host.draft_resolver, self)
+        self.wizard_state = state or WizardState()
+        self.status = DraftStatus(self.wizard_state)
         self.step: Step = STEPS[0]
         self.bar_first: tuple[str, ...] = ()
-        self._laying_out = asyncio.Lock()
+        self._form_lock = asyncio.Lock()
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
         self.facts = StyledLines()
@@ -69,7 +69,7 @@ class StepScreen(Screen[None]):
         self.summary = StyledLines(id="wizard-summary")
 
     def compose(self) -> ComposeResult:
-        """Lay out."""
+        """Create the widgets."""
         yield self.title_line
         with Container(id="wizard"):
             with Vertical(id="wizard-left"):
@@ -81,91 +81,95 @@ class StepScreen(Screen[None]):
         yield KeyBar(*self.PLACES)
 
     async def on_mount(self) -> None:
-        """Show the first step, and begin to look."""
+        """Show the first step, and start resolving."""
         await self._show_step(self.step)
-        self._feed.start()
-        self._feed.consider(self.draft)
-        self._feed.ask_slurm(refresh=False)
+        self._poller.start()
+        self._poller.resolve(self.wizard_state)
+        self._poller.ask_slurm(refresh=False)
 
     def on_unmount(self) -> None:
         """End the thread."""
-        self._feed.stop()
+        self._poller.stop()
 
     def on_resize(self) -> None:
-        """Lay out for the new size."""
-        self.call_after_refresh(self._arrange)
+        """Redraw for the new size."""
+        self.call_after_refresh(self._refresh_view)
 
     def on_descendant_focus(self) -> None:
-        """Help with the field that has the keys now."""
-        self._arrange()
+        """Show the help of the focused field."""
+        self._refresh_view()
 
-    # ------------------------------------------------------------ what is typed, what is found out
+    # ------------------------------------------------------------ state and status
 
     async def on_form_edited(self, event: Form.Edited) -> None:
-        """Take what is typed."""
+        """Take the edited text into the state."""
         event.stop()
-        await self._take(
-            self.draft.with_text(event.name, event.text, usual(event.name, self.draft, self.seen))
+        await self._set_state(
+            self.wizard_state.with_text(
+                event.name, event.text, default_text(event.name, self.wizard_state, self.status)
+            )
         )
 
-    async def _take(self, draft: WizardState) -> None:
-        self.draft = draft
-        self._feed.consider(draft)
-        await self._arrange_form()
+    async def _set_state(self, state: WizardState) -> None:
+        self.wizard_state = state
+        self._poller.resolve(state)
+        await self._refresh_form()
 
     async def on_draft_resolved(self, event: DraftResolved) -> None:
-        """Show what was found out."""
+        """Show the new status."""
         event.stop()
-        if event.seen.draft is self.draft:
-            self.seen = event.seen
-        await self._arrange_form()
-        self.found_out(event.seen)
+        if event.status.state is self.wizard_state:
+            self.status = event.status
+        await self._refresh_form()
+        self.status_changed(event.status)
 
-    def found_out(self, seen: DraftStatus) -> None:
-        """Do what waited for something to be found out: for the review."""
+    def status_changed(self, status: DraftStatus) -> None:
+        """React to a new status; the review overrides this."""
 
     def review_lines(self) -> list[Content]:
         """Return the review."""
         return []
 
-    async def _arrange_form(self) -> None:
-        """Show the fields of this step, which depend on what is chosen, with what stands in them."""
+    async def _refresh_form(self) -> None:
+        """Show the fields of this step, which depend on the state, with their texts."""
         # Keys are handled on the app's task and messages on the screen's: one at a time.
-        async with self._laying_out:
-            fields = fields_of(self.step, self.draft, self.seen)
+        async with self._form_lock:
+            fields = fields_of(self.step, self.wizard_state, self.status)
             if self.form.names != tuple(item.name for item in fields):
                 await self.form.ask(fields)
             for row in self.form.rows:
                 name = row.item.name
-                note = note_on(row.item, self.draft, self.seen)
-                values = tuple(choice.value for choice in choices_for(name, self.draft, self.seen))
-                row.show(text_of(name, self.draft, self.seen), values, *self._beside(name, note))
-        self._arrange()
+                note = note_on(row.item, self.wizard_state, self.status)
+                values = tuple(choice.value for choice in choices_for(name, self.wizard_state, self.status))
+                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name, note))
+        self._refresh_view()
 
-    def _beside(self, name: str, note: FieldNote) -> tuple[str, str]:
+    def _annotation(self, name: str, note: FieldNote) -> tuple[str, str]:
         if note.text:
             return note.text, note.level
-        chosen = text_of(name, self.draft, self.seen)
+        chosen = text_of(name, self.wizard_state, self.status)
         if name in ("kind", "recipe"):
-            known = (item for item in choices_for(name, self.draft, self.seen) if item.value == chosen)
-            return next((item.about for item in known), ""), ""
+            chosen_items = (
+                item for item in choices_for(name, self.wizard_state, self.status) if item.value == chosen
+            )
+            return next((item.description for item in chosen_items), ""), ""
         return "", ""
 
-    # ------------------------------------------------------------ laying out
+    # ------------------------------------------------------------ rendering
 
     async def _show_step(self, step: Step) -> None:
         self.step = step
         reviewing = step.id == "review"
         with self.app.batch_update():
             self.set_class(reviewing, "-review")
-            await self._arrange_form()
+            await self._refresh_form()
         self.facts_box.scroll_home(animate=False)
         if reviewing:
             self.facts_box.focus()
         else:
             self.form.focus_first()
 
-    def _arrange(self) -> None:
+    def _refresh_view(self) -> None:
         if not self.is_attached:
             return
         self.bar_first = (
@@ -177,34 +181,36 @@ class StepScreen(Screen[None]):
         row = self.form.focused_row
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
-            told = self.review_lines()
+            lines = self.review_lines()
         else:
-            told = facts_of(self.step.id, self.draft, self.seen, focused)
+            lines = facts_of(self.step.id, self.wizard_state, self.status, focused)
         width = self.facts_box.scrollable_content_region.width
-        self.facts.say(hang(told, width) if width else told)
+        self.facts.say(wrap_hanging(lines, width) if width else lines)
         self.help_line.say(self._help(focused))
-        self.summary.say([summary(self.draft, self.seen).truncate(max(self.size.width, 1), ellipsis=True)])
-        self._name_next()
+        self.summary.say(
+            [summary(self.wizard_state, self.status).truncate(max(self.size.width, 1), ellipsis=True)]
+        )
+        self._label_go_button()
         self.query_one(KeyBar).look_again()
 
     @property
     def _is_current(self) -> bool:
-        return self.seen.draft is self.draft and self.seen.settled
+        return self.status.state is self.wizard_state and self.status.settled
 
-    def _name_next(self) -> None:
-        steps = steps_of(self.draft, self.seen)
-        place = self._place(steps)
-        self.form.go.say(f"Next: {steps[place + 1].title} →" if place + 1 < len(steps) else "Submit")
+    def _label_go_button(self) -> None:
+        steps = steps_of(self.wizard_state, self.status)
+        index = self._step_index(steps)
+        self.form.go.say(f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit")
 
     def _title(self) -> Content:
         parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
-        for number, step in enumerate(steps_of(self.draft, self.seen), 1):
-            state = step_state(step, self.draft, self.seen) if self.seen.recipe is not None else ""
+        for number, step in enumerate(steps_of(self.wizard_state, self.status), 1):
+            level = step_level(step, self.wizard_state, self.status) if self.status.recipe is not None else ""
             glyph, style = {"error": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "": ("", "")}[
-                state
+                level
             ]
             here = step.id == self.step.id
-            parts += [(f" {number} {step.title} ", _HERE if here else "dim"), (glyph, style)]
+            parts += [(f" {number} {step.title} ", _CURRENT_STEP if here else "dim"), (glyph, style)]
         return Content.assemble(*parts)
 
     def _help(self, focused: str) -> list[Content]:
@@ -212,30 +218,30 @@ class StepScreen(Screen[None]):
             return [Content("")]
         item = field_of(focused)
         lines = [line((item.help, "dim"))]
-        error = error_in(item, self.draft, self.seen)
+        error = error_in(item, self.wizard_state, self.status)
         if error:
             return [*lines, line((f"✗ {item.title}: {error}", "$text-error"))]
-        for result in results_on(item, self.seen)[:1]:
+        for result in results_on(item, self.status)[:1]:
             style = "$text-error" if result.outcome == "fail" else "$text-warning"
             return [*lines, line((f"{result.id} {clean(result.message)}", style))]
-        note = note_on(item, self.draft, self.seen)
+        note = note_on(item, self.wizard_state, self.status)
         return [*lines, line((clean(note.text), "$text-warning"))] if note.text else lines
 
-    def _place(self, steps: Sequence[Step]) -> int:
-        return next((place for place, step in enumerate(steps) if step.id == self.step.id), len(steps) - 1)
+    def _step_index(self, steps: Sequence[Step]) -> int:
+        return next((index for index, step in enumerate(steps) if step.id == self.step.id), len(steps) - 1)
 
     # ------------------------------------------------------------ commands
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell which commands are valid now."""
+        """Return whether a command is valid now."""
         reviewing = self.step.id == "review"
         row = self.form.focused_row
         if action == "next":
             return not reviewing
         if action == "choose":
-            return row is not None and bool(choices_for(row.item.name, self.draft, self.seen))
+            return row is not None and bool(choices_for(row.item.name, self.wizard_state, self.status))
         if action == "reset":
-            return row is not None and row.item.name in self.draft.texts
+            return row is not None and row.item.name in self.wizard_state.texts
         if action == "refresh_cluster":
             return self.step.id == "cluster"
         if action == "field":
@@ -244,22 +250,22 @@ class StepScreen(Screen[None]):
 
     async def action_next(self) -> None:
         """Go to the next step."""
-        steps = steps_of(self.draft, self.seen)
-        place = self._place(steps)
-        if place + 1 < len(steps):
-            await self._show_step(steps[place + 1])
+        steps = steps_of(self.wizard_state, self.status)
+        index = self._step_index(steps)
+        if index + 1 < len(steps):
+            await self._show_step(steps[index + 1])
 
     async def action_back(self) -> None:
-        """Go to the step before; from the first one to the list of runs, which keeps the draft."""
-        steps = steps_of(self.draft, self.seen)
-        place = self._place(steps)
-        if place == 0:
-            self._host.put_aside(self, self.draft)
+        """Go to the previous step; from the first one to the list of runs, which keeps the state."""
+        steps = steps_of(self.wizard_state, self.status)
+        index = self._step_index(steps)
+        if index == 0:
+            self._host.put_aside(self, self.wizard_state)
         else:
-            await self._show_step(steps[place - 1])
+            await self._show_step(steps[index - 1])
 
     async def on_go_pressed(self, event: Go.Pressed) -> None:
-        """Go on."""
+        """Go to the next step."""
         event.stop()
         await self.action_next()
 
@@ -271,39 +277,45 @@ class StepScreen(Screen[None]):
             self.focus_previous()
 
     def on_form_choices_requested(self, event: Form.ChoicesRequested) -> None:
-        """List what can be chosen."""
+        """List the field's values."""
         event.stop()
-        self._list(event.name)
+        self._open_choices(event.name)
 
     def action_choose(self) -> None:
-        """List what can be chosen in the field."""
+        """List the focused field's values."""
         row = self.form.focused_row
         if row is not None:
-            self._list(row.item.name)
+            self._open_choices(row.item.name)
 
-    def _list(self, name: str) -> None:
-        choices = choices_for(name, self.draft, self.seen)
-        present = text_of(name, self.draft, self.seen)
+    def _open_choices(self, name: str) -> None:
+        choices = choices_for(name, self.wizard_state, self.status)
+        present = text_of(name, self.wizard_state, self.status)
         width = max((len(choice.value) for choice in choices), default=0)
         options = [
-            DialogChoice("", f"{choice.value or 'none':<{width}}  {choice.about}".rstrip(), choice.value)
+            DialogChoice(
+                "", f"{choice.value or 'none':<{width}}  {choice.description}".rstrip(), choice.value
+            )
             for choice in choices
         ]
-        chosen = next((place for place, item in enumerate(choices) if item.value == present), 0)
+        chosen = next((index for index, item in enumerate(choices) if item.value == present), 0)
 
         async def take(value: str | None) -> None:
             if value is not None:
-                await self._take(self.draft.with_text(name, value, usual(name, self.draft, self.seen)))
+                await self._set_state(
+                    self.wizard_state.with_text(
+                        name, value, default_text(name, self.wizard_state, self.status)
+                    )
+                )
 
         self.app.push_screen(Ask(field_of(name).title, "", options, chosen=chosen), take)
 
     async def action_reset(self) -> None:
-        """Take back what was typed in the field."""
+        """Reset the focused field to its default."""
         row = self.form.focused_row
         if row is not None:
-            texts = {name: text for name, text in self.draft.texts.items() if name != row.item.name}
-            await self._take(WizardState(texts, self.draft.overrides, self.draft.skipped))
+            texts = {name: text for name, text in self.wizard_state.texts.items() if name != row.item.name}
+            await self._set_state(WizardState(texts, self.wizard_state.overrides, self.wizard_state.skipped))
 
     def action_refresh_cluster(self) -> None:
-        """Ask Slurm again."""
-        self._feed.ask_slurm(refresh=True)
+        """Query Slurm again."""
+        self._poller.ask_slurm(refresh=True)
