@@ -24,7 +24,7 @@ from launcher.errors import InputError, LaunchError, RefusedError, UnreachableEr
 from launcher.request import Cost, JobOptions, SubmitRequest
 from launcher.runs import Run, RunStore
 from launcher.submit.complete import complete, nodes_of
-from launcher.submit.hints import hints
+from launcher.submit.hints import cluster_hints, hints
 from launcher.submit.layout import Submission, lay_out
 from recipes.inheritance import Resolver
 
@@ -146,14 +146,14 @@ def plan_submission(
     submission = lay_out(cluster, store, detection.site, options, resolver)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
-    return SubmissionPlan(
-        request,
-        replace(submission, spec=spec),
-        _cost(options, partition),
-        partition,
-        result,
-        (*result.notes, *hints(environment, submission), *cluster.hints(submission.layout, partition)),
+    cost = _cost(options, partition)
+    notes = (
+        *result.notes,
+        *hints(environment, submission),
+        *cluster.hints(submission.layout, partition),
+        *cluster_hints(detection, partition, options, cost),
     )
+    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes)
 
 
 def _cost(options: JobOptions, partition: Partition | None) -> Cost:

@@ -24,7 +24,7 @@ ACCOUNTING_OFF = re.compile(
     r"|accounting_storage/(?:none|filetxt)|accounting_storage.{0,40}(?:not supported|unsupported)",
     re.IGNORECASE,
 )
-"""Wordings of sacctmgr, sreport, sacct and the data parsers (src/sacctmgr/sacctmgr.c, src/sacct/options.c)."""
+"""Wordings of sacctmgr, sreport, sacct and the data parsers."""
 
 _RETRYING = re.compile(r"(?:sleeping and retrying|temporarily disabled, retrying)\.?$")
 """sbatch says so before it sleeps; what became of it is on the lines after (src/sbatch/sbatch.c)."""
