@@ -46,15 +46,7 @@ def _as_json(detection: Detection) -> dict[str, Any]:
         {"account": item.account, "partition": item.partition, "qos": list(item.qos), "default": item.default}
         for item in detection.accounts or ()
     ]
-    budgets = [
-        {
-            "project": item.project,
-            "account": item.account,
-            "core_h_left": item.core_h_left,
-            "core_h_total": item.core_h_total,
-        }
-        for item in detection.budgets or ()
-    ]
+    budgets = [_budget(item) for item in detection.budgets or ()]
     return {
         "schema": 1,
         "site": detection.site.id,
@@ -65,6 +57,13 @@ def _as_json(detection: Detection) -> dict[str, Any]:
         "budgets": None if detection.budgets is None else budgets,
         "problems": [{"what": problem.what, "fix": problem.fix} for problem in detection.problems],
     }
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    """Return a budget; with the core-hours that are left where jutil tells them."""
+    quota = {"core_h_left": budget.core_h_left, "core_h_total": budget.core_h_total}
+    left = quota if budget.core_h_left is not None else {}
+    return {"project": budget.project, "account": budget.account, **left}
 
 
 def _partition(detection: Detection, partition: Partition) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def describe(
 def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], None]) -> Mapping[str, str]:
     waits = list(_ASKED_AGAIN_AFTER_S)
     while True:
-        text = client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+        text = _ask_accounting(client, identity)
         rows = read_table(text, _ACCOUNTED, what="list of jobs").rows
         if not rows:
             raise InputError(f"Slurm knows no job {identity}", fix="`squeue` and `sacct` list jobs.")
@@ -80,6 +80,18 @@ def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], 
         if row["WorkDir"] or not waits:
             return row
         pause(waits.pop(0))
+
+
+def _ask_accounting(client: SlurmClient, identity: str) -> str:
+    try:
+        return client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+    except RefusedError as error:
+        if not is_accounting_off(error.what):
+            raise
+        raise InputError(
+            f"Slurm no longer lists job {identity}, and this cluster keeps no accounts of ended jobs",
+            fix="Name the directory of its logs: distill-tui watch DIRECTORY",
+        ) from error
 
 
 def _described(identity: str, record: Mapping[str, str]) -> ExternalJob:

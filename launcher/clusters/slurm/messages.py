@@ -149,7 +149,7 @@ _PREFIX = re.compile(
     re.IGNORECASE,
 )
 _FAILED = r"(?:Batch job submission failed|Job submit/allocate failed|(?:Job )?[Aa]llocation failure): ?"
-_UNSPECIFIED = re.compile(rf"[\s;,|-]*(?:{_FAILED})?\bUnspecified error\.?\s*$", re.IGNORECASE)
+_UNSPECIFIED = re.compile(rf"[\s;:,|-]*(?:{_FAILED})?\bUnspecified error\.?\s*$", re.IGNORECASE)
 """The end that Slurm adds where a site's plugin refuses with words of its own."""
 _PLUGIN = re.compile(r"cli_filter plugin terminated with error|cli_filter_g_\w+ failed", re.IGNORECASE)
 

@@ -198,8 +198,8 @@ def _nodes(key: str, bare: str) -> PendingReason | None:
     """Explain nodes that cannot be had: reserved for maintenance, or down, drained or reserved."""
     if is_maintenance(bare):
         return PendingReason(
-            f"waiting: its nodes are {MAINTENANCE} before it would end",
-            "A shorter --time may start before it: `t` in the wizard, or `submit --test-only`, asks Slurm.",
+            f"waiting: its nodes are {MAINTENANCE} before it would end; a shorter --time may start before it",
+            "`t` in the wizard, or `submit --test-only`, asks Slurm which --time would start before it.",
         )
     if not key.startswith(("reqnodenotavail", "nodesrequired", "unavailablenodes")):
         return None
