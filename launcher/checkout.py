@@ -6,13 +6,15 @@ Nothing of it is imported: it may need another Python, and importing it takes mi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
 from launcher.transports.base import Transport
+from recipes.drivers import choose_driver
 
 VARIABLE = "NEMO_RL_ROOT"
 REMEMBERED = "checkout"
@@ -45,22 +47,48 @@ _FEATURES = (
 )
 
 
-def choose(transport: Transport, chosen: str | None, environment: Mapping[str, str]) -> NemoCheckout:
-    """Return the checkout: as chosen, else NEMO_RL_ROOT, else the last one used.
+def choose(
+    transport: Transport,
+    chosen: str | None,
+    environment: Mapping[str, str],
+    near: Sequence[Path] = (),
+) -> NemoCheckout:
+    """Return the checkout: as chosen, else NEMO_RL_ROOT, else one that holds a path, else the last one.
+
+    Args:
+        transport: The machine.
+        chosen: The user's choice, if any.
+        environment: That of this program.
+        near: Paths that a checkout may hold: the recipe, the current directory.
 
     Raises:
-        InputError: no checkout is known, or the directory is not one.
+        InputError: none is known, or it is not a checkout.
     """
-    remembered = config_root(environment) / REMEMBERED
     path, source = chosen or environment.get(VARIABLE), "--checkout" if chosen else VARIABLE
-    if not path and transport.stat(str(remembered)) is not None:
-        path, source = transport.read(str(remembered)).decode(errors="replace").strip(), str(remembered)
+    if not path:
+        path, source = _holding(transport, near) or _remembered(transport, environment)
     if not path:
         raise InputError(
             "the NeMo-RL checkout for the job is not known",
             fix=f"Give --checkout DIR, or set {VARIABLE}; the choice is remembered.",
         )
     return probe(transport, str(Path(path).expanduser().absolute()), source)
+
+
+def _holding(transport: Transport, near: Sequence[Path]) -> tuple[str, str] | None:
+    """Return the checkout that holds one of the paths, and that path."""
+    for path in near:
+        for parent in (path.absolute(), *path.absolute().parents):
+            if any(transport.stat(f"{parent}/{name}") is not None for name in DRIVERS):
+                return str(parent), str(path)
+    return None
+
+
+def _remembered(transport: Transport, environment: Mapping[str, str]) -> tuple[str, str]:
+    file = str(config_root(environment) / REMEMBERED)
+    if transport.stat(file) is None:
+        return "", ""
+    return transport.read(file).decode(errors="replace").strip(), file
 
 
 def remember(transport: Transport, checkout: NemoCheckout, environment: Mapping[str, str]) -> None:
@@ -94,6 +122,30 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
             name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
         ),
     )
+
+
+def with_driver_of(
+    transport: Transport, checkout: NemoCheckout, values: Mapping[str, Any]
+) -> tuple[NemoCheckout, str]:
+    """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
+
+    A recipe for which the checkout has no driver keeps the usual one.
+    """
+    driver = choose_driver(values, _scripts(transport, checkout.path))
+    if driver.script is None:
+        return checkout, f"the checkout has no driver for this recipe: {driver.reason}"
+    if driver.script == checkout.driver:
+        return checkout, ""
+    return replace(checkout, driver=driver.script), f"the driver is {driver.script}: {driver.reason}"
+
+
+def _scripts(transport: Transport, path: str) -> tuple[str, ...]:
+    """Return the driver scripts of a checkout, relative to it."""
+    names = []
+    for folder in ("examples", "examples/nemo_gym"):
+        if transport.stat(f"{path}/{folder}") is not None:
+            names += [f"{folder}/{entry.name}" for entry in transport.listdir(f"{path}/{folder}")]
+    return tuple(name for name in names if re.fullmatch(r".*/run_\w+\.py", name))
 
 
 def _version(text: str) -> str | None:

@@ -150,6 +150,14 @@ FIELDS: tuple[Field, ...] = (
         "path", flag="--env-file", metavar="FILE", optional=True,
     ),
     Field(
+        "env", "Variable", "Pass this variable of the shell to the job, or set it; secrets by name only.",
+        "text", flag="--env", metavar="NAME[=VALUE]", repeatable=True, optional=True,
+    ),
+    Field(
+        "no_env", "Left-out variable", "Do not pass this variable to the job.",
+        "text", flag="--no-env", metavar="NAME", repeatable=True, optional=True,
+    ),
+    Field(
         "sbatch_args", "sbatch argument", "One more argument for sbatch.",
         "text", flag="--sbatch-arg", metavar="ARG", repeatable=True, scheduler=True, optional=True,
     ),
@@ -170,7 +178,7 @@ FIELDS: tuple[Field, ...] = (
         "text", flag="--mounts", metavar="SRC:DST,…", repeatable=True, optional=True,
     ),
     Field(
-        "skip_checks", "Skipped checks", "Submit although this check fails (C34 …).",
+        "skip_checks", "Skipped checks", "Submit although this check fails: C34, or C66:KEY for one finding.",
         "text", flag="--skip-check", metavar="ID", repeatable=True, optional=True,
     ),
     _tensor("policy", "Student", "student"),

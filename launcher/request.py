@@ -12,10 +12,9 @@ from launcher.sites import Profile, Site
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
+    from launcher.environment import JobEnvironment
     from launcher.runs import Launcher, SlurmRequest
 
-SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
-"""Variables taken from the environment of this program; others come with an env file."""
 Kind = Literal["rehearsal", "smoke", "training"]
 
 
@@ -51,6 +50,10 @@ class SubmitRequest:
     """For `ray.sub`; None: the profile's or the site's."""
     mounts: tuple[str, ...] = ()
     """For `ray.sub`: `/SOURCE:/TARGET[:ro]`."""
+    env: tuple[str, ...] = ()
+    """Variables for the job besides those passed by default: `NAME` of the shell, or `NAME=VALUE`."""
+    no_env: tuple[str, ...] = ()
+    """Names of variables that the job must not have."""
     yes: bool = False
     """Whether the user has confirmed a plan's questions."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -81,6 +84,13 @@ class JobOptions:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Secrets; they reach the driver through a file that only the user can read."""
     checkout: NemoCheckout | None = None
+    environment: JobEnvironment | None = None
+    """None on a machine without a scheduler, whose cluster makes its own."""
+
+    @property
+    def worker_nodes(self) -> int:
+        """The nodes that work: `RAY_BARE_DEDICATED_HEAD=1` keeps one of them for Ray's head."""
+        return self.nodes - 1 if has_dedicated_head(self.environment) else self.nodes
 
     @property
     def kind(self) -> Kind:
@@ -113,3 +123,8 @@ class Cost:
         hours = nodes * time_s / 3600
         core_hours = round(hours * cores, 3) if cores is not None else None
         return cls(round(hours, 3), round(hours * gpus_per_node, 3), core_hours)
+
+
+def has_dedicated_head(environment: JobEnvironment | None) -> bool:
+    """Return whether a job keeps a node for Ray's head, without GPUs for the driver."""
+    return environment is not None and environment.variables.get("RAY_BARE_DEDICATED_HEAD") == "1"

@@ -25,6 +25,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from launcher.checkout_state import CheckoutState
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
@@ -87,6 +88,20 @@ class SkippedCheck(BaseModel):
     message: str = ""
 
 
+class RequestRecord(BaseModel):
+    """Parts of a request that only concern its jobs' rendering, to make the same request again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    profile: str | None = None
+    env_file: str | None = None
+    env: tuple[str, ...] = ()
+    no_env: tuple[str, ...] = ()
+    sbatch_args: tuple[str, ...] = ()
+    container: str | None = None
+    mounts: tuple[str, ...] = ()
+
+
 class RunSpec(_Stored):
     """The request of a run."""
 
@@ -104,7 +119,10 @@ class RunSpec(_Stored):
     slurm: SlurmRequest | None = None
     checkout: str | None = None
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
+    checkout_state: CheckoutState = CheckoutState()
+    """Its commit and local changes when the run was submitted."""
     launcher: Launcher = "ray_bare"
+    request: RequestRecord = RequestRecord()
     skipped_checks: tuple[SkippedCheck, ...] = ()
     """Failing checks that the user skipped."""
     logs: str = "logs"

@@ -1,4 +1,4 @@
-"""A recipe and its parents: the files that `defaults:` names, read once as long as they do not change."""
+"""Reading of a recipe and its parents, each file once for as long as it does not change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recipes.merge import merge_recipes
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
-from recipes.yaml.reader import read, scanners_differ
+from recipes.yaml.reader import read_config
 
 if TYPE_CHECKING:
     from recipes.keys import Step
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 DEFAULTS = "defaults"
 MAX_BYTES = 8 * 1024 * 1024
-"""A larger file is no recipe (the largest stock recipe has 60 kB); parsing it would take minutes."""
+"""Limit of a recipe's size; the largest stock recipe has 60 kB."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """One parsed file: its values without `defaults`, and what `defaults` names."""
+class ParsedFile:
+    """Parsed file: its values without `defaults`, and what `defaults` names."""
 
     path: Path
     tree: Tree
     values: Map
     parents: tuple[str, ...]
     exact: bool
-    """False where only OmegaConf's own loader can be trusted with the text."""
+    """Whether our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
 
     @property
     def text(self) -> str:
-        """The text as it was parsed."""
+        """Text as it was parsed."""
         return self.tree.text
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A recipe with its parents, each with theirs."""
+    """Recipe with its parents, each with theirs."""
 
-    source: Source
+    source: ParsedFile
     parents: tuple[Chain, ...]
 
     @property
@@ -87,11 +87,10 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Source:
-    """Judge a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
+def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> ParsedFile:
+    """Return a parsed text as a recipe; raises `RecipeError` where NeMo-RL's loader fails."""
     composed = composed or compose(tree)
-    if composed.problems or scanners_differ(tree.text):
-        _refuse_unless_readable(tree, composed)
+    refuse_unreadable(tree, composed)
     value = composed.value
     if value is None or (isinstance(value, Leaf) and value.value is None):
         value = EMPTY
@@ -102,12 +101,12 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Sourc
     items: dict[Step, Value] = dict(value.items)
     named = items.pop(DEFAULTS, None)
     parents = () if named is None else _parents(tree, value, named)
-    return Source(path, tree, Map(items, value.mark), parents, exact)
+    return ParsedFile(path, tree, Map(items, value.mark), parents, exact)
 
 
-def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
+def refuse_unreadable(tree: Tree, composed: Composed) -> None:
+    """Raise `RecipeError` for a text that OmegaConf refuses."""
     if not composed.problems:
-        read(tree.text, tree.name)
         return
     problem = composed.problems[0]
     what = problem.what[:1].upper() + problem.what[1:]
@@ -115,7 +114,7 @@ def _refuse_unless_readable(tree: Tree, composed: Composed) -> None:
     if composed.oversized:
         raise refused
     try:
-        read(tree.text, tree.name)
+        read_config(tree.text, tree.name)
     except RecipeError as error:
         raise refused from error
 
@@ -139,14 +138,14 @@ def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
 
 @dataclass
 class RecipeReader:
-    """Reads recipes and keeps what it parsed and merged for as long as the bytes stay the same.
+    """Reader of recipes that keeps what it parsed and merged for as long as the bytes stay the same.
 
     One reader serves one editor or one command; it is not for several threads at a time.
     """
 
-    _sources: dict[Path, tuple[bytes, Source]] = field(default_factory=dict)
+    _sources: dict[Path, tuple[bytes, ParsedFile]] = field(default_factory=dict)
     _bases: dict[Path, tuple[tuple[Map, ...], bool, Map]] = field(default_factory=dict)
-    _whole: dict[Path, tuple[Source, Map, bool, Map]] = field(default_factory=dict)
+    _whole: dict[Path, tuple[ParsedFile, Map, bool, Map]] = field(default_factory=dict)
 
     def chain(self, path: Path, tree: Tree | None = None, composed: Composed | None = None) -> Chain:
         """Read a recipe and all its parents; `tree` is the recipe's text where it is not that of the file.
@@ -156,17 +155,17 @@ class RecipeReader:
         source = self.source(path) if tree is None else source_of(path, tree, composed)
         return self._with_parents(source, ())
 
-    def source(self, path: Path) -> Source:
+    def source(self, path: Path) -> ParsedFile:
         """Read one file."""
         data = read_bytes(path)
-        known = self._sources.get(path)
-        if known is not None and known[0] == data:
-            return known[1]
+        cached = self._sources.get(path)
+        if cached is not None and cached[0] == data:
+            return cached[1]
         source = source_of(path, parse(decode(data, str(path)), str(path)))
         self._sources[path] = (data, source)
         return source
 
-    def _with_parents(self, source: Source, above: tuple[Source, ...]) -> Chain:
+    def _with_parents(self, source: ParsedFile, above: tuple[ParsedFile, ...]) -> Chain:
         real = _real(source.path)
         links = " -> ".join([*(str(link.path) for link in above), str(source.path)])
         if any(_real(link.path) == real for link in above):
@@ -188,9 +187,9 @@ class RecipeReader:
         if not source.parents:
             return source.values
         base = self.base(chain, strict=strict)
-        known = self._whole.get(source.path)
-        if known is not None and known[0] is source and known[1] is base and known[2] == strict:
-            return known[3]
+        cached = self._whole.get(source.path)
+        if cached is not None and cached[0] is source and cached[1] is base and cached[2] == strict:
+            return cached[3]
         whole = merge_recipes(base, source.values, strict=strict)
         self._whole[source.path] = (source, base, strict, whole)
         return whole
@@ -199,9 +198,9 @@ class RecipeReader:
         """Merge a recipe's parents, without the recipe; raises `UnsupportedError` if `strict`."""
         source = chain.source
         parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
-        known = self._bases.get(source.path)
-        if known is not None and known[1] == strict and list(map(id, known[0])) == list(map(id, parents)):
-            return known[2]
+        cached = self._bases.get(source.path)
+        if cached is not None and cached[1] == strict and list(map(id, cached[0])) == list(map(id, parents)):
+            return cached[2]
         base = EMPTY
         for parent in parents:
             base = merge_recipes(base, parent, strict=strict)
@@ -227,8 +226,8 @@ def _real(path: Path) -> Path:
         return path.absolute()
 
 
-def _in_chain(error: RecipeError, path: Path, child: Source, links: str) -> RecipeError:
-    """Say of a parent that cannot be read who asked for it."""
+def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> RecipeError:
+    """Return the error for a parent that cannot be read, with the recipe that names it."""
     if path.exists():
         return error
     node = child.values.mark
@@ -238,7 +237,7 @@ def _in_chain(error: RecipeError, path: Path, child: Source, links: str) -> Reci
     return RecipeError(what, where=place or FilePosition(str(child.path), node.line), fix=fix)
 
 
-def _defaults_place(source: Source) -> FilePosition | None:
+def _defaults_place(source: ParsedFile) -> FilePosition | None:
     from recipes.yaml.nodes import MappingNode, ScalarNode
 
     root = source.tree.root

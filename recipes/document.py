@@ -1,7 +1,7 @@
-"""A recipe's text as a document: every edit changes what was meant and not one byte more.
+"""Recipe text as a document: every edit changes what was meant and not one byte more.
 
-An edit is a splice of the text. Before it is taken, the new text is read back twice, by ruamel.yaml
-and by OmegaConf's own loader; an edit that does not read back as meant is refused.
+An edit is a splice of the text. Before it is taken, the new text is parsed, and read by OmegaConf's own
+loader; an edit that does not read back as meant is refused.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import same_place
-from recipes.values import Map, Plain, Seq, Value, find, leaves, plain
+from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment, comment_of, set_comment
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.edit import assign, insert_item, insert_key, set_value, written_depth
 from recipes.yaml.find import find_spot, merges
-from recipes.yaml.nodes import AliasNode
+from recipes.yaml.nodes import AliasNode, ScalarNode
+from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.parse import parse
 from recipes.yaml.reader import read_fast
 from recipes.yaml.remove import delete
 from recipes.yaml.scalars import same
-from recipes.yaml.typed import writable
+from recipes.yaml.typed import writable, yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,36 +40,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Revision:
-    """One state of a document."""
+    """State of a document."""
 
     tree: Tree
 
     @cached_property
     def composed(self) -> Composed:
-        """The values, and why OmegaConf may refuse them."""
+        """Values, and why OmegaConf may refuse them."""
         return compose(self.tree)
 
     @property
     def values(self) -> Value | None:
-        """The values with their places; None for an empty text."""
+        """Values with where they are written; None for an empty text."""
         return self.composed.value
 
     @cached_property
     def data(self) -> Plain:
-        """The values as plain data."""
+        """Values as plain data."""
         return None if self.values is None else plain(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an edit did: the key, and the other keys that changed with it through anchors."""
+    """Effect of an edit: the key, and the other keys that changed with it through anchors."""
 
     key: str
     also: tuple[str, ...]
 
 
 class Document:
-    """One recipe's text with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
+    """Text of one recipe with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
 
     def __init__(
         self, text: str, name: str = "<text>", *, path: Path | None = None, opened: bytes | None = None
@@ -88,17 +89,17 @@ class Document:
 
     @property
     def revision(self) -> Revision:
-        """The present state."""
+        """Present state."""
         return self._history[self._now]
 
     @property
     def text(self) -> str:
-        """The text as it would be saved."""
+        """Text as it would be saved."""
         return self.revision.tree.text
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why OmegaConf refuses the text, each with its place."""
+        """Reasons why OmegaConf refuses the text, each with file, line and column."""
         revision = self.revision
         return tuple(f"{revision.tree.place(item.start)}: {item.what}" for item in revision.composed.problems)
 
@@ -126,9 +127,29 @@ class Document:
         return values is not None and find(values, _path(key)) is not None
 
     def is_written(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is written at its own place, neither merged nor behind an alias."""
+        """Tell whether a key is written itself, neither merged nor behind an alias."""
         path = _path(key)
         return written_depth(self.revision.tree, path)[0] == len(path)
+
+    def yaml(self, key: str | KeyPath) -> str:
+        """Return a value as YAML, spelled as it is written, so that setting it again gives the same text.
+
+        A string comes without the quotes that it does not need: an edit keeps those of the old value.
+        """
+        value = self.get(key)
+        text, spelling = yaml_text(writable(value)), self.spelling(key)
+        if not spelling.isprintable() or (text == value and value in (spelling, spelling[1:-1])):
+            return text
+        return spelling or text
+
+    def spelling(self, key: str | KeyPath) -> str:
+        """Return how a scalar is written; "" for what is no scalar, on several lines or not written here."""
+        path = _path(key)
+        depth, node = written_depth(self.revision.tree, path)
+        if depth != len(path) or not isinstance(node, ScalarNode) or node.tag or node.empty or node.block:
+            return ""
+        text = self.text[node.body : node.end]
+        return "" if LINE_BREAK.search(text) else text
 
     def line(self, key: str | KeyPath) -> int:
         """Return the line, counted from 1, where a key's value is written."""
@@ -236,6 +257,7 @@ class Document:
         self._history.append(after)
         self._now += 1
         # The items behind an inserted or removed one only move; the sections around an edit hold it.
+        path = _typed(path, after.values or before.values)
         holder = find(before.values, path[:-1]) if before.values is not None and path else None
         scope = path[:-1] if isinstance(holder, Seq) else path
         changed = _differences(before.values, after.values)
@@ -320,6 +342,16 @@ class Document:
 
 def _path(key: str | KeyPath) -> KeyPath:
     return parse_key(key) if isinstance(key, str) else key
+
+
+def _typed(path: KeyPath, values: Value | None) -> KeyPath:
+    """Return a path with its steps as they are typed in the values: list items as numbers, keys as read."""
+    steps: list[Step] = []
+    for step in path:
+        match = child(values, step) if values is not None else None
+        name, values = match if match is not None else (step, None)
+        steps.append(name)
+    return tuple(steps)
 
 
 def _differences(before: Value | None, after: Value | None) -> list[KeyPath]:

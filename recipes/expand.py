@@ -1,4 +1,4 @@
-"""A whole recipe in one text: parents merged in, with the comments of all its files."""
+"""Writing of a whole recipe in one text: parents merged in, with the comments of all its files."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class _Expander:
         return source[1].get(value.mark.start) if source is not None else None
 
     def source(self, file: str) -> tuple[Tree, dict[int, Spot]] | None:
-        """Return the text of a file of the chain, with its nodes by their place."""
+        """Return the text of a file of the chain, with its nodes by their offset."""
         if file not in self.spots:
             if file == self.tree.name:
                 tree = self.tree

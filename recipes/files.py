@@ -1,4 +1,4 @@
-"""Writing a recipe so that at any moment the old or the new file is there whole."""
+"""Atomic saving of a recipe, and look-ups of paths that a recipe may hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import errno
 import os
+import re
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -13,17 +14,19 @@ from pathlib import Path
 
 from recipes.errors import Exit, ExplainedError, RecipeError
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+"""Lines as `patch` counts them: U+0085 and its like end none."""
 TEMPORARY_SUFFIX = ".distill-tui.tmp"
 
 
 class SaveError(RecipeError):
-    """The file system did not take the file; what was there before is still there."""
+    """Error of the file system; what was there before is still there."""
 
     exit_code = Exit.OUTSIDE
 
 
 class ChangedOnDiskError(RecipeError):
-    """Someone else changed the file since it was opened; `diff` shows what they changed."""
+    """Error for a file that changed since it was opened; `diff` shows how."""
 
     exit_code = Exit.FAILED
 
@@ -35,10 +38,37 @@ class ChangedOnDiskError(RecipeError):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was written, and `other_names`: hard links that still hold the old text."""
+    """Result of saving; `other_names` counts hard links that still hold the old text."""
 
     path: Path
     other_names: int
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a path is a file; False also where that cannot be looked up, as for a name too long.
+
+    `Path.is_file` raises there, and a recipe may hold any text where a path belongs.
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_directory(path: Path) -> bool:
+    """Tell whether a path is a directory; see `is_file`."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def with_home(name: str) -> Path:
+    """Return a path with `~` replaced, as it stands where there is no such user."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
 
 def save(path: Path, data: bytes, opened: bytes | None) -> Saved:
@@ -167,8 +197,6 @@ def unified_diff(before: bytes | str, after: bytes | str, name_before: str, name
     old, new = (
         text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in (before, after)
     )
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), name_before, name_after
-    )
+    lines = difflib.unified_diff(_LINE.findall(old), _LINE.findall(new), name_before, name_after)
     marked = (line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
     return "".join(marked)

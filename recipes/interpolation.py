@@ -1,17 +1,18 @@
-"""OmegaConf's interpolations: what `${...}` stands for, and which keys it reads.
+"""Evaluation of OmegaConf's interpolations: the value of `${...}`, and the keys that it reads.
 
 This covers the forms that recipes use: `${a.b}`, `${..a}`, `${a[0]}`, text around them, and the
 resolvers `add mul div max` (NeMo-RL's) and `oc.env` with plain arguments. Everything else raises
-`UnsupportedError`, and so does every fault: OmegaConf itself then has the word.
+`UnsupportedError`, and so does every fault: OmegaConf itself then decides.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recipes.values import Leaf, Map, Plain, Seq, Value
 
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
     from recipes.yaml.scalars import Scalar
 
 MISSING = "???"
-"""OmegaConf's word for a value that must be given later; it survives resolving as this string."""
+"""Mark of a value that must be given later (OmegaConf); it survives resolving."""
 
 
 class UnsupportedError(Exception):
-    """Something that only OmegaConf itself can judge."""
+    """Raised for what only OmegaConf itself can decide."""
 
 
 class UnresolvedError(UnsupportedError):
-    """An interpolation that OmegaConf cannot resolve either."""
+    """Raised for an interpolation that OmegaConf cannot resolve either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`${..a.b}`: climb `dots` (0 = from the root, 1 = from the own mapping, ...), then go down."""
+    """Reference such as `${..a.b}`: up by `dots` (0: the root, 1: the own mapping, ...), then down."""
 
     dots: int
     steps: tuple[str, ...]
@@ -43,7 +44,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`${mul:${a}, 2}`."""
+    """Call of a resolver such as `${mul:${a}, 2}`."""
 
     name: str
     arguments: tuple[Reference | Call | Constant, ...]
@@ -51,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A plain argument of a resolver, or text between interpolations."""
+    """Plain argument of a resolver, or text between interpolations."""
 
     value: Scalar
 
@@ -149,22 +150,33 @@ def _environment(name: object, default: object = UnsupportedError) -> str | None
     return None if default is None else str(default)
 
 
+_LONGEST = 1_000_000
+"""Characters or items that `mul` may make of a text or list: more would only fill the memory."""
+
+
+def _multiply(a: Any, b: Any) -> object:  # noqa: ANN401 - OmegaConf hands over whatever a recipe holds
+    for sized, times in ((a, b), (b, a)):
+        if isinstance(sized, Sized) and isinstance(times, int) and len(sized) * times > _LONGEST:
+            raise ValueError(f"mul would repeat a text or list {times} times")
+    return a * b
+
+
 RESOLVERS: dict[str, Callable[..., object]] = {
     "add": lambda a, b: a + b,
-    "mul": lambda a, b: a * b,
+    "mul": _multiply,
     "div": lambda a, b: a / b,
     "max": lambda a, b: max(a, b),
 }
-"""What NeMo-RL registers with OmegaConf (nemo_rl/utils/config.py)."""
+"""Resolvers that NeMo-RL registers with OmegaConf (nemo_rl/utils/config.py)."""
 
 
 @dataclass(slots=True)
 class Evaluator:
-    """Evaluates the interpolations below one root. `reads` notes which paths each path has read."""
+    """Evaluator of the interpolations below one root. `reads` notes which paths each path has read."""
 
     root: Value
     reads: dict[KeyPath, set[KeyPath]] = field(default_factory=dict)
-    _known: dict[KeyPath, tuple[Value, KeyPath]] = field(default_factory=dict)
+    _settled: dict[KeyPath, tuple[Value, KeyPath]] = field(default_factory=dict)
     _busy: list[KeyPath] = field(default_factory=list)
 
     def plain(self, value: Value, path: KeyPath) -> Plain:
@@ -187,15 +199,15 @@ class Evaluator:
         """Return what a value stands for, and where that is; itself if it is no interpolation."""
         if not isinstance(value, Leaf) or not is_interpolation(value.value):
             return value, path
-        known = self._known.get(path)
-        if known is None:
+        settled = self._settled.get(path)
+        if settled is None:
             if path in self._busy:
                 raise UnresolvedError("an interpolation leads back to itself")
             self._busy.append(path)
-            known = self._evaluate(value, path)
+            settled = self._evaluate(value, path)
             self._busy.pop()
-            self._known[path] = known
-        return known
+            self._settled[path] = settled
+        return settled
 
     def forget_busy(self) -> None:
         """Get ready for another value after an `UnsupportedError`."""

@@ -51,7 +51,7 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     A key that a parent has too counts as known: it is the parent's business.
     """
     algorithm = algorithm_of(recipe.values)
-    known = known_keys(algorithm, checkout) if algorithm is not None else None
+    known = known_keys(algorithm, checkout, apart_from=recipe.path) if algorithm else None
     if known is None or not isinstance(own, Map):
         return []
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
@@ -79,6 +79,27 @@ def _unknown(value: Value, known: Known, path: KeyPath) -> Iterator[tuple[KeyPat
             yield (*path, key), item
 
 
+def unknown_path(recipe: EffectiveRecipe, path: KeyPath, known: Known) -> tuple[str, str] | None:
+    """Return the unknown key on the way to a path, and the one that was meant ("" without a guess).
+
+    None where all is known, or comes from a parent too.
+    """
+    section = known
+    for position, step in enumerate(path):
+        if section.open or not section.keys:
+            return None
+        if isinstance(step, int) or (isinstance(step, str) and step.isdigit()):
+            continue
+        below = section.keys.get(str(step))
+        if below is None:
+            way = path[: position + 1]
+            if find(recipe.inherited, way) is not None:
+                return None
+            return format_key(way), _suggestion(way, known)
+        section = below
+    return None
+
+
 def _suggestion(path: KeyPath, known: Known) -> str:
     """Guess the key that was meant: one with a like name in its section, or its name in another section."""
     *above, last = path
@@ -101,8 +122,45 @@ def _places(known: Known, name: str, path: KeyPath) -> Iterator[KeyPath]:
         yield from _places(below, name, (*path, key))
 
 
+_TRAINED = ("optimizer", "scheduler")
+"""Sections read for training alone: the driver makes the teacher with `init_optimizer=False`."""
+_GENERATION = frozenset(("backend", "temperature", "top_p", "top_k", "colocated"))
+"""Parts of `generation` that scale or filter the logits of a side that generates nothing."""
+_TRAINING_SIZES = frozenset(
+    (
+        "train_global_batch_size",
+        "train_micro_batch_size",
+        "generation_batch_size",
+        "refit_buffer_size_gb",
+        "dynamic_batching.train_mb_tokens",
+        "sequence_packing.train_mb_tokens",
+    )
+)
+"""Sizes that are read in a step of training or generation; Megatron's set-up reads the first two as well."""
+
+
+def is_read_from_teacher(recipe: EffectiveRecipe, key: str) -> bool:
+    """Tell whether NeMo-RL reads a key from the teacher, which gives logits and is never trained.
+
+    `key` goes below `teacher`. The teacher's backend decides which of its two sections is read.
+    """
+    section, _, rest = key.partition(".")
+    megatron = recipe.get(f"{TEACHER}.megatron_cfg.enabled") is True
+    if section in ("megatron_cfg", "dtensor_cfg") and rest and rest != "enabled":
+        return (section == "megatron_cfg") == megatron
+    if section in _TRAINED:
+        return False
+    if section == "generation" and rest:
+        return rest.partition(".")[0] in _GENERATION
+    if key in ("train_global_batch_size", "train_micro_batch_size"):
+        return megatron
+    return key not in _TRAINING_SIZES
+
+
 def teacher_drift(recipe: EffectiveRecipe) -> list[Drift]:
     """List the settings where the teacher kept the value that the student's was changed from.
+
+    Settings that NeMo-RL does not read from the teacher are left out.
 
     A file sets both in one, by merging the student's section into the teacher's or by writing the same
     value twice. A later file or an override that sets only `policy.*` leaves `teacher.*` behind.
@@ -133,7 +191,7 @@ def _drift(
         return
     key = format_key(path)
     now, then = recipe.get(f"{STUDENT}.{key}"), recipe.get(f"{TEACHER}.{key}")
-    if not same(now, then):
+    if not same(now, then) and is_read_from_teacher(recipe, key):
         yield Drift(key, now, then, student.mark.file, student.mark.line)
 
 

@@ -1,4 +1,4 @@
-"""How OmegaConf and NeMo-RL merge: mappings by key, everything else replaced whole.
+"""Merging as OmegaConf and NeMo-RL do it: mappings by key, everything else replaced whole.
 
 Follows `OmegaConf.merge` of untyped configs, and `merge_with_override` in NeMo-RL's
 nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then says why.
@@ -54,7 +54,7 @@ def merge(base: Map, over: Map, *, strict: bool = True) -> Map:
 
 
 class _Merger:
-    """Merges into copies, made only where something changes. References see what is merged so far."""
+    """Merger into copies, made only where something changes. References see what is merged so far."""
 
     def __init__(self, base: Map, over: Map, *, strict: bool) -> None:
         self.strict = strict

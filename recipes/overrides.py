@@ -1,4 +1,4 @@
-"""Hydra overrides as NeMo-RL's command line takes them: `a=1`, `+a=1`, `++a=1`, `~a`.
+"""Parsing and applying of Hydra overrides: `a=1`, `+a=1`, `++a=1`, `~a`.
 
 Plain overrides are parsed here; everything else goes to Hydra's own parser, which takes 0.3 s to
 import. What cannot be applied raises `UnsupportedError`: Hydra then says why in its own words.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recipes.keys import Step
 
 OVERRIDE_FILE = "<override>"
-"""What stands for the file in the origin of a value that an override gives; the line is its number."""
+"""File name in the origin of a value that an override gives; the line is the override's number."""
 
 _SIMPLE = re.compile(r"(\+\+|\+|~|)([A-Za-z_][\w-]*(?:\.(?:[A-Za-z_][\w-]*|[0-9]+))*)(?:=(.*))?", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -33,7 +33,7 @@ _RESERVED = ("null", "true", "false", "inf", "nan")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A parsed override; `kind` is '' (change), '+' (add), '++' (add or change) or '~' (delete)."""
+    """Parsed override; `kind` is '' (change), '+' (add), '++' (add or change) or '~' (delete)."""
 
     text: str
     kind: str

@@ -1,4 +1,4 @@
-"""Values that know where they were written: what a file says, and what inheritance makes of it.
+"""Values of a recipe, with where each is written.
 
 Values are immutable; merging shares whatever it does not change, so a parent's values are made once.
 """
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Plain = Scalar | dict[Step, "Plain"] | list["Plain"]
-"""A value as plain Python data."""
+"""Plain Python data."""
 
 
 class Mark(NamedTuple):
-    """Where a value is written. `merged`: it stands there for another key and came by `<<` or an alias."""
+    """Position of a value's text. `merged`: it is written for another key and came by `<<` or an alias."""
 
     file: str
     line: int
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar. `under` is the value it replaced, if it replaced one."""
+    """Scalar. `under` is the value it replaced, if it replaced one."""
 
     value: Scalar
     mark: Mark
@@ -39,7 +39,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """A list."""
+    """List."""
 
     items: tuple[Value, ...]
     mark: Mark
@@ -48,7 +48,7 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A mapping; `items` is never changed once made."""
+    """Mapping; `items` is never changed once made."""
 
     items: Mapping[Step, Value]
     mark: Mark
@@ -58,7 +58,7 @@ class Map:
 Value = Leaf | Seq | Map
 
 EMPTY = Map({}, Mark("", 0, 0))
-"""What an empty file says."""
+"""Value of an empty file."""
 
 
 def plain(value: Value) -> Plain:
@@ -108,15 +108,15 @@ def item_index(step: Step, length: int) -> int | None:
 def find(value: Value, path: KeyPath) -> Value | None:
     """Return the value at a path, None if there is none. Interpolations are not followed."""
     for step in path:
-        found = child(value, step)
-        if found is None:
+        match = child(value, step)
+        if match is None:
             return None
-        value = found[1]
+        value = match[1]
     return value
 
 
 def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
-    """Every scalar and every empty collection with its path."""
+    """Yield every scalar and every empty collection with its path."""
     if isinstance(value, Map) and value.items:
         for key, item in value.items.items():
             yield from leaves(item, (*path, key))
@@ -128,7 +128,7 @@ def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
 
 
 def count(value: Value) -> int:
-    """How many values there are, this one included."""
+    """Return how many values there are, this one included."""
     if isinstance(value, Leaf):
         return 1
     items = value.items if isinstance(value, Seq) else value.items.values()

@@ -1,8 +1,8 @@
-"""Make the pictures of the app: `uv run python screenshots/make.py [--png DIR] [--check]`.
+"""Make the screenshots: `uv run python screenshots/make.py [--png DIR] [--check]`.
 
-The real app runs without a terminal over a copy of a recorded rehearsal (`sample/`), at a fixed moment. What
-it paints is written as SVG beside this file; `--check` compares with what is there instead. With `--png`,
-pictures for a quick look are written as well; their fonts are this machine's.
+The real app runs without a terminal on a copy of a recorded rehearsal (`sample/`), at a fixed time. Its
+screens are written as SVG beside this file; `--check` compares them with the existing files instead. `--png`
+also writes PNG files for a quick look, in this machine's fonts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ValueError: topk_logits_k=64 is larger than the vocabulary (28)
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: keys to press, and what must be on the screen before it is taken."""
+    """A screenshot: keys to press, and texts to wait for."""
 
     name: str
     keys: tuple[str, ...]
@@ -58,7 +58,7 @@ SHOTS = (
     Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
     Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
     Shot("help", ("1", "f1"), ("Help", "Monitor")),
-    Shot("failed", ("q", "b", "down", "enter"), ("✗ why: ValueError", "not reached")),
+    Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
 )
 """In this order, in one session for each size."""
 
@@ -66,7 +66,7 @@ SHOTS = (
 def write_run(
     root: Path, identity: str, name: str, lines: int, *, end: str = "", code: int | None = None
 ) -> None:
-    """Write a run whose driver wrote so many of the sample's lines, then `end`; None: it still runs."""
+    """Write a run whose driver wrote `lines` of the sample's lines, then `end`; None: it runs."""
     directory = root / identity
     shutil.copytree(SAMPLE, directory)
     spec = directory / "run.json"
@@ -74,13 +74,13 @@ def write_run(
     logs = directory / "logs" / "local-94b165-logs"
     driver, launcher = logs / "ray-driver.log", logs / "launcher.log"
     driver.write_bytes(b"".join(driver.read_bytes().splitlines(keepends=True)[:lines]) + end.encode())
-    said = launcher.read_text().replace("(exit_code=0)", f"(exit_code={code})").splitlines(keepends=True)
-    launcher.write_text("".join(said if code is not None else said[:-2]))
+    text = launcher.read_text().replace("(exit_code=0)", f"(exit_code={code})")
+    launcher.write_text(text if code is not None else "".join(text.splitlines(keepends=True)[:-2]))
 
 
 @contextmanager
 def sample_runs() -> Iterator[Path]:
-    """Make the runs that are shown; yields their root, as a path that is the same everywhere."""
+    """Make the sample runs; yields their root, a path that is the same everywhere."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
@@ -101,18 +101,18 @@ def painted(app: DistillApp) -> str:
 
 
 async def until(pilot: Pilot[Any], shown: Callable[[], bool], what: str) -> None:
-    """Wait for something to be on the screen."""
+    """Wait until a text is on the screen."""
     deadline = time.monotonic() + LIMIT_S
     while not shown():
         if time.monotonic() > deadline:
-            raise SystemExit(f"never on the screen: {what}\n{painted(pilot.app)}")  # type: ignore[arg-type]
+            raise SystemExit(f"not on the screen: {what}\n{painted(pilot.app)}")  # type: ignore[arg-type]
         await pilot.pause(0.05)
 
 
 async def settle(pilot: Pilot[Any], app: DistillApp) -> None:
-    """Wait until nothing changes any more: a log's lines come on their own."""
-    seen = ""
-    while seen != (seen := painted(app)):
+    """Wait until the screen stops changing: a log's lines arrive later."""
+    text = ""
+    while text != (text := painted(app)):
         await pilot.pause(1.0)
 
 
@@ -149,13 +149,13 @@ _BRAILLE = re.compile(
 )
 
 
-def _spaced(found: re.Match[str]) -> str:
+def _spaced(element: re.Match[str]) -> str:
     """Place each character of a curve: the font that has braille is no monospaced one."""
-    text = found["text"].replace("&#160;", "\u00a0")
-    step = float(found["length"]) / len(text)
-    places = " ".join(f"{float(found['x']) + step * place:.1f}" for place in range(len(text)))
+    text = element["text"].replace("&#160;", "\u00a0")
+    step = float(element["length"]) / len(text)
+    positions = " ".join(f"{float(element['x']) + step * index:.1f}" for index in range(len(text)))
     style = 'style="font-family: DejaVu Sans"'
-    return f'<text {found["class"]} {style} x="{places}" y="{found["y"]}">{text}</text>'
+    return f'<text {element["class"]} {style} x="{positions}" y="{element["y"]}">{text}</text>'
 
 
 def write_png(svg: str, path: Path) -> None:

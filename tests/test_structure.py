@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("recipes", "launcher", "tui")
 ROLES = {
     "base", "local", "cluster", "checkpoints", "detect", "errors", "report", "resume", "runs", "scale",
-    "training", "watch", "check", "memory", "submit", "checkout", "models", "sizes",
+    "training", "watch", "checkout", "rehearsal", "monitor", "parse", "check", "memory", "submit", "models",
 }  # fmt: skip
-"""Names of modules that play the same role in two packages: a command and its engine, a kind and its base."""
+"""Names that play the same role in two packages: a command and its engine, a screen and its model."""
 
 
 def modules() -> dict[str, Path]:

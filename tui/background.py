@@ -1,4 +1,4 @@
-"""Work beside the screen, on daemon threads.
+"""Background work on daemon threads.
 
 Not Textual's thread workers: those cannot be killed, and a file system that hangs would keep the process
 alive after the user has left.
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from textual.events import Callback
 from textual.message import Message
 from textual.message_pump import MessagePump
 
@@ -21,40 +22,45 @@ def post(target: MessagePump, message: Message) -> None:
     try:
         target.post_message(message)
     except RuntimeError:
-        # The event loop was closed between our last look and this.
+        # The event loop is closed.
         return
 
 
+def call_on(target: MessagePump, action: Callable[[], None]) -> None:
+    """Call an action on the event loop, from a thread; dropped where the target is gone."""
+    post(target, Callback(callback=action))
+
+
 class Background:
-    """Calls a step again and again, at the pace that the step itself asks for."""
+    """A thread that repeats a step, which returns the pause after it in seconds (None: until `wake`)."""
 
     def __init__(self, step: Callable[[], float | None], name: str) -> None:
         self._step = step
-        self._wanted = threading.Condition()
+        self._condition = threading.Condition()
         self._stopped = False
         self._woken = False
         self._busy_since: float | None = None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Let the next step come at once."""
-        with self._wanted:
+        """Begin the next step at once."""
+        with self._condition:
             self._woken = True
-            self._wanted.notify()
+            self._condition.notify()
 
     def stop(self) -> None:
-        """Let no further step begin; does not wait for one that is under way."""
-        with self._wanted:
+        """Begin no further step; does not wait for one under way."""
+        with self._condition:
             self._stopped = True
-            self._wanted.notify()
+            self._condition.notify()
 
     @property
     def stopped(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether `stop` was called."""
         return self._stopped
 
     @property
@@ -64,7 +70,7 @@ class Background:
         return time.monotonic() - since if since is not None else 0.0
 
     def alive(self) -> None:
-        """Tell, from within a long step, that it gets on."""
+        """Report progress from within a long step: `busy_for` restarts."""
         self._busy_since = time.monotonic()
 
     def _work(self) -> None:
@@ -72,9 +78,9 @@ class Background:
             self.alive()
             pause = self._step()
             self._busy_since = None
-            with self._wanted:
+            with self._condition:
                 if not self._woken and not self._stopped:
-                    self._wanted.wait(pause)
+                    self._condition.wait(pause)
                 self._woken = False
                 if self._stopped:
                     return
@@ -83,7 +89,7 @@ class Background:
 def in_background(
     action: Callable[[], None], name: str, failed: Callable[[ExplainedError], None]
 ) -> threading.Thread:
-    """Do one thing on a thread; `failed` is called there with an error that a user can act on."""
+    """Run an action on a thread; `failed` is called there with an error that the user can act on."""
 
     def work() -> None:
         try:

@@ -1,7 +1,7 @@
-"""Copying text out of the app.
+"""Copying of text to the clipboard.
 
-A terminal takes text with OSC 52, unanswered: nobody can tell whether it did. tmux, as it comes, keeps such a
-sequence from the terminal outside; given the text itself it has it in its own buffer, and hands it on.
+A terminal gets text by OSC 52, which it never acknowledges. tmux by default does not forward that sequence;
+its `load-buffer` command puts the text into tmux's own buffer and forwards it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Mapping
 
 LIMIT = 74_000
-"""Bytes that terminals take: xterm's limit, less base64's third, and others' are no lower."""
+"""Bytes that terminals accept: xterm's limit without base64's overhead; others allow as much or more."""
 
 
 def fitting(text: str) -> str:
-    """Return the text, cut after the last line that still fits."""
+    """Return the text, cut after the last line within the limit."""
     data = text.encode()
     if len(data) <= LIMIT:
         return text
@@ -23,15 +23,15 @@ def fitting(text: str) -> str:
 
 
 def in_tmux(environ: Mapping[str, str]) -> bool:
-    """Tell whether tmux stands between the app and the terminal."""
+    """Return whether the app runs within tmux."""
     return bool(environ.get("TMUX"))
 
 
-def give_to_tmux(text: str) -> bool:
-    """Put text into tmux's buffer, and have tmux hand it on; False where tmux does not take it."""
-    for options in (["-w"], []):  # before 3.2 tmux hands nothing on
+def copy_to_tmux(text: str) -> bool:
+    """Copy text to tmux's buffer, and have tmux forward it; False where that fails."""
+    for options in (["-w"], []):  # tmux before 3.2 cannot forward
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 ["tmux", "load-buffer", *options, "-"],
                 input=text.encode(),
                 capture_output=True,
@@ -40,6 +40,6 @@ def give_to_tmux(text: str) -> bool:
             )
         except (OSError, subprocess.TimeoutExpired):
             return False
-        if done.returncode == 0:
+        if result.returncode == 0:
             return True
     return False

@@ -1,20 +1,25 @@
-"""Every command of the app, once: its keys, its words, and where it is valid.
+"""The table of commands: keys, titles, help, and the screen on which each is valid.
 
-Bindings, the bar at the bottom, the command palette, the help screen and the documentation are made from this
-table. Keys: letters, F-keys, enter, escape, tab and arrows only, since tmux takes ctrl+b and passes no
-shift+enter; whatever escape does, another key does too.
+Key bindings, the footer, the command palette, the help screen and the documentation are made from it. Keys
+are letters, F-keys, enter, escape, tab and arrows only: tmux takes ctrl+b and does not pass shift+enter.
+Whatever escape does, another key does too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from textual.actions import parse
 from textual.binding import Binding, BindingType
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
 
 
 class Scope(StrEnum):
-    """Where a command is valid; the value is the heading in the help."""
+    """Screen or widget on which a command is valid; the value is its heading in the help."""
 
     HOME = "Runs"
     MONITOR = "Monitor"
@@ -25,161 +30,166 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing that can be done."""
+    """A command of the app."""
 
     id: str
     """Also the binding's id, by which a keymap may change its keys."""
     keys: tuple[str, ...]
     title: str
     help: str
-    where: Scope
+    scope: Scope
     action: str
-    bar: str = ""
-    """Word in the bar at the bottom; empty where it is not shown there."""
+    footer: str = ""
+    """Label in the footer; empty where it is not shown there."""
     priority: bool = False
-    """Whether it goes before what a focused field does with the key."""
+    """Whether it takes precedence over the focused field's use of the key."""
     palette: bool = True
 
 
 COMMANDS: tuple[Command, ...] = (
     Command(
         "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
-        Scope.HOME, "open_run", bar="open",
+        Scope.HOME, "open_run", footer="open",
     ),
     Command(
         "home.new", ("n",), "New run", "Choose cluster, recipe and sizes step by step, then submit.",
-        Scope.HOME, "new_run", bar="new",
+        Scope.HOME, "new_run", footer="new",
     ),
     Command(
         "home.filter", ("slash",), "Filter the list",
-        "Show only runs whose name, id, state or reason holds what you type; enter goes back to the list.",
-        Scope.HOME, "filter", bar="filter",
+        "Show only runs whose name, id, state or reason contains the text; enter returns to the list.",
+        Scope.HOME, "filter", footer="filter",
     ),
     Command(
-        "home.show-all", ("escape", "backspace"), "End the filter", "Show all runs again.",
+        "home.show-all", ("escape", "backspace"), "Clear the filter", "Show all runs.",
         Scope.HOME, "show_all",
     ),
     Command(
-        "home.cancel", ("c",), "Cancel the run", "Stop the selected run; asks first.",
-        Scope.HOME, "cancel_run", bar="cancel",
+        "home.cancel", ("c",), "Cancel the run", "Stop the selected run, after a confirmation.",
+        Scope.HOME, "cancel_run", footer="cancel",
     ),
     Command(
-        "home.refresh", ("r",), "Look again", "List the runs again, and look at each that lives at once.",
-        Scope.HOME, "refresh_runs", bar="refresh",
+        "home.refresh", ("r",), "Refresh", "List the runs again and update the active ones at once.",
+        Scope.HOME, "refresh_runs", footer="refresh",
     ),
     Command(
         "monitor.back", ("b", "escape", "backspace"), "Back to the runs",
-        "Leave the monitor; the run goes on.", Scope.MONITOR, "back", bar="runs",
+        "Close the monitor; the run continues.", Scope.MONITOR, "back", footer="runs",
     ),
     Command(
-        "monitor.timeline", ("1",), "Timeline", "Milestones, when each was reached and how long it took.",
-        Scope.MONITOR, "show_pane('timeline')", bar="timeline",
+        "monitor.timeline", ("1",), "Timeline", "Show the milestones, with their times and durations.",
+        Scope.MONITOR, "show_pane('timeline')", footer="timeline",
     ),
     Command(
-        "monitor.curve", ("2",), "Curve", "The loss over the steps.",
-        Scope.MONITOR, "show_pane('curve')", bar="curve",
+        "monitor.curve", ("2",), "Curve", "Show a metric over the steps.",
+        Scope.MONITOR, "show_pane('curve')", footer="curve",
     ),
     Command(
-        "monitor.logs", ("3",), "Logs", "What the run wrote.",
-        Scope.MONITOR, "show_pane('logs')", bar="logs",
+        "monitor.logs", ("3",), "Logs", "Show the logs of the run.",
+        Scope.MONITOR, "show_pane('logs')", footer="logs",
     ),
     Command(
         "monitor.metric", ("m",), "Next metric",
-        "Let the curve show the next metric: loss, accuracy, seconds per step, generation length.",
-        Scope.MONITOR, "next_metric", bar="metric",
+        "Show the next metric: loss, accuracy, seconds per step, generation length.",
+        Scope.MONITOR, "next_metric", footer="metric",
     ),
     Command(
-        "monitor.cancel", ("c",), "Cancel the run", "Stop this run; says what would be lost and asks first.",
-        Scope.MONITOR, "cancel_run", bar="cancel",
+        "monitor.cancel", ("c",), "Cancel the run",
+        "Stop this run, after a confirmation that names the steps that would be lost.",
+        Scope.MONITOR, "cancel_run", footer="cancel",
     ),
     Command(
-        "monitor.again", ("R",), "Run it again",
-        "Prepare the same run anew in the wizard; if you like, with what the advice on its failure changes.",
-        Scope.MONITOR, "run_again", bar="run again",
+        "monitor.again", ("R",), "Run again",
+        "Open the wizard with this run's settings and, if you choose, the changes advised for its failure.",
+        Scope.MONITOR, "run_again", footer="run again",
     ),
     Command(
-        "log.driver", ("d",), "Driver's log", "Show the driver's log.",
-        Scope.MONITOR, "show_log('driver')",
+        "log.driver", ("d",), "Driver log", "Show the driver's log.",
+        Scope.MONITOR, "log('show_log', 'driver')",
     ),
     Command(
-        "log.head", ("h",), "Head's log", "Show the log of Ray's head.", Scope.MONITOR, "show_log('head')",
+        "log.head", ("h",), "Head log", "Show the log of the Ray head.",
+        Scope.MONITOR, "log('show_log', 'head')",
     ),
     Command(
-        "log.worker", ("w",), "Next worker's log", "Show a worker's log; again for the next worker.",
-        Scope.MONITOR, "show_log('worker')",
+        "log.worker", ("w",), "Worker log", "Show a worker's log; press again for the next worker.",
+        Scope.MONITOR, "log('show_log', 'worker')",
     ),
     Command(
-        "log.launcher", ("s",), "Launcher's log", "Show the launcher's (batch script's) log.",
-        Scope.MONITOR, "show_log('slurm')",
+        "log.launcher", ("s",), "Launcher log", "Show the log of the launcher (the batch script).",
+        Scope.MONITOR, "log('show_log', 'slurm')",
     ),
     Command(
-        "log.choose", ("l",), "Choose a log", "List all logs of the run and choose one.",
-        Scope.MONITOR, "choose_log", bar="log…",
+        "log.choose", ("l",), "Choose a log", "Choose from a list of all logs of the run.",
+        Scope.MONITOR, "log('choose_log')", footer="log…",
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
-        "Search, while you type, for text without regard to case, or for a /pattern/ (Python's; with regard "
-        "to case where it has a capital letter). Enter stays, then n and N go on; esc goes back.",
-        Scope.MONITOR, "search", bar="search",
+        "Search upwards as you type, for text (ignoring case) or a /pattern/ (a Python regular expression, "
+        "case-sensitive if it contains a capital letter). Enter keeps the match, n and N go to the next and "
+        "previous one, esc returns.",
+        Scope.MONITOR, "log('search')", footer="search",
     ),
     Command(
-        "log.next", ("n",), "Next match", "Go to the next match below.", Scope.MONITOR, "next_match(1)",
+        "log.next", ("n",), "Next match", "Go to the next match below.",
+        Scope.MONITOR, "log('next_match', 1)",
     ),
     Command(
         "log.previous", ("N",), "Previous match", "Go to the next match above.",
-        Scope.MONITOR, "next_match(-1)",
+        Scope.MONITOR, "log('next_match', -1)",
     ),
     Command(
         "log.follow", ("f",), "Follow or pause",
-        "Let new lines push the log up, or hold it still. Scrolling up holds it, its end follows again.",
-        Scope.MONITOR, "toggle_follow", bar="follow",
+        "Follow the end of the log, or pause. Scrolling up pauses; scrolling to the end follows again.",
+        Scope.MONITOR, "log('toggle_follow')", footer="follow",
     ),
     Command(
         "log.finding", ("e",), "Next finding", "Go to the cause of a failure, then to the next finding.",
-        Scope.MONITOR, "next_finding(1)", bar="finding",
+        Scope.MONITOR, "log('next_finding', 1)", footer="finding",
     ),
     Command(
-        "log.finding-before", ("E",), "Previous finding", "Go to the finding before.",
-        Scope.MONITOR, "next_finding(-1)",
+        "log.finding-before", ("E",), "Previous finding", "Go to the previous finding.",
+        Scope.MONITOR, "log('next_finding', -1)",
     ),
     Command(
         "log.go", ("colon",), "Go to a line",
-        "Go to a line of the file (`1234`) or a place in it (`50%`).", Scope.MONITOR, "go_to",
+        "Go to a line of the file (`1234`) or to a percentage of it (`50%`).",
+        Scope.MONITOR, "log('go_to')",
     ),
     Command(
-        "log.only", ("ampersand",), "Show only some lines",
-        "Show only lines with a text, a /pattern/, of a process (`rank=3`, `actor=Name`, `actor=none`, "
-        "`pid=7`, `ip=10.0.0.3`), or, with `!` before it, without. Each adds to those before.",
-        Scope.MONITOR, "only", bar="only",
+        "log.only", ("ampersand",), "Filter the lines",
+        "Show only lines that contain a text, match a /pattern/ or were printed by a process (`rank=3`, "
+        "`actor=Name`, `actor=none`, `pid=7`, `ip=10.0.0.3`); `!` in front excludes them. Filters add up.",
+        Scope.MONITOR, "log('filter')", footer="filter",
     ),
     Command(
         "log.level", ("v",), "Warnings and errors",
-        "Show only warnings and errors; again: only errors; again: all lines.",
-        Scope.MONITOR, "next_level", bar="errors",
+        "Show only warnings and errors; press again for only errors, then for all lines.",
+        Scope.MONITOR, "log('next_level')", footer="errors",
     ),
     Command(
-        "log.all-lines", ("x",), "Show all lines", "Leave no line out any more.",
-        Scope.MONITOR, "show_all_lines", bar="all lines",
+        "log.all-lines", ("x",), "Show all lines", "Clear all filters of the log.",
+        Scope.MONITOR, "log('show_all_lines')", footer="all lines",
     ),
     Command(
-        "log.merge", ("a",), "All logs by time",
+        "log.merge", ("a",), "Merge all logs",
         "Show all logs as one, in the order of time, as far as times are known.",
-        Scope.MONITOR, "merge_logs",
+        Scope.MONITOR, "log('merge_logs')",
     ),
     Command(
         "log.wrap", ("W",), "Wrap long lines",
-        "Let long lines go on in the next row, or beyond the edge (then `left` and `right` scroll).",
-        Scope.MONITOR, "wrap_lines",
+        "Continue long lines on the next row, or beyond the edge (`left` and `right` then scroll).",
+        Scope.MONITOR, "log('toggle_wrap')",
     ),
     Command(
         "log.copy", ("y",), "Copy",
-        "Copy the line of the match or finding, else the lines that are visible.",
-        Scope.MONITOR, "copy_lines",
+        "Copy the line of the current match or finding, or else all visible lines.",
+        Scope.MONITOR, "log('copy_lines')",
     ),
     Command(
         "log.page", ("o",), "Open in the pager",
-        "Open the log in $PAGER (else less), at the place that is shown.",
-        Scope.MONITOR, "page_log",
+        "Open the log in $PAGER (default: less), at the line that is shown.",
+        Scope.MONITOR, "log('open_pager')",
     ),
     Command("log.up", ("up", "k"), "Line up", "", Scope.LOG, "scroll_up", palette=False),
     Command("log.down", ("down", "j"), "Line down", "", Scope.LOG, "scroll_down", palette=False),
@@ -187,76 +197,77 @@ COMMANDS: tuple[Command, ...] = (
     Command("log.page-down", ("pagedown", "space"), "Page down", "", Scope.LOG, "page_down", palette=False),
     Command("log.home", ("home", "g"), "First line", "", Scope.LOG, "scroll_home", palette=False),
     Command("log.end", ("end", "G"), "Last line, and follow", "", Scope.LOG, "scroll_end", palette=False),
-    Command("log.left", ("left",), "Scroll sideways: left", "", Scope.LOG, "scroll_left", palette=False),
-    Command("log.right", ("right",), "Scroll sideways: right", "", Scope.LOG, "scroll_right", palette=False),
+    Command("log.left", ("left",), "Scroll left", "", Scope.LOG, "scroll_left", palette=False),
+    Command("log.right", ("right",), "Scroll right", "", Scope.LOG, "scroll_right", palette=False),
     Command(
         "wizard.back", ("escape", "pageup", "f3"), "Back",
-        "Go to the step before, from the first one to the runs; what was typed stays.",
-        Scope.WIZARD, "back", bar="back",
+        "Go to the previous step, from the first step to the runs; your entries are kept.",
+        Scope.WIZARD, "back", footer="back",
     ),
     Command(
         "wizard.next", ("pagedown", "ctrl+n"), "Next step", "Go to the next step.",
-        Scope.WIZARD, "next", bar="next",
+        Scope.WIZARD, "next", footer="next",
     ),
     Command(
-        "wizard.choose", ("f2",), "List the choices", "List what can be chosen in this field.",
-        Scope.WIZARD, "choose", bar="list",
+        "wizard.choose", ("f2",), "List the choices", "List the values that this field can take.",
+        Scope.WIZARD, "choose", footer="list",
     ),
     Command(
-        "wizard.up", ("up",), "Field above", "", Scope.WIZARD, "field(-1)", palette=False,
+        "wizard.up", ("up",), "Previous field", "", Scope.WIZARD, "field(-1)", palette=False,
     ),
     Command(
-        "wizard.down", ("down",), "Field below", "", Scope.WIZARD, "field(1)", palette=False,
+        "wizard.down", ("down",), "Next field", "", Scope.WIZARD, "field(1)", palette=False,
     ),
     Command(
-        "wizard.reset", ("f4",), "Take it back", "Let the field follow the recipe or the cluster again.",
+        "wizard.reset", ("f4",), "Reset the field", "Use the value of the recipe or the cluster again.",
         Scope.WIZARD, "reset",
     ),
     Command(
-        "wizard.refresh", ("f5", "r"), "Ask Slurm again", "Ask anew what partitions and accounts there are.",
-        Scope.WIZARD, "refresh_cluster", bar="ask Slurm again",
+        "wizard.refresh", ("f5", "r"), "Query Slurm again", "Query the partitions and accounts again.",
+        Scope.WIZARD, "refresh_cluster", footer="query Slurm",
     ),
     Command(
-        "wizard.submit", ("s",), "Submit", "Submit what the review shows; asks first.",
-        Scope.WIZARD, "submit", bar="submit",
+        "wizard.submit", ("s",), "Submit", "Submit the run as the review shows it, after a confirmation.",
+        Scope.WIZARD, "submit", footer="submit",
     ),
     Command(
-        "wizard.when", ("t",), "When would it start?",
-        "Ask Slurm when it would start, and whether a shorter job would start sooner; submits nothing.",
-        Scope.WIZARD, "estimate_start", bar="when?",
+        "wizard.when", ("t",), "Estimate the start",
+        "Ask Slurm when the job would start, and whether a shorter one would start sooner; submits nothing.",
+        Scope.WIZARD, "estimate_start", footer="start?",
     ),
     Command(
         "wizard.fix", ("f",), "Fix a check", "Apply a fix that a failing check offers.",
-        Scope.WIZARD, "fix", bar="fix",
+        Scope.WIZARD, "fix", footer="fix",
     ),
     Command(
-        "wizard.skip", ("x",), "Skip a check", "Let a failing check not block; the run records that.",
-        Scope.WIZARD, "skip", bar="skip",
+        "wizard.skip", ("x",), "Skip a check",
+        "Submit in spite of a failing check; the run records which one.",
+        Scope.WIZARD, "skip", footer="skip",
     ),
     Command(
-        "app.help", ("f1", "question_mark"), "Help", "All keys that work here.",
-        Scope.APP, "help", bar="help",
+        "app.help", ("f1", "question_mark"), "Help", "List all keys of this screen.",
+        Scope.APP, "help", footer="help",
     ),
     Command(
         "app.palette", ("ctrl+p",), "Commands", "Find a command by its name.",
-        Scope.APP, "command_palette", bar="commands", priority=True, palette=False,
+        Scope.APP, "command_palette", footer="commands", priority=True, palette=False,
     ),
     Command(
-        "app.theme", (), "Change the colours", "Choose another colour theme for this session.",
+        "app.theme", (), "Change the theme", "Choose another colour theme for this session.",
         Scope.APP, "change_theme",
     ),
     Command(
-        "app.suspend", ("ctrl+z",), "Suspend", "Stop the app and go to the shell; `fg` comes back.",
+        "app.suspend", ("ctrl+z",), "Suspend", "Suspend the app and return to the shell; `fg` resumes it.",
         Scope.APP, "suspend_process", priority=True,
     ),
     Command(
         "app.quit", ("q",), "Quit",
-        "Leave; runs go on. Asks whether the demo's run goes on, and where typed work would be lost.",
-        Scope.APP, "leave", bar="quit",
+        "Quit; runs continue. Asks whether to stop the demo's run, and before entries would be lost.",
+        Scope.APP, "leave", footer="quit",
     ),
     Command(
         "app.quit-now", ("ctrl+c", "ctrl+q"), "Quit at once",
-        "Leave; runs go on, but the demo's own run is stopped. Asks only where typed work would be lost.",
+        "Quit; runs continue, but the demo's run is stopped. Asks only before entries would be lost.",
         Scope.APP, "leave_now", priority=True,
     ),
 )  # fmt: skip
@@ -269,13 +280,21 @@ _KEY_NAMES = {
 }  # fmt: skip
 
 
-def commands(*where: Scope) -> tuple[Command, ...]:
-    """Return the commands of some places, in the table's order."""
-    return tuple(command for command in COMMANDS if command.where in where)
+def commands(*scopes: Scope) -> tuple[Command, ...]:
+    """Return the commands of some scopes, in the table's order."""
+    return tuple(command for command in COMMANDS if command.scope in scopes)
 
 
-def bindings(where: Scope) -> list[BindingType]:
-    """Return the bindings of a place."""
+def enabled(command: Command, screen: Screen[object]) -> bool:
+    """Return whether a command is valid on the screen now."""
+    if command.scope is Scope.APP:
+        return True
+    _, name, parameters = parse(command.action)
+    return bool(screen.check_action(name, parameters))
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """Return the key bindings of a scope."""
     return [
         Binding(
             ",".join(command.keys),
@@ -286,26 +305,26 @@ def bindings(where: Scope) -> list[BindingType]:
             tooltip=command.help,
             id=command.id,
         )
-        for command in commands(where)
+        for command in commands(scope)
         if command.keys
     ]
 
 
 def key_name(key: str) -> str:
-    """Return a key as people write it."""
+    """Return a key as it is shown to the user."""
     return _KEY_NAMES.get(key, key)
 
 
 def key_tables() -> str:
-    """Return the commands as Markdown, for the documentation: `python -m tui.commands`."""
+    """Return the commands as Markdown tables, for the documentation: `python -m tui.commands`."""
     parts = []
-    for where in Scope:
+    for scope in Scope:
         rows = [
             f"| {' '.join(f'`{key_name(key)}`' for key in command.keys) or '(palette)'} "
             f"| {command.title} | {command.help} |"
-            for command in commands(where)
+            for command in commands(scope)
         ]
-        parts.append("\n".join([f"### {where.value}", "", "| Key | | |", "|---|---|---|", *rows]))
+        parts.append("\n".join([f"### {scope.value}", "", "| Key | | |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Words and numbers as the screens show them."""
+"""Display formats of the app: states, durations, times, numbers, sizes, counts, bars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GLYPHS = {
     JobState.CANCELLED: "⊘",
     JobState.UNKNOWN: "?",
 }
-"""Colour never carries a meaning alone: a glyph and the state's word stand together."""
+"""Shown beside the state's word, so that no meaning depends on colour alone."""
 STYLES = {
     JobState.QUEUED: "$text-warning",
     JobState.STARTING: "$text-warning",
@@ -30,12 +30,15 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _BAR_PARTS = " ▏▎▍▌▋▊▉█"
 
 
-def duration(seconds: float) -> str:
-    """Return a duration in at most six characters or so: `3.2s`, `42s`, `12m03s`, `3h07m`, `2d03h`."""
+def duration(seconds: float, *, tenths: bool = True) -> str:
+    """Return an elapsed or remaining time in about six characters: `3.2s`, `42s`, `12m03s`, `3h07m`, `2d03h`.
+
+    `tenths=False` rounds down to whole seconds: tenths of a running time would only flicker.
+    """
     seconds = max(seconds, 0.0)
-    if seconds < 9.95:
+    if tenths and seconds < 9.95:
         return f"{seconds:.1f}s"
-    whole = round(seconds)
+    whole = round(seconds) if tenths else int(seconds)
     if whole < 60:
         return f"{whole}s"
     if whole < 3600:
@@ -45,23 +48,18 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
-def ticking(seconds: float) -> str:
-    """Return a duration in whole seconds: of a running one, tenths would only flicker; the logs have none."""
-    return duration(float(max(int(seconds), 0))).replace(".0s", "s")
-
-
 def clock_time(moment: float) -> str:
     """Return the local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def day_and_time(moment: float) -> str:
-    """Return local day and time to the minute."""
+    """Return the local day and time, to the minute."""
     return time.strftime("%b %d %H:%M", time.localtime(moment))
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number in few characters, at `digits` significant digits."""
+    """Return a number at `digits` significant digits, in scientific notation where it is large or small."""
     if not math.isfinite(value):
         return str(value)
     if value == 0:
@@ -72,7 +70,7 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits - 1}e}"
 
 
-def size(count: int) -> str:
+def file_size(count: int) -> str:
     """Return a number of bytes, in powers of 1000."""
     if count < 1000:
         return f"{count} B"
@@ -82,9 +80,13 @@ def size(count: int) -> str:
     return f"{value:.1f} {unit}" if value < 100 else f"{value:.0f} {unit}"
 
 
-def plural(count: int, word: str) -> str:
-    """Return a count with its noun: `1 run`, `2 runs`, `1,204 lines`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+def plural(count: int, noun: str) -> str:
+    """Return a count with its regular noun: `1 run`, `2 runs`, `1,204 lines`, `2 copies`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}s"
 
 
 def bar(done: float, width: int) -> str:
@@ -96,10 +98,10 @@ def bar(done: float, width: int) -> str:
 
 
 def sparkline(values: list[float], width: int) -> str:
-    """Return values as blocks, at most `width` of them; what is no finite number is a gap."""
+    """Return values as at most `width` block characters; a value that is not finite is a gap."""
     if len(values) > width:
         step = len(values) / width
-        values = [values[min(int((place + 1) * step) - 1, len(values) - 1)] for place in range(width)]
+        values = [values[min(int((column + 1) * step) - 1, len(values) - 1)] for column in range(width)]
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ""

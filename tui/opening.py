@@ -1,7 +1,7 @@
-"""Finding or starting a run, and making it ready to be watched.
+"""Opening of a run for the monitor.
 
-What needs pydantic, or a good part of the launcher, is imported by the functions, which run on threads: the
-first paint does not wait for it.
+Pydantic and most of the launcher are imported by the functions, which run on threads: the first paint does
+not wait for them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from textual.message import Message
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
+from tui.formatting import plural
 
 if TYPE_CHECKING:
     from launcher.monitor.watch import Watch
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from launcher.transports.base import Transport
 
 FILE_DEADLINE_S = 5.0
-"""A file system that does not answer for so long is told to the user."""
+"""Time limit of a file call, after which the file system is reported as not answering."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What is known of a run before anything of it is read."""
+    """A run's facts that are known before its logs are read."""
 
     title: str
     detail: str = ""
-    """Where it runs, and on how much."""
+    """Host, nodes and GPUs."""
     directory: str = ""
     started: float | None = None
 
@@ -40,10 +41,10 @@ class RunSummary:
 class OpenedRun:
     """A run, or logs alone, ready to be watched."""
 
-    about: RunSummary
+    summary: RunSummary
     watch: Watch
     transport: Transport
-    """For looking at the logs' text; not the one that polls, so that neither waits for the other."""
+    """For the logs' text; not the watch's own, so that neither waits for the other."""
     run: Run | None = None
 
 
@@ -57,39 +58,38 @@ def local() -> Transport:
     return LocalTransport(FILE_DEADLINE_S)
 
 
-def opened(run: Run) -> OpenedRun:
+def open_run(run: Run) -> OpenedRun:
     """Return a run ready to be watched."""
     from launcher.monitor.watch_run import watch_run
 
-    return OpenedRun(about(run), watch_run(local(), run), local(), run)
+    return OpenedRun(summary_of(run), watch_run(local(), run), local(), run)
 
 
-def found(root: Path, reference: str) -> OpenedRun:
-    """Find a run by its id, a part of it, or its directory.
+def find_run(root: Path, reference: str) -> OpenedRun:
+    """Find a run by its id, a part of it, or its directory, and open it.
 
     Raises:
-        InputError: there is none, or more than one.
+        InputError: no run matches, or several do.
     """
     from launcher.runs import RunStore
 
-    return opened(RunStore(local(), str(root)).find(reference))
+    return open_run(RunStore(local(), str(root)).find(reference))
 
 
-def about(run: Run) -> RunSummary:
-    """Return what a run's directory tells before its logs are read."""
+def summary_of(run: Run) -> RunSummary:
+    """Return the summary of a run from its `run.json`."""
     spec = run.spec
     started = run.job.submitted if run.job is not None else spec.created
-    nodes = f"{spec.nodes} node{'' if spec.nodes == 1 else 's'}"
-    where = f"{clean(spec.host)} · {nodes}"
+    detail = f"{clean(spec.host)} · {plural(spec.nodes, 'node')}"
     if spec.kind == "rehearsal":  # its worker units need no GPU, whatever the recipe says
-        where = f"rehearsal, stand-in models · {where}"
+        detail = f"rehearsal, stand-in models · {detail}"
     elif spec.gpus_per_node:
-        where += f" × {spec.gpus_per_node} GPU{'' if spec.gpus_per_node == 1 else 's'}"
-    return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", where, run.directory, started.timestamp())
+        detail += f" × {plural(spec.gpus_per_node, 'GPU')}"
+    return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", detail, run.directory, started.timestamp())
 
 
-class OpenFailed(Message):
-    """What was asked for cannot be done."""
+class ActionFailed(Message):
+    """The user's request on a run failed: opening, cancelling, a notification, the pager."""
 
     def __init__(self, error: ExplainedError) -> None:
         super().__init__()

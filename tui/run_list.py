@@ -1,4 +1,4 @@
-"""The list of runs: a thread looks at the runs root and at the runs that live, and sends what changed."""
+"""The list of runs, kept by a thread that polls the runs root and the active runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from launcher.logs.events import JobState
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.opening import about, local
+from tui.opening import local, summary_of
 
 if TYPE_CHECKING:  # imported by the functions, on the thread, after the first paint
     from launcher.monitor.watch import Watch
@@ -24,19 +24,19 @@ if TYPE_CHECKING:  # imported by the functions, on the thread, after the first p
 
 LIST_S = 3.0
 UNKNOWN_S = 30.0
-"""How often a run is looked at of which nothing says whether it lives."""
-_LOSSES_KEPT = 64
+"""Polling interval of a run with an unknown state."""
+_MAX_LOSSES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as the list shows it."""
+    """A run in the list."""
 
     id: str
     name: str
     directory: str
     state: JobState | None = None
-    """None while its logs are being read, and for a damaged one."""
+    """None while its logs are being read, and for a damaged run."""
     damaged: str = ""
     reason: str = ""
     step: int = 0
@@ -58,79 +58,80 @@ class RunListChanged(Message):
 
 
 @dataclass(slots=True)
-class _Known:
-    """A run of the list, and its watch while it lives."""
+class _Entry:
+    """A run of the list, and its watch while it is active."""
 
     run: Run
     row: RunRow
     watch: Watch | None = None
     due: float = 0.0
-    """When it is looked at next (monotonic clock); infinity once it has ended."""
+    """Time of the next poll (monotonic clock); infinity once it has ended."""
 
 
 @dataclass(slots=True)
 class RunLister:
-    """Lists the runs of a root; reads the logs of those that live, and the summaries of the others."""
+    """Lists the runs of a root; reads the logs of active runs, and the summaries of the others."""
 
     transport: Transport
     root: str
     now: Callable[[], float] = time.monotonic
     in_front: Callable[[], bool] = lambda: True
-    """Whether someone looks at the list."""
-    _known: dict[str, _Known] = field(default_factory=dict)
+    """Whether the terminal has the focus."""
+    _entries: dict[str, _Entry] = field(default_factory=dict)
     _order: list[str | RunRow] = field(default_factory=list)
-    _seen: tuple[float, int] | None = None
+    _root_version: tuple[float, int] | None = None
+    """Time of change and inode of the root when it was listed."""
 
     def relist(self, *, forced: bool = False) -> None:
-        """List the root's directories again if that changed."""
+        """List the root's directories again if it has changed."""
         from launcher.runs import Damaged, RunStore
 
-        entry = self.transport.stat(self.root)
-        seen = (entry.mtime, entry.inode) if entry is not None else None
-        if not forced and seen == self._seen and self._order:
+        stat = self.transport.stat(self.root)
+        version = (stat.mtime, stat.inode) if stat is not None else None
+        if not forced and version == self._root_version and self._order:
             return
         order: list[str | RunRow] = []
         for item in RunStore(self.transport, self.root).list():
             if isinstance(item, Damaged):
                 order.append(damaged_row(item))
                 continue
-            known = self._known.get(item.directory)
-            if known is None or forced:
-                self._known[item.directory] = _Known(item, known.row if known else starting_row(item))
+            entry = self._entries.get(item.directory)
+            if entry is None or forced:
+                self._entries[item.directory] = _Entry(item, entry.row if entry else starting_row(item))
             order.append(item.directory)
-        self._order, self._seen = order, seen
+        self._order, self._root_version = order, version
 
-    def look(self) -> bool:
-        """Look at the next run that is due; False when none is."""
+    def poll_next(self) -> bool:
+        """Poll the next run that is due; False when none is."""
         for item in self._order:
-            known = self._known[item] if isinstance(item, str) else None
-            if known is not None and known.due <= self.now():
-                self._refresh(known)
+            entry = self._entries[item] if isinstance(item, str) else None
+            if entry is not None and entry.due <= self.now():
+                self._poll(entry)
                 return True
         return False
 
     def rows(self) -> tuple[RunRow, ...]:
         """Return the list, newest first."""
-        return tuple(self._known[item].row if isinstance(item, str) else item for item in self._order)
+        return tuple(self._entries[item].row if isinstance(item, str) else item for item in self._order)
 
-    def _refresh(self, known: _Known) -> None:
+    def _poll(self, entry: _Entry) -> None:
         from launcher.monitor.watch_run import summarise, watch_run
         from launcher.runs import load_summary
 
         try:
-            summary = load_summary(self.transport, known.run) if known.watch is None else None
+            summary = load_summary(self.transport, entry.run) if entry.watch is None else None
             if summary is None:
-                watch = known.watch = known.watch or watch_run(self.transport, known.run)
+                watch = entry.watch = entry.watch or watch_run(self.transport, entry.run)
                 watch.in_front = self.in_front()
                 watch.catch_up()
-                summary = summarise(self.transport, known.run, watch)
+                summary = summarise(self.transport, entry.run, watch)
         except ExplainedError as error:  # its files are damaged, or gone, since it was listed
-            known.row = replace(known.row, state=None, damaged=clean(error.what))
-            known.due = self.now() + UNKNOWN_S
+            entry.row = replace(entry.row, state=None, damaged=clean(error.what))
+            entry.due = self.now() + UNKNOWN_S
             return
-        known.row = filled_row(known.row, summary)
-        settled = known.watch is None or known.watch.state.settled
-        known.due = self.now() + _pause(known.row, settled=settled)
+        entry.row = filled_row(entry.row, summary)
+        settled = entry.watch is None or entry.watch.state.settled
+        entry.due = self.now() + _pause(entry.row, settled=settled)
 
 
 def _pause(row: RunRow, *, settled: bool) -> float:
@@ -141,14 +142,14 @@ def _pause(row: RunRow, *, settled: bool) -> float:
 
 def starting_row(run: Run) -> RunRow:
     """Return a run's row before its state is known."""
-    told = about(run)
+    summary = summary_of(run)
     return RunRow(
         clean(run.spec.id),
         clean(run.spec.name),
         run.directory,
-        started=told.started,
+        started=summary.started,
         max_steps=run.spec.max_steps,
-        detail=f"{told.detail} · {clean(run.spec.recipe.source)}",
+        detail=f"{summary.detail} · {clean(run.spec.recipe.source)}",
     )
 
 
@@ -159,7 +160,7 @@ def damaged_row(item: Damaged) -> RunRow:
 
 
 def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
-    """Return the row with what a run's summary tells; a summary is a file that anybody may have edited."""
+    """Return the row updated from a run's summary, a file that may have been edited."""
     metrics = summary.get("metrics")
     metrics = metrics if isinstance(metrics, dict) else {}
     losses = [value if isinstance(value, float | int) else float("nan") for value in _list(metrics, "loss")]
@@ -172,8 +173,8 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
         state=state,
         damaged="",
         reason=clean(str(summary.get("reason") or "")),
-        step=_whole(metrics.get("step")) or 0,
-        max_steps=_whole(metrics.get("max_steps")) or row.max_steps,
+        step=_integer(metrics.get("step")) or 0,
+        max_steps=_integer(metrics.get("max_steps")) or row.max_steps,
         checkpoint=max(
             (step for step in _list(metrics, "checkpoints") if isinstance(step, int)), default=None
         ),
@@ -187,7 +188,7 @@ def _list(values: Mapping[str, Any], name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
@@ -196,37 +197,37 @@ def _number(value: object) -> float | None:
 
 
 def _thinned(values: Sequence[float]) -> tuple[float, ...]:
-    """Keep at most so many values as a row can show, the last one always."""
-    if len(values) <= _LOSSES_KEPT:
+    """Keep as many values as a row can show; always the last one."""
+    if len(values) <= _MAX_LOSSES:
         return tuple(values)
-    step = len(values) / _LOSSES_KEPT
-    return (*(values[int((place + 1) * step) - 1] for place in range(_LOSSES_KEPT - 1)), values[-1])
+    step = len(values) / _MAX_LOSSES
+    return (*(values[int((index + 1) * step) - 1] for index in range(_MAX_LOSSES - 1)), values[-1])
 
 
 class HomePoller(Background):
-    """Keeps the list of runs; looks only while the list is to be seen."""
+    """Keeps the list of runs up to date while it is visible."""
 
     def __init__(self, root: Path, target: MessagePump, in_front: Callable[[], bool] = lambda: True) -> None:
-        super().__init__(self._look, "runs")
+        super().__init__(self._poll, "runs")
         self._in_front = in_front
         self._target = target
         self._root = str(root)
         self._lister: RunLister | None = None
-        self._said: tuple[tuple[RunRow, ...], str] | None = None
+        self._posted: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
 
     def pause(self) -> None:
-        """Look no more until `resume`."""
+        """Stop polling until `resume`."""
         self._paused = True
 
-    def resume(self, *, again: bool = False) -> None:
-        """Look now; `again`: also at what has ended."""
+    def resume(self, *, forced: bool = False) -> None:
+        """Poll at once; `forced`: also the runs that have ended."""
         self._paused = False
-        self._forced = self._forced or again
+        self._forced = self._forced or forced
         self.wake()
 
-    def _look(self) -> float | None:
+    def _poll(self) -> float | None:
         if self._paused:
             return None
         if self._lister is None:
@@ -237,21 +238,21 @@ class HomePoller(Background):
             self._list(self._lister, forced=forced)
         except ExplainedError as error:
             problem = clean(error.what)
-        self._say(self._lister, problem)
+        self._post_rows(self._lister, problem)
         return LIST_S
 
     def _list(self, lister: RunLister, *, forced: bool) -> None:
         lister.relist(forced=forced)
-        self._say(lister)
-        told = time.monotonic()
-        while not self.stopped and lister.look():
+        self._post_rows(lister)
+        posted = time.monotonic()
+        while not self.stopped and lister.poll_next():
             self.alive()
-            if time.monotonic() - told > 0.2:
-                self._say(lister)
-                told = time.monotonic()
+            if time.monotonic() - posted > 0.2:
+                self._post_rows(lister)
+                posted = time.monotonic()
 
-    def _say(self, lister: RunLister, problem: str = "") -> None:
-        now = (lister.rows(), problem)
-        if now != self._said:
-            self._said = now
-            post(self._target, RunListChanged(*now))
+    def _post_rows(self, lister: RunLister, problem: str = "") -> None:
+        current = (lister.rows(), problem)
+        if current != self._posted:
+            self._posted = current
+            post(self._target, RunListChanged(*current))

@@ -1,6 +1,6 @@
-"""What the monitor shows of a run, taken from its state at one moment.
+"""A snapshot of a run's state for the monitor.
 
-The state belongs to the thread that polls; a view is frozen and may go to the screen. Text is clean already:
+The state belongs to the polling thread; a view is frozen and may go to the screen. All of its text is clean:
 events carry cleaned lines, and names are cleaned here.
 """
 
@@ -27,7 +27,7 @@ CURVES = {
     "step_time_s": "seconds per step",
     "generation_length": "generation length, tokens",
 }
-"""Metrics that have a curve, and their titles; in the order in which they are offered."""
+"""Metrics that have a curve, and their titles, in the order in which they are offered."""
 _RECENT_STEPS = 5
 
 
@@ -42,21 +42,21 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """A milestone as the timeline shows it."""
+    """A milestone in the timeline."""
 
     id: str
     title: str
     waiting: str
     reached: bool = False
     time: float | None = None
-    took: float | None = None
-    """Seconds since the milestone that was reached before it."""
+    duration: float | None = None
+    """Seconds since the milestone reached before it."""
     awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LogRef:
-    """A log that can be looked at."""
+    """A log that can be shown."""
 
     name: str
     path: str
@@ -65,56 +65,56 @@ class LogRef:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """Everything the monitor shows, but the logs' text."""
+    """Everything that the monitor shows except the logs' text."""
 
-    about: RunSummary
+    summary: RunSummary
     state: JobState = JobState.UNKNOWN
     reason: str = ""
-    marks: tuple[TimelineEntry, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
     since: float | None = None
-    """When the latest milestone was reached: what is awaited has been awaited since."""
+    """Time of the latest milestone, since which the next one is awaited."""
     waiting: str = ""
     started: float | None = None
     ended: float | None = None
     step: int = 0
     max_steps: int | None = None
     step_time: float | None = None
-    """Middle one of the latest steps, in seconds."""
+    """Median time of the latest steps, in seconds."""
     curves: tuple[Curve, ...] = ()
     findings: tuple[FindingSeen, ...] = ()
     logs: tuple[LogRef, ...] = ()
     checkpoint: int | None = None
     """Step of the last complete checkpoint."""
     deadline: float | None = None
-    """When the time of the job is over, where a scheduler has set one."""
+    """End of the job's time limit, where a scheduler has set one."""
     unanswered: str = ""
-    """Why the cluster gives no answer at this moment; the state is what it said last."""
+    """Reason why the cluster does not answer; the state is the last one it reported."""
     problem: str = ""
-    """Why nothing new can be read at this moment."""
+    """Reason why nothing new can be read."""
     reading: bool = False
-    """Whether there is more to read than was read so far."""
+    """Whether there is more to read."""
 
     def loss(self) -> float | None:
         """Return the latest loss."""
         return next((curve.points[-1][1] for curve in self.curves if curve.name == "loss"), None)
 
     def remaining(self) -> float | None:
-        """Return how many seconds the steps that are left may take, by the latest ones."""
+        """Return the estimated seconds of the remaining steps, from the latest ones."""
         if self.max_steps is None or self.step_time is None or self.state.ended:
             return None
         return max(self.max_steps - self.step, 0) * self.step_time
 
 
 @dataclass(slots=True)
-class Viewer:
-    """Makes views of one run; sorts a metric's points only when new ones came."""
+class ViewBuilder:
+    """Builds views of one run; sorts a metric's points only when there are new ones."""
 
-    about: RunSummary
+    summary: RunSummary
     _curves: dict[str, Curve] = field(default_factory=dict)
     _logs: tuple[LogFile, ...] = ()
     _refs: tuple[LogRef, ...] = ()
 
-    def view(
+    def build(
         self,
         state: RunState,
         events: Sequence[Event],
@@ -123,26 +123,28 @@ class Viewer:
         problem: str = "",
         reading: bool = False,
     ) -> RunView:
-        """Return what there is to show; `events` are those since the last view."""
+        """Return the current view; `events` are those since the last one."""
         for name in {event.name for event in events if isinstance(event, MetricRecorded)} & CURVES.keys():
             points = tuple((float(step), value) for step, value in sorted(state.metrics[name].items()))
             self._curves[name] = Curve(name, CURVES[name], points)
-        marks = _marks(state)
-        times = [mark.time for mark in marks if mark.time is not None]
-        started = self.about.started if self.about.started is not None else min(times, default=None)
-        pace = self._curves.get("step_time_s")
+        timeline = _timeline(state)
+        times = [entry.time for entry in timeline if entry.time is not None]
+        started = self.summary.started if self.summary.started is not None else min(times, default=None)
+        step_times = self._curves.get("step_time_s")
         return RunView(
-            about=self.about,
+            summary=self.summary,
             state=state.state,
             reason=clean(state.reason),
-            marks=marks,
+            timeline=timeline,
             since=max(times, default=started),
             waiting=_waiting(state),
             started=started,
             ended=ended_at(state),
             step=state.step,
             max_steps=state.max_steps,
-            step_time=_middle([value for _, value in pace.points[-_RECENT_STEPS:]]) if pace else None,
+            step_time=_median([value for _, value in step_times.points[-_RECENT_STEPS:]])
+            if step_times
+            else None,
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
             findings=tuple(sorted(state.findings, key=_rank)),
             logs=self._refs_of(tuple(logs)),
@@ -154,13 +156,13 @@ class Viewer:
         )
 
     def _refs_of(self, logs: tuple[LogFile, ...]) -> tuple[LogRef, ...]:
-        """Return the logs as they are shown; a thousand of them are sorted only when others came."""
+        """Return the logs to show; a thousand of them are sorted only when they changed."""
         if logs != self._logs:
             self._logs, self._refs = logs, log_refs(logs)
         return self._refs
 
 
-def _middle(values: list[float]) -> float:
+def _median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
@@ -168,23 +170,25 @@ def _rank(finding: FindingSeen) -> tuple[bool, bool]:
     return (not finding.root, finding.severity != "fatal")
 
 
-def _marks(state: RunState) -> tuple[TimelineEntry, ...]:
+def _timeline(state: RunState) -> tuple[TimelineEntry, ...]:
     awaited = state.awaited
-    order = sorted(
-        (reached.time, place)
-        for place, kind in enumerate(MILESTONES)
+    times = sorted(
+        (reached.time, index)
+        for index, kind in enumerate(MILESTONES)
         if (reached := state.milestones.get(kind.id)) is not None and reached.time is not None
     )
-    took = {place: time - before for (before, _), (time, place) in pairwise(order)}
-    marks = []
-    for place, kind in enumerate(MILESTONES):
+    durations = {index: time - previous for (previous, _), (time, index) in pairwise(times)}
+    entries = []
+    for index, kind in enumerate(MILESTONES):
         reached = state.milestones.get(kind.id)
         time = reached.time if reached is not None else None
-        mark = TimelineEntry(
-            kind.id, kind.title, kind.waiting, reached is not None, time, took.get(place), kind is awaited
+        duration = durations.get(index)
+        entries.append(
+            TimelineEntry(
+                kind.id, kind.title, kind.waiting, reached is not None, time, duration, kind is awaited
+            )
         )
-        marks.append(mark)
-    return tuple(marks)
+    return tuple(entries)
 
 
 def _waiting(state: RunState) -> str:
@@ -192,7 +196,7 @@ def _waiting(state: RunState) -> str:
     if awaited is None:
         return ""
     if awaited.id == "workers-connected" and state.units is not None:
-        return f"{awaited.waiting}: {state.units.online} of {state.units.wanted} worker units are there"
+        return f"{awaited.waiting}: {state.units.online} of {state.units.wanted} worker units connected"
     if state.current is not None and state.current.step > state.step:
         return f"training, step {state.current.step}"
     return awaited.waiting

@@ -1,4 +1,4 @@
-"""Colours: calm, dark, and never the only carrier of a meaning."""
+"""The app's colour theme; no meaning depends on colour alone."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ THEME = Theme(
 )
 
 
-def theme_name(environ: Mapping[str, str]) -> str:
-    """Return the theme to begin with: without colours where NO_COLOR is set, else what TEXTUAL_THEME says."""
+def initial_theme(environ: Mapping[str, str]) -> str:
+    """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's."""
     if "NO_COLOR" in environ:
         return "ansi-dark"
     return environ.get("TEXTUAL_THEME") or THEME.name

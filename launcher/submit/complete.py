@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from launcher.durations import DurationError, parse_time_limit
 from launcher.errors import InputError
-from launcher.request import SECRET_VARIABLES, JobOptions, SubmitRequest
+from launcher.request import JobOptions, SubmitRequest, has_dedicated_head
 from launcher.runs import SlurmRequest
 from launcher.submit.env_file import read_env_file
+from launcher.submit.job_environment import environment_of
 from launcher.transports.base import Transport
 from recipes.planning import Setup
 
@@ -26,14 +27,24 @@ def complete(
     environment: Mapping[str, str],
     checkout: NemoCheckout | None,
     resolver: Resolver,
+    root: str,
 ) -> tuple[Partition | None, JobOptions]:
     """Return the partition (None where Slurm does not list it) and the options of the job.
+
+    `root` is where runs are kept: jobs see it, so it tells whether /tmp is shared.
 
     Raises:
         InputError: the request contradicts itself, or something is missing.
         RecipeError: the recipe cannot be read.
     """
+    shared = (root, *((checkout.path,) if checkout is not None else ()))
+    job = environment_of(request, detection.site, transport, environment, shared=shared)
     nodes = nodes_of(request, resolver)
+    if nodes == 1 and has_dedicated_head(job):
+        raise InputError(
+            "RAY_BARE_DEDICATED_HEAD=1 keeps one node for Ray's head, and none is left to work",
+            fix="Give --nodes 2 or more, or --no-env RAY_BARE_DEDICATED_HEAD.",
+        )
     if nodes < 1 or (request.gpus_per_node or 0) < 0 or request.chain < 1:
         raise InputError("--nodes and --chain must be whole numbers >= 1, --gpus-per-node one >= 0")
     limit_s = time_limit_of(request.time)
@@ -53,8 +64,9 @@ def complete(
             chain=request.chain,
             options=request.options,
         ),
-        keys=_keys(request, transport, environment),
+        keys={**job.secrets, **_env_file(request, transport)},
         checkout=checkout,
+        environment=job,
     )
     return partition, options
 
@@ -140,9 +152,8 @@ def user_of(transport: Transport, environment: Mapping[str, str]) -> str:
     return name or transport.run(["id", "-un"], timeout_s=10).stdout.strip()
 
 
-def _keys(request: SubmitRequest, transport: Transport, environment: Mapping[str, str]) -> dict[str, str]:
-    keys = {name: environment[name] for name in SECRET_VARIABLES if environment.get(name)}
-    if request.env_file is not None:
-        text = transport.read(str(request.env_file)).decode(errors="replace")
-        keys |= read_env_file(text, request.env_file)
-    return keys
+def _env_file(request: SubmitRequest, transport: Transport) -> dict[str, str]:
+    if request.env_file is None:
+        return {}
+    text = transport.read(str(request.env_file)).decode(errors="replace")
+    return read_env_file(text, request.env_file)

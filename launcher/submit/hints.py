@@ -7,11 +7,9 @@ from pathlib import Path
 from string import Template
 
 from launcher.clusters.inventory import Detection, Partition
+from launcher.environment import Outcome, kind_of
 from launcher.request import Cost, JobOptions
-from launcher.submit.layout import Submission
-
-_DATA_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "NEMO_RL_VENV_DIR", "UV_CACHE_DIR")
-"""Variables with directories that a job does not get by itself."""
+from launcher.submit.submission import Submission
 
 
 def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, ...]:
@@ -22,8 +20,7 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
         lines.append(f"{site.name} stores the environment of jobs; it does not contain your keys")
     if kind == "rehearsal":
         return tuple(lines)
-    job = {**submission.plans[0].environment, **submission.layout.options.keys}
-    lines += _dropped_variables(environment, job)
+    lines += _dropped_variables(submission)
     if kind == "training":
         lines += _big_files(environment, submission)
     return tuple(lines)
@@ -50,10 +47,16 @@ def cluster_hints(
             )
 
 
-def _dropped_variables(environment: Mapping[str, str], job: Mapping[str, str]) -> Iterator[str]:
-    names = [name for name in _DATA_VARIABLES if environment.get(name) and name not in job]
-    if names:
-        yield f"{', '.join(names)} of your shell: not passed to the job; set in a profile or an --env-file"
+def _dropped_variables(submission: Submission) -> Iterator[str]:
+    """Name the directories of the shell that the job does not get, and the secrets that it could get."""
+    environment = submission.layout.options.environment
+    decisions = environment.decisions if environment is not None else ()
+    for item in decisions:
+        if item.outcome is Outcome.DROPPED and kind_of(item.name) == "storage" and item.name != "TMPDIR":
+            yield f"{item.name} of your shell does not reach the job: {item.reason}"
+    offered = [item.name for item in decisions if item.outcome is Outcome.OFFERED]
+    if offered:
+        yield f"secrets that stay out of the job: {', '.join(offered)} (--env NAME gives one to the driver)"
 
 
 def _big_files(environment: Mapping[str, str], submission: Submission) -> Iterator[str]:

@@ -15,7 +15,7 @@ from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import Run, RunStore
 from launcher.sites import site_here
 from launcher.submit.complete import user_of
-from launcher.submit.layout import Submission, lay_out
+from launcher.submit.submission import Submission, lay_out
 from launcher.transports.base import Transport
 from recipes.errors import FilePosition
 from recipes.inheritance import EffectiveRecipe, Resolver

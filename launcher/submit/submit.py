@@ -15,17 +15,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.checkout import choose, remember
+from launcher.checkout_state import checkout_state
 from launcher.clusters.inventory import Detection, Partition
 from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
-from launcher.request import Cost, JobOptions, SubmitRequest
-from launcher.runs import Run, RunStore
+from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head
+from launcher.runs import Run, RunSpec, RunStore
+from launcher.site_choices import remember_choices
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.hints import cluster_hints, hints
-from launcher.submit.layout import Submission, lay_out
+from launcher.submit.job_environment import choices_of, environment_of
+from launcher.submit.red_lines import require_whole_gpus
+from launcher.submit.submission import Submission, lay_out
 from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
@@ -140,14 +145,18 @@ def plan_submission(
     from launcher.submit.preflight import preflight
 
     transport = store.transport
-    checkout = None if request.kind == "rehearsal" else choose(transport, request.checkout, environment)
-    partition, options = complete(request, detection, transport, environment, checkout, resolver)
+    near = (request.recipe, Path.cwd())
+    rehearsal = request.kind == "rehearsal"
+    checkout = None if rehearsal else choose(transport, request.checkout, environment, near=near)
+    partition, options = complete(request, detection, transport, environment, checkout, resolver, store.root)
     cluster = slurm_cluster(transport, store.root, environment)
     submission = lay_out(cluster, store, detection.site, options, resolver)
+    require_whole_gpus(submission, partition)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
     cost = _cost(options, partition)
     notes = (
+        *submission.notes,
         *result.notes,
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
@@ -170,14 +179,18 @@ def _on_fewest_nodes(
     resolver: Resolver,
 ) -> SubmissionPlan:
     """Plan for the recipe's nodes; a smoke run for the fewest where nothing fails and the memory suffices."""
+    job = environment_of(request, detection.site, store.transport, environment)
+    # A node that only has Ray's head comes on top of those that work.
+    head = 1 if has_dedicated_head(job) else 0
     nodes = nodes_of(request, resolver)
     count = 1
     while request.kind == "smoke" and count < nodes:
-        plan = plan_submission(replace(request, nodes=count), detection, store, environment, resolver)
+        tried = replace(request, nodes=count + head)
+        plan = plan_submission(tried, detection, store, environment, resolver)
         if not plan.blocking and not plan.asks:
             return plan
         count *= 2
-    return plan_submission(replace(request, nodes=nodes), detection, store, environment, resolver)
+    return plan_submission(replace(request, nodes=nodes + head), detection, store, environment, resolver)
 
 
 def send(
@@ -198,7 +211,7 @@ def send(
         UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
     require_clear(plan, confirmed=confirmed)
-    run = store.create(plan.submission.spec, plan.submission.files)
+    run = store.create(_with_checkout_state(plan, store, environment), plan.submission.files)
     for link in plan.submission.plans:
         try:
             run = cluster_of(run, store.transport).submit(run, link)
@@ -206,7 +219,18 @@ def send(
             raise _partly(error, run, len(plan.submission.plans)) from error
     if plan.options.checkout is not None:
         remember(store.transport, plan.options.checkout, environment)
+    site = plan.submission.layout.site.id
+    remember_choices(store.transport, environment, site, choices_of(plan.request, environment))
     return run
+
+
+def _with_checkout_state(plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str]) -> RunSpec:
+    """Return the run's record with the commit of its checkout; git is asked only for what is submitted."""
+    spec = plan.submission.spec
+    if spec.checkout is None:
+        return spec
+    state = checkout_state(store.transport, environment, spec.checkout)
+    return spec.model_copy(update={"checkout_state": state})
 
 
 def _partly(error: RefusedError | UnreachableError, run: Run, links: int) -> RefusedError | UnreachableError:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from recipes.files import is_file
 from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
     default = recipe.get("data.default")
     default = default if isinstance(default, dict) else {}
     found: list[DataSet] = []
+    section = recipe.get("data")
+    if isinstance(section, dict) and isinstance(section.get("dataset_name"), str) and "train" not in section:
+        return [_read("train", "data", section, {})]  # the form up to v0.5: one data set for all
     for split in ("train", "validation"):
         section = recipe.get(f"data.{split}")
         entries = section if isinstance(section, list) else [section]
@@ -103,9 +107,9 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
     """
     if entry.path:
         path = root / entry.path
-        if path.is_file():
+        if is_file(path):
             share = max(1 - entry.split_size, 0.01) if entry.split_size < 1 else 1.0
-            most = int(enough / share + max(entry.split_size, 1)) + 1
+            most = max(int(enough / share + max(entry.split_size, 1)) + 1, 1)
             try:
                 stamp = path.stat()
                 count = _lines(path, stamp.st_mtime_ns, stamp.st_size, most)

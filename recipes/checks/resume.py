@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from recipes.files import is_directory
 from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def checkpoint_root(value: object, root: Path) -> Path | None:
     if not isinstance(value, str) or not value:
         return None
     folder = root / value
-    return folder if folder.is_dir() else None
+    return folder if is_directory(folder) else None
 
 
 def latest_step(folder: Path) -> int | None:

@@ -192,7 +192,7 @@ def _engine(setup: Setup, work: Work) -> tuple[float, float]:
 
 def _generation(setup: Setup, work: Work, gpu_gib: float) -> Phase:
     share = setup.policy.get("generation.vllm_cfg.gpu_memory_utilization")
-    budget = gpu_gib * (float(share) if isinstance(share, (int, float)) else 0.9)
+    budget = gpu_gib * (min(max(share, 0.0), 1.0) if isinstance(share, (int, float)) else 0.9)
     weights, sequence = _engine(setup, work)
     idle = IDLE_PROCESSES_GIB if setup.colocated else 0.0
     least = weights + VLLM_WORKING_GIB + sequence

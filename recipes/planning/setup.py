@@ -5,6 +5,7 @@ Values of a wrong type count as absent here; that they are wrong is what a check
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,10 @@ from recipes.keys import KeyPath, parse_key
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
+
+LARGEST = 10**15
+"""Larger numbers are taken for this one: no size comes near it, and products of such stay within a float."""
+_DIGITS = re.compile(r"[-+]?[0-9]+")
 
 SideName = Literal["policy", "teacher"]
 Backend = Literal["dtensor", "megatron"]
@@ -42,15 +47,15 @@ def _steps(key: str) -> KeyPath:
 
 
 def whole(value: object) -> int | None:
-    """Return a value as a whole number as NeMo-RL would take it, else None."""
+    """Return a value as a whole number as NeMo-RL would take it, else None; at most `LARGEST` either way."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return value
+        return max(-LARGEST, min(value, LARGEST))
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and value.strip().lstrip("+-").isdigit():
-        return int(value)
+        return whole(int(value))
+    if isinstance(value, str) and (match := _DIGITS.fullmatch(value.strip())):
+        return int(value) if len(match[0]) < 16 else (-LARGEST if match[0].startswith("-") else LARGEST)
     return None
 
 

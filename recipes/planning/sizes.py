@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
 
     from recipes.models import ModelFacts
     from recipes.planning.setup import Side
+
+
+_LARGEST_DIVIDED = 10**9
+"""Sizes are not looked for past this: it takes 1 ms here, and no recipe comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,11 @@ class Parallel:
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a positive number, smallest first."""
-    return [size for size in range(1, number + 1) if number % size == 0]
+    """Return the divisors of a positive number, smallest first; none past `_LARGEST_DIVIDED`."""
+    if not 0 < number <= _LARGEST_DIVIDED:
+        return []
+    small = [size for size in range(1, math.isqrt(number) + 1) if number % size == 0]
+    return sorted({*small, *(number // size for size in small)})
 
 
 def heads_allow(facts: ModelFacts | None, tp: int) -> bool:

@@ -1,4 +1,4 @@
-"""Splices, and the check that an edited text reads back as meant.
+"""Check that an edited text reads back as meant.
 
 Every edit says what the typed tree must be afterwards, anchors, aliases and tags included. The new
 text is parsed and compared; a text that does not read back so is never taken.
@@ -7,52 +7,35 @@ text is parsed and compared; a text that does not read back so is never taken.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, RecipeError
 from recipes.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, Tree, is_merge_key, walk
-from recipes.yaml.reparse import reparse
+from recipes.yaml.parse import parse
 from recipes.yaml.scalars import same
+from recipes.yaml.splice import splice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recipes.yaml.nodes import Collection, Node
+    from recipes.yaml.splice import Splice
     from recipes.yaml.write import Writable
 
 
 class EditRefusedError(RecipeError):
-    """An edit cannot be made; nothing was changed."""
+    """Refusal of an edit; nothing was changed."""
 
     exit_code = Exit.FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """Replace the text from `start` to `end` by `new`."""
-
-    start: int
-    end: int
-    new: str
-
-
 Shape = object
-"""A typed tree as nested tuples."""
+"""Typed tree as nested tuples."""
 
 Trail = tuple[tuple["Collection", int], ...]
-"""The way from the root to a node: each collection and the index of the child taken."""
+"""Path from the root to a node: each collection and the index of the child taken."""
 
 _MERGE = ("<<",)
-
-
-def splice(text: str, splices: Sequence[Splice]) -> str:
-    """Apply splices that do not overlap; those at one place come in the order given."""
-    parts, position = [], 0
-    for part in sorted(splices, key=lambda part: part.start):
-        parts += [text[position : part.start], part.new]
-        position = part.end
-    return "".join(parts) + text[position:]
 
 
 def shape(node: Node) -> Shape:
@@ -112,7 +95,7 @@ def _changed(old: Shape, trail: Trail, change: Callable[[Shape], Shape]) -> Shap
 
 
 def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Shape], Shape]:
-    """Make a change of a collection's shape from a change of its children."""
+    """Return a change of a collection's shape from a change of its children."""
 
     def changed(old: Shape) -> Shape:
         assert isinstance(old, tuple)
@@ -125,7 +108,7 @@ def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
     """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
     text = splice(tree.text, splices)
     try:
-        trial = reparse(tree, splices, text)
+        trial = parse(text, tree.name)
     except RecipeError as error:
         raise EditRefusedError(
             f"The edit would leave text that is no YAML: {error.what}", where=error.where
@@ -147,10 +130,10 @@ def undefined_aliases(tree: Tree) -> set[str]:
     if "*" not in tree.text:
         return missing
     for root in tree.roots:
-        seen: set[str] = set()
+        defined: set[str] = set()
         for node in walk(root):
             if isinstance(node, AliasNode):
-                missing |= set() if node.name in seen else {node.name}
+                missing |= set() if node.name in defined else {node.name}
             elif node.anchor:
-                seen.add(node.anchor)
+                defined.add(node.anchor)
     return missing

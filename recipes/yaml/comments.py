@@ -1,4 +1,4 @@
-"""The comments that belong to a key: the lines directly above it, and the one beside its value.
+"""Comments that belong to a key: the lines directly above it, and the one beside its value.
 
 Lines above belong to a key if they stand at its column without a blank line between; a block that
 begins on the first line of the file belongs to the file.
@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recipes.yaml.check import EditRefusedError, Splice, checked, shape
+from recipes.yaml.check import EditRefusedError, checked, shape
 from recipes.yaml.find import Spot, find_spot
 from recipes.yaml.layout import comments_above
 from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tree
+from recipes.yaml.splice import Splice
 
 if TYPE_CHECKING:
     from recipes.keys import KeyPath
@@ -26,7 +27,7 @@ _PADDING = re.compile(r"(?<=\S)([ \t]+)#")
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A key's comment without '#': lines above (joined by line breaks) and text beside; "" for none."""
+    """Comment of a key without '#': lines above (joined by line breaks) and text beside; "" for none."""
 
     above: str
     beside: str
@@ -110,8 +111,8 @@ def _set_beside(tree: Tree, spot: Spot, text: str) -> list[Splice]:
 
 
 def _usual_padding(tree: Tree) -> str:
-    found = Counter(match.group(1) for match in _PADDING.finditer(tree.text) if len(match.group(1)) <= 2)
-    return max(found, key=lambda padding: found[padding]) if found else "  "
+    paddings = Counter(match.group(1) for match in _PADDING.finditer(tree.text) if len(match.group(1)) <= 2)
+    return max(paddings, key=lambda padding: paddings[padding]) if paddings else "  "
 
 
 def _set_above(tree: Tree, spot: Spot, text: str) -> list[Splice]:

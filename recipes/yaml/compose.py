@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from recipes.keys import Step
 
 MAX_VALUES = 50_000
-"""More values than this, aliases counted where they are used, are refused (a recipe has below 2,000)."""
+"""Limit of the values, aliases counted where they are used (a recipe has below 2,000)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why OmegaConf refuses the text, or may read it differently; `start` is where it stands."""
+    """Reason why OmegaConf refuses the text; `start` is its offset."""
 
     what: str
     start: int
@@ -36,14 +36,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The values of a text and what is wrong with it. `value` is None for an empty text."""
+    """Values of a text, and its problems. `value` is None for an empty text."""
 
     value: Value | None
     problems: tuple[Problem, ...]
     uncertain: bool
-    """A merge that PyYAML's versions read differently: of a list, or of a mapping that itself merges."""
+    """There is a merge that PyYAML's versions read differently: of a list, or of what itself merges."""
     oversized: bool = False
-    """The aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
+    """Aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
 
 
 def compose(tree: Tree) -> Composed:
@@ -62,6 +62,7 @@ class _Composer:
     tree: Tree
     anchors: dict[str, Value] = field(default_factory=dict)
     merging: set[str] = field(default_factory=set)
+    unfinished: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     uncertain: bool = False
     oversized: bool = False
@@ -88,9 +89,12 @@ class _Composer:
             if node.tag is not None and node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
                 self.problem(f"OmegaConf does not know the tag {node.tag}", node.start)
             at = node.start if at is None else at
+            if node.anchor:
+                self.unfinished.add(node.anchor)
             made = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
         if node.anchor:
             self.anchors[node.anchor] = made
+            self.unfinished.discard(node.anchor)
             if isinstance(node, MappingNode) and any(is_merge_key(entry.key) for entry in node.children):
                 self.merging.add(node.anchor)
             else:
@@ -99,6 +103,9 @@ class _Composer:
 
     def alias(self, node: AliasNode) -> Value:
         target = self.anchors.get(node.name)
+        if node.name in self.unfinished:
+            self.problem(f"the alias *{node.name} stands inside what &{node.name} names", node.start)
+            return Leaf(None, self.mark(node, node.start))
         if target is None:
             fix = f"Define it with &{node.name} above this line."
             self.problem(f"the alias *{node.name} names no anchor above it", node.start, fix)
@@ -117,20 +124,23 @@ class _Composer:
     def mapping(self, node: MappingNode, at: int) -> Map:
         merged: dict[Step, Value] = {}
         own: list[tuple[Step, Value]] = []
-        seen: set[str] = set()
+        lines: dict[str, int] = {}
         for entry in node.children:
             if is_merge_key(entry.key):
                 self.merge(entry, merged)
                 continue
-            key = self.key(entry.key, seen)
+            key = self.key(entry.key, lines)
             made = self.value(entry.value, entry.start)
             if key is not None:
                 own.append((key, made))
         merged.update(own)
         return Map(merged, self.mark(node, at))
 
-    def key(self, node: Node, seen: set[str]) -> Step:
-        """Return the typed key; a key that is none of OmegaConf's is reported and left out."""
+    def key(self, node: Node, lines: dict[str, int]) -> Step:
+        """Return the typed key; a key that is none of OmegaConf's is reported and left out.
+
+        `lines` are those of the mapping's keys so far.
+        """
         if not isinstance(node, ScalarNode):
             self.problem("OmegaConf takes only scalars as keys", node.start)
             return None
@@ -141,9 +151,11 @@ class _Composer:
             self.problem(f"OmegaConf cannot take {node.value or 'nothing'!r} as a key", node.start)
             return None
         if isinstance(read, str):
-            if read in seen:
-                self.problem(f"the key '{read}' is there twice", node.start, "Remove one of the two.")
-            seen.add(read)
+            line = self.tree.lines.number(node.start)
+            if read in lines:
+                fix = f"Remove one of the two (lines {lines[read]} and {line})."
+                self.problem(f"the key '{read}' is there twice", node.start, fix)
+            lines[read] = line
         return read
 
     def merge(self, entry: Entry, merged: dict[Step, Value]) -> None:

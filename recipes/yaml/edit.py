@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recipes.keys import KeyPath, Step, format_key, format_step
-from recipes.yaml.check import EditRefusedError, Splice, checked, expected, shape, shape_of, with_children
+from recipes.yaml.check import EditRefusedError, checked, expected, shape, shape_of, with_children
 from recipes.yaml.find import Spot, child_index, find_spot
 from recipes.yaml.layout import comments_above, ends_in_block_scalar, layout_of, tail
 from recipes.yaml.nodes import AliasNode, Entry, MappingNode, ScalarNode, SequenceNode, Tree, last_leaf
+from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.scalars import same
+from recipes.yaml.splice import Splice
 from recipes.yaml.write import FLOW, FLOW_KEY, KEY, BlockWriter, Manner, flow_text, scalar_text
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ def is_collection(value: Writable) -> bool:
 
 
 def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") -> Tree:
-    """Replace what is written at a path; `spelling` is taken for a scalar if it reads back as the value."""
+    """Replace what is written at a path.
+
+    `spelling`, what the user typed, is kept if OmegaConf reads it as the value.
+    """
     spot = find_spot(tree, path)
     if not spot.trail:
         raise EditRefusedError("The whole recipe cannot be replaced by a value", where=tree.name)
@@ -37,10 +42,12 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
     plain_scalar = not isinstance(value, Mapping | Sequence) or isinstance(value, str)
     anchor = node.anchor if isinstance(node, ScalarNode) and plain_scalar else None
     new_shape = ("anchor", anchor, shape_of(value)) if anchor else shape_of(value)
-    if same(shape(node), new_shape):
+    old = tree.text[node.body : node.end]
+    respelled = isinstance(node, ScalarNode) and node.style is None and spelling not in ("", old)
+    if same(shape(node), new_shape) and not respelled:
         return tree
     if isinstance(node, ScalarNode):
-        manner = Manner(quotes=node.style, old=tree.text[node.body : node.end], spelling=spelling)
+        manner = Manner(quotes=node.style, old=old, spelling=spelling)
     else:
         manner = Manner(spelling=spelling)
     if spot.parent.flow:
@@ -57,7 +64,7 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
 def _writer(tree: Tree, offset: int, stop: int) -> BlockWriter:
     """Return a writer for what will stand between a line of the text and `stop`."""
     return BlockWriter(
-        layout_of(tree), tree.lines.newline(offset), _BREAK.search(tree.text, stop) is not None
+        layout_of(tree), tree.lines.newline(offset), LINE_BREAK.search(tree.text, stop) is not None
     )
 
 

@@ -1,4 +1,4 @@
-"""From a path to the node that is written there."""
+"""Look-up of the node that is written at a path."""
 
 from __future__ import annotations
 
@@ -29,57 +29,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A written node and the way to it."""
+    """Written node and the path of collections to it."""
 
     node: Node
     trail: Trail
 
     @property
     def parent(self) -> Collection:
-        """The collection that holds the node; the root has none."""
+        """Collection that holds the node; the root has none."""
         return self.trail[-1][0]
 
     @property
     def index(self) -> int:
-        """Which child of its parent the node is."""
+        """Index of the node among its parent's children."""
         return self.trail[-1][1]
 
     @property
     def child(self) -> Entry | Item:
-        """The entry or item that the node is the value of."""
+        """Entry or item whose value the node is."""
         return self.parent.children[self.index]
 
 
 class NotWrittenError(RecipeError):
-    """Nothing is written at a path.
-
-    `known` is how many steps of the path are written, `node` what is written there (None in an empty text).
-    """
+    """Error for a path at which nothing is written."""
 
     exit_code = Exit.FAILED
-
-    def __init__(self, tree: Tree, path: KeyPath, known: int, trail: Trail, node: Node | None) -> None:
-        what = f"'{format_key(path)}' is not written in {tree.name}"
-        super().__init__(what, where=tree.place(node.start) if node is not None else tree.name)
-        self.known = known
-        self.node = node
-        self.trail = trail
 
 
 def find_spot(tree: Tree, path: KeyPath) -> Spot:
     """Find the node written at a path, aliases and merges not followed. Raises `NotWrittenError`."""
     node = tree.root
     trail: Trail = ()
-    for number, step in enumerate(path):
+    for step in path:
         index = child_index(node, step) if node is not None else None
         if index is None:
-            raise NotWrittenError(tree, path, number, trail, node)
+            raise _not_written(tree, path, node)
         assert isinstance(node, MappingNode | SequenceNode)
         trail = (*trail, (node, index))
         node = node.children[index].value
     if node is None:
-        raise NotWrittenError(tree, path, 0, (), None)
+        raise _not_written(tree, path, None)
     return Spot(node, trail)
+
+
+def _not_written(tree: Tree, path: KeyPath, node: Node | None) -> NotWrittenError:
+    where = tree.place(node.start) if node is not None else tree.name
+    return NotWrittenError(f"'{format_key(path)}' is not written in {tree.name}", where=where)
 
 
 def child_index(node: Node, step: Step) -> int | None:

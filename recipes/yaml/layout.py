@@ -1,4 +1,4 @@
-"""Where things end and how far they are indented, comments included."""
+"""Ends and indentation of entries, comments included."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A file's usual indentation: of a mapping in a mapping, and of a list's '-' under its key."""
+    """Usual indentation of a file: of a mapping in a mapping, and of a list's '-' under its key."""
 
     step: int = 2
     dash: int = 2
@@ -81,11 +81,11 @@ def _comments_below(tree: Tree, end: int, column: int, *, deeper: bool) -> int:
         start = lines.next(line_end)
         if start >= len(text) or start == line_end:
             return line_end
-        found = lines.comment_line(start)
-        if found is None:
+        depth = lines.comment_line(start)
+        if depth is None:
             return line_end
-        continues = found == comment_column and found > column
-        if not continues and not (deeper and (found > column or found == comment_column)):
+        continues = depth == comment_column and depth > column
+        if not continues and not (deeper and (depth > column or depth == comment_column)):
             return line_end
         line_end = lines.end(start)
 
@@ -96,8 +96,8 @@ def _deeper_comments(tree: Tree, line_end: int, column: int) -> int:
         start = tree.lines.next(line_end)
         if start >= len(tree.text) or start == line_end:
             return line_end
-        found = tree.lines.comment_line(start)
-        if found is None or found <= column:
+        depth = tree.lines.comment_line(start)
+        if depth is None or depth <= column:
             return line_end
         line_end = tree.lines.end(start)
 

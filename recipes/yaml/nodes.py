@@ -1,4 +1,4 @@
-"""A YAML text as nodes that know where they are written. Offsets count code points."""
+"""Nodes of a YAML text, with where they are written. Offsets count code points."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recipes.errors import FilePosition
-from recipes.yaml.lines import Lines
+from recipes.yaml.offsets import Lines
 from recipes.yaml.scalars import read_omegaconf, read_tagged
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScalarNode:
-    """A scalar. `body` is where it begins after anchor and tag, `stop` where the parser went on."""
+    """Scalar. `body` is where it begins after anchor and tag, `stop` where the parser went on."""
 
     start: int
     body: int
@@ -28,7 +28,7 @@ class ScalarNode:
     value: str
     style: str | None
     empty: bool
-    """Nothing is written: the null of `key:`."""
+    """True for the null of `key:`, where nothing is written."""
 
     @property
     def block(self) -> bool:
@@ -46,7 +46,7 @@ class ScalarNode:
 
 @dataclass(frozen=True, slots=True)
 class AliasNode:
-    """An alias such as `*BASE`."""
+    """Alias such as `*BASE`."""
 
     start: int
     body: int
@@ -57,7 +57,7 @@ class AliasNode:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A pair of a mapping; `colon` is the offset after its ':'."""
+    """Pair of a mapping; `colon` is the offset after its ':'."""
 
     key: Node
     value: Node
@@ -65,18 +65,18 @@ class Entry:
 
     @property
     def start(self) -> int:
-        """Where the entry begins."""
+        """Offset where the entry begins."""
         return self.key.start
 
     @property
     def end(self) -> int:
-        """Where its content ends: no comment, no blank line."""
+        """Offset where its content ends, before comments and blank lines."""
         return max(self.value.end, self.colon)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a sequence; `dash` is the offset of its '-' (in a flow sequence, of itself)."""
+    """Item of a sequence; `dash` is the offset of its '-' (in a flow sequence, of itself)."""
 
     value: Node
     dash: int
@@ -84,18 +84,18 @@ class Item:
 
     @property
     def start(self) -> int:
-        """Where the item begins."""
+        """Offset where the item begins."""
         return self.value.start if self.flow else self.dash
 
     @property
     def end(self) -> int:
-        """Where its content ends: no comment, no blank line."""
+        """Offset where its content ends, before comments and blank lines."""
         return self.value.end if self.flow else max(self.value.end, self.dash + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class MappingNode:
-    """A mapping; `pair` marks the single pair `a: 1` of a flow sequence `[a: 1]`, which has no braces."""
+    """Mapping; `pair` marks the single pair `a: 1` of a flow sequence `[a: 1]`, which has no braces."""
 
     start: int
     body: int
@@ -110,7 +110,7 @@ class MappingNode:
 
 @dataclass(frozen=True, slots=True)
 class SequenceNode:
-    """A sequence."""
+    """Sequence."""
 
     start: int
     body: int
@@ -152,7 +152,7 @@ def last_leaf(node: Node) -> Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """A parsed text. `name` is what errors call it, `roots` are its documents (a recipe has one)."""
+    """Parsed text. `name` is what errors call it, `roots` are its documents (a recipe has one)."""
 
     name: str
     text: str
@@ -161,7 +161,7 @@ class Tree:
 
     @property
     def root(self) -> Node | None:
-        """The first document, None if the text holds none."""
+        """Root of the first document, None if the text holds none."""
         return self.roots[0] if self.roots else None
 
     def place(self, offset: int) -> FilePosition:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from recipes.yaml.check import EditRefusedError, Shape, Splice, checked, expected, with_children
+from recipes.yaml.check import EditRefusedError, Shape, checked, expected, with_children
 from recipes.yaml.find import Spot, find_spot
 from recipes.yaml.layout import child_stop, comments_above
-from recipes.yaml.lines import BOM
 from recipes.yaml.nodes import Entry, MappingNode, Tree
+from recipes.yaml.offsets import BOM
+from recipes.yaml.splice import Splice
 
 if TYPE_CHECKING:
     from recipes.keys import KeyPath

@@ -1,4 +1,4 @@
-"""What a plain scalar means to the three readers a recipe meets.
+"""Values of a plain scalar for the three readers that a recipe meets.
 
 OmegaConf (which NeMo-RL uses) decides what a value *is*: PyYAML's YAML 1.1 rules, its own rule for
 floats, no timestamps. PyYAML alone and ruamel.yaml (YAML 1.2) matter when something is *written*:
@@ -17,7 +17,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A scalar that a reader refuses, or whose type OmegaConf does not have."""
+    """Scalar that a reader refuses, or whose type OmegaConf does not have."""
 
     text: str
 
@@ -100,6 +100,8 @@ def read_ruamel(text: str) -> Scalar | Unreadable:
 
 def read_tagged(tag: str, text: str) -> Scalar | Unreadable:
     """Return the value of a scalar with an explicit tag such as !!str."""
+    if tag == "!":  # PyYAML resolves it as if it were a plain scalar, in quotes too
+        return read_omegaconf(text)
     try:
         match tag.removeprefix("tag:yaml.org,2002:"):
             case "str":
@@ -156,7 +158,7 @@ def read_float(text: str) -> float:
 
 
 def same(a: object, b: object) -> bool:
-    """Equal in type as well as in value: 1 is not 1.0 is not True; nan is nan; key order counts."""
+    """Tell whether data is equal, in type too: 1 is not 1.0 is not True; nan is nan; key order counts."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float) and isinstance(b, float):

@@ -1,7 +1,8 @@
-"""A value as someone typed it, and a value as YAML text."""
+"""Reading of a value as someone typed it, and writing of a value as YAML text."""
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,15 +12,15 @@ from recipes.yaml.compose import compose
 from recipes.yaml.layout import Layout
 from recipes.yaml.nodes import ScalarNode
 from recipes.yaml.parse import parse
+from recipes.yaml.scalars import Scalar
 from recipes.yaml.write import BlockWriter, scalar_text
 
 if TYPE_CHECKING:
-    from recipes.values import Plain
     from recipes.yaml.write import Writable
 
 
 class Typed(NamedTuple):
-    """A value and, for a scalar on one line, how it was spelled."""
+    """Value and, for a scalar on one line, how it was spelled."""
 
     value: Writable
     spelling: str
@@ -43,11 +44,15 @@ def read_typed(text: str) -> Typed:
     return Typed(writable(value), "" if "\n" in spelling else spelling)
 
 
-def writable(data: Plain) -> Writable:
-    """Return data as what can be written."""
+def writable(data: object) -> Writable:
+    """Return data as what can be written: also OmegaConf's bytes (in base 64) and paths, as texts."""
     if isinstance(data, dict):
         return {key: writable(item) for key, item in data.items()}
-    return [writable(item) for item in data] if isinstance(data, list) else data
+    if isinstance(data, list):
+        return [writable(item) for item in data]
+    if isinstance(data, bytes):
+        return b2a_base64(data, newline=False).decode()
+    return data if isinstance(data, Scalar) else str(data)
 
 
 def yaml_text(value: Writable) -> str:

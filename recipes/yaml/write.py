@@ -1,25 +1,25 @@
-"""Values to text that every reader of a recipe reads back as the same typed value."""
+"""Writing of values as text that every reader of a recipe reads back as the same typed value."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import AliasEvent, ScalarEvent
+from yaml import YAMLError
+from yaml.events import AliasEvent, ScalarEvent
 
 from recipes.errors import RecipeError
-from recipes.yaml.scalars import Scalar, read_omegaconf, read_pyyaml, read_ruamel, same
+from recipes.yaml.parser_events import parser_events
+from recipes.yaml.scalars import Scalar, Unreadable, read_omegaconf, read_pyyaml, read_ruamel, same
 
 if TYPE_CHECKING:
     from recipes.yaml.layout import Layout
 
 Writable = Scalar | Mapping[Scalar, "Writable"] | Sequence["Writable"]
-"""What can be written into a recipe. A text that is no string but a `Spelled` keeps its spelling."""
+"""Plain data that can be written into a recipe."""
 
 _EXPONENT = re.compile(r"(-?\d+)(\.\d+)?e([-+]?)0*(\d+)", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"[\r\n\x85\u2028\u2029]")
@@ -39,14 +39,14 @@ _ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a scalar should look: inside brackets, as a key, like the old one (its quotes and its text)."""
+    """Style of a scalar: inside brackets, as a key, like the old one (its quotes and its text)."""
 
     flow: bool = False
     key: bool = False
     quotes: str | None = None
     old: str = ""
     spelling: str = ""
-    """What the user typed: taken if it reads back as the value."""
+    """Text that the user typed: taken if OmegaConf reads it as the value."""
 
 
 PLAIN = Manner()
@@ -56,7 +56,14 @@ FLOW_KEY = Manner(flow=True, key=True)
 
 
 def scalar_text(value: Scalar, manner: Manner = PLAIN) -> str:
-    """Write a scalar on one line; raises `RecipeError` if no spelling reads back as the value."""
+    """Write a scalar on one line; raises `RecipeError` if no spelling reads back as the value.
+
+    What the user typed needs only OmegaConf's reading; what is chosen here must mean the same to all readers.
+    """
+    typed = manner.spelling
+    keeps_quotes = isinstance(value, str) and manner.quotes is not None and typed[:1] not in ("'", '"')
+    if typed and not keeps_quotes and _reads_back(typed, value, manner, (read_omegaconf,)):
+        return typed
     for candidate in _candidates(value, manner):
         if _reads_back(candidate, value, manner):
             return candidate
@@ -64,16 +71,15 @@ def scalar_text(value: Scalar, manner: Manner = PLAIN) -> str:
 
 
 def _candidates(value: Scalar, manner: Manner) -> list[str]:
-    typed = [manner.spelling] if manner.spelling else []
     if value is None:
-        return [*typed, "null"]
+        return ["null"]
     if isinstance(value, bool):
         word = "true" if value else "false"
-        return [*typed, word.capitalize(), word] if manner.old in ("True", "False") else [*typed, word]
+        return [word.capitalize(), word] if manner.old in ("True", "False") else [word]
     if isinstance(value, int):
-        return [*typed, str(value)]
+        return [str(value)]
     if isinstance(value, float):
-        return [*[_dotted(text) for text in typed], _float_text(value)]
+        return [_float_text(value)]
     return _string_candidates(value, manner)
 
 
@@ -95,9 +101,7 @@ def _string_candidates(value: str, manner: Manner) -> list[str]:
     single, double = "'" + value.replace("'", "''") + "'", _double_quoted(value)
     one_line = not _LINE_BREAKS.search(value) and value.isprintable()
     candidates = []
-    if manner.spelling[:1] in ("'", '"') and one_line:
-        candidates.append(single if manner.spelling[0] == "'" else double)
-    elif manner.quotes == "'" and one_line:
+    if manner.quotes == "'" and one_line:
         candidates.append(single)
     elif manner.quotes == '"':
         candidates.append(double)
@@ -138,8 +142,14 @@ def _escaped(character: str) -> str:
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def _reads_back(text: str, value: Scalar, manner: Manner) -> bool:
-    """Tell whether a text in its context is one scalar that all readers type as the value."""
+Typing = Callable[[str], Scalar | Unreadable]
+"""Typing of a plain scalar by one reader."""
+
+_ALL_READERS = (read_omegaconf, read_pyyaml, read_ruamel)
+
+
+def _reads_back(text: str, value: Scalar, manner: Manner, readers: tuple[Typing, ...] = _ALL_READERS) -> bool:
+    """Tell whether a text in its context is one scalar that the readers type as the value."""
     if manner.flow and manner.key:
         probes = [(f"{{{text}: 0}}", 2, 0), (f"{{{text}: 0, z: 1}}", 4, 0)]
     elif manner.flow:
@@ -148,25 +158,25 @@ def _reads_back(text: str, value: Scalar, manner: Manner) -> bool:
         probes = [(f"{text}: 0 # c", 2, 0)]
     else:
         probes = [(f"k: {text} # c", 2, 1), (f"- {text}", 1, 0)]
-    return all(_probe(probe, value, size, index) for probe, size, index in probes)
+    return all(_probe(probe, value, size, index, readers) for probe, size, index in probes)
 
 
-def _probe(probe: str, value: Scalar, size: int, index: int) -> bool:
+def _probe(probe: str, value: Scalar, size: int, index: int, readers: tuple[Typing, ...]) -> bool:
     """Tell whether a probe is one collection of `size` scalars, the one at `index` being the value."""
     try:
-        events = list(YAML(typ="safe", pure=True).parse(probe))
-    except (YAMLError, ValueError, AttributeError):
+        events = list(parser_events(probe))
+    except (YAMLError, ValueError):
         return False
     scalars = [event for event in events if isinstance(event, ScalarEvent | AliasEvent)]
     # Stream, document and collection have a start and an end each.
     if len(events) != len(scalars) + 6 or len(scalars) != size:
         return False
     event = scalars[index]
-    if not isinstance(event, ScalarEvent) or event.anchor or (event.ctag is not None and event.style is None):
+    if not isinstance(event, ScalarEvent) or event.anchor or event.tag is not None:
         return False
-    if event.style is not None:
+    if event.style:
         return isinstance(value, str) and event.value == value
-    return all(same(read(event.value), value) for read in (read_omegaconf, read_pyyaml, read_ruamel))
+    return all(same(read(event.value), value) for read in readers)
 
 
 def flow_text(value: Writable, manner: Manner = FLOW) -> str:
@@ -181,12 +191,12 @@ def flow_text(value: Writable, manner: Manner = FLOW) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockWriter:
-    """Writes what follows `key:` or `-` in block style, in a file's layout and with its line breaks."""
+    """Writer of what follows `key:` or `-` in block style, in a file's layout and with its line breaks."""
 
     layout: Layout
     newline: str
     literal: bool = True
-    """May several lines become a literal block? Not where the text ends without a line break behind them."""
+    """Whether several lines may become a literal block: not where the text ends without a line break."""
 
     def after_key(self, value: Writable, column: int, manner: Manner = PLAIN) -> str:
         """Write what follows the ':' of a key that stands at a column."""

@@ -49,7 +49,7 @@ async def seen(app: DistillApp, text: str) -> None:
     def shows() -> bool:
         screen = app.screen
         if isinstance(screen, MonitorScreen) and not any(
-            text in line.text for line in screen.logs.text.in_sight()
+            text in line.text for line in screen.logs.text.visible_lines()
         ):
             return False
         strips = app.screen._compositor.render_strips()
@@ -147,12 +147,12 @@ async def searching(root: Path, big: Path, typed: str) -> Row:
         await seen(app, MARK)
         await until(lambda: all_read(screen), "all read")
         async with metered() as meter:
-            screen.action_search()
+            screen.log_commands.run("search")
             screen.logs.prompt.field.value = typed
             await asyncio.sleep(0.2)
-            await until(lambda: not screen.logs.text.searching, "the end of the search")
+            await until(lambda: "searching" not in screen.logs.text.navigator.note, "the end of the search")
             took = time.monotonic() - meter.began
-        assert "nothing shows" in screen.logs.text.note
+        assert "no match" in screen.logs.text.navigator.note
         name = f"distill-tui, search for {typed}"
         return Row(name, None, None, meter.percent, meter.wait * 1000, meter.idle * 1000, took)
 
@@ -166,7 +166,7 @@ async def following(root: Path, directory: Path, busy: list[Path], lines_a_s: in
         screen.action_show_pane("logs")
         await until(lambda: all_read(screen), "all read")
         if merged:
-            screen.action_merge_logs()
+            screen.log_commands.run("merge_logs")
         with writing(busy, lines_a_s):
             await asyncio.sleep(1)
             memory = memory_of(os.getpid())

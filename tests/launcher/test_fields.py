@@ -8,7 +8,7 @@ import pytest
 
 from launcher import fields, request
 from launcher.clusters.local import LocalCluster
-from launcher.clusters.slurm import submission
+from launcher.clusters.slurm import render as submission
 from launcher.fields import FIELDS, Field
 from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import SlurmRequest

@@ -293,13 +293,13 @@ class TestExport:
 
     def test_a_file_that_differs_is_kept(self, tmp_path: Path) -> None:
         (tmp_path / "rehearsal.py").write_text("mine\n")
-        with pytest.raises(InputError, match="there already"):
+        with pytest.raises(InputError, match="exists and differs"):
             export(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["rehearsal.py"]
 
     def test_a_directory_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(TransportError, match="cannot be written"):
+        with pytest.raises(TransportError, match="cannot write the scripts"):
             export(tmp_path / "file" / "in")
 
     def test_no_such_script(self) -> None:

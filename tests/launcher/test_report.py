@@ -183,7 +183,7 @@ def test_the_command(logs: Path, tmp_path: Path) -> None:
     assert (report["schema"], report["state"], report["findings"][0]["id"]) == (1, "failed", "cuda-oom")
     assert (tmp_path / "out.tgz").stat().st_mode & 0o777 == 0o600
     for arguments, words in (
-        (("report", "/no/such"), "no such directory"),
+        (("report", "/no/such"), "no such run or directory"),
         (("report", str(logs / "launcher.log")), "is a file"),
         (("report", str(logs), "--lines", "0"), "--lines"),
     ):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.clusters.inventory import Gpus, Mix
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.request import SubmitRequest
 from launcher.runs import Run, load
@@ -117,7 +118,10 @@ def test_gpus_of_unknown_memory_are_not_assumed_to_have_some(desk: Desk) -> None
 
 def test_checks_see_the_environment_of_the_job_not_that_of_the_shell(desk: Desk) -> None:
     desk.environment["TORCH_CUDA_ARCH_LIST"] = "8.0"
-    assert "C54" in {item.id for item in desk.plan_of(request_for(desk, overrides=MEGATRON)).blocking}
+    left_out = request_for(desk, overrides=MEGATRON, no_env=("TORCH_CUDA_ARCH_LIST",))
+    assert "C54" in {item.id for item in desk.plan_of(left_out).blocking}
+    assert "C54" not in {item.id for item in desk.plan_of(request_for(desk, overrides=MEGATRON)).blocking}
+    del desk.environment["TORCH_CUDA_ARCH_LIST"]
     site = replace(SITE, profiles={"a": Profile({"TORCH_CUDA_ARCH_LIST": "8.0"})})
     with_profile = replace(desk, detection=replace(DETECTION, site=site))
     plan = with_profile.plan_of(request_for(desk, overrides=MEGATRON, profile="a"))
@@ -139,6 +143,8 @@ def test_what_ray_offers_of_a_node_is_what_counts(desk: Desk) -> None:
 
 def test_what_points_to_files_and_does_not_reach_the_job_is_said(desk: Desk) -> None:
     desk.environment["HF_HOME"] = "/data/hf"
+    assert desk.plan_of(request_for(desk)).notes == ()
+    desk.environment["HF_HOME"] = "/dev/shm/hf"
     (note,) = desk.plan_of(request_for(desk)).notes
     assert "HF_HOME" in note
 
@@ -230,3 +236,36 @@ def test_a_shorter_time_that_starts_no_sooner_is_not_told(tmp_path: Path) -> Non
     forecast = estimate_start(desk.plan_of(request_for(desk, time="30")), desk.store, desk.environment)
     assert forecast.sooner == ()
     assert not any("--time=00:07:30" in argv for argv in desk.transport.asked)
+
+
+def test_one_finding_of_a_check_can_be_skipped(desk: Desk) -> None:
+    site = replace(SITE, offline=True)
+    offline = replace(desk, detection=replace(DETECTION, site=site))
+    named = ("++policy.model_name=some/student", "++teacher.model_name=some/teacher")
+    failing = {
+        (item.id, item.where[0].key)
+        for item in offline.plan_of(request_for(desk, overrides=named)).blocking
+        if item.id == "C66" and item.where
+    }
+    assert ("C66", "policy.model_name") in failing
+    skipped = offline.plan_of(request_for(desk, overrides=named, skip_checks=("c66:policy.model_name",)))
+    left = {(item.id, item.where[0].key) for item in skipped.blocking if item.id == "C66" and item.where}
+    assert left == failing - {("C66", "policy.model_name")}
+    assert any(item.id == "C66" for item in skipped.submission.spec.skipped_checks)
+
+
+@pytest.mark.parametrize("kind", ["a100_1g.5gb", "nvidia_h100_80gb_hbm3_3g.40gb", "1g.10gb"])
+def test_a_model_over_several_mig_slices_is_refused(desk: Desk, kind: str) -> None:
+    sliced = replace(BOOSTER, mix=(Mix(Gpus(4, kind), 2),))
+    there = replace(desk, detection=replace(DETECTION, partitions=(sliced,)))
+    with pytest.raises(InputError, match=f"MIG slices .{kind}.*TP 2"):
+        there.plan_of(request_for(there, overrides=("++policy.dtensor_cfg.tensor_parallel_size=2",)))
+    single = tuple(
+        f"++{key}=1"
+        for key in (
+            "policy.dtensor_cfg.tensor_parallel_size",
+            "teacher.dtensor_cfg.tensor_parallel_size",
+            "policy.generation.vllm_cfg.tensor_parallel_size",
+        )
+    )
+    assert there.plan_of(request_for(there, overrides=single)).partition == sliced

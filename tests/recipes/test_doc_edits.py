@@ -125,23 +125,25 @@ def test_list_items_are_set_added_and_removed() -> None:
 @pytest.mark.parametrize(
     ("old", "typed", "value", "new"),
     [
-        ("1.0", "1e-5", 1e-5, "1.0e-5"),
+        ("1.0", "1e-5", 1e-5, "1e-5"),
+        ("1.0", "1.0e-06", 1e-6, "1.0e-06"),
         ("1.0", "0.00002", 2e-5, "0.00002"),
         ("False", "true", True, "true"),
         ("'x'", "y", "y", "'y'"),
         ("x", "'y z'", "y z", "'y z'"),
-        ('"x"', "yes", True, "true"),
+        ('"x"', "yes", True, "yes"),
         ("1", "0x10", 16, "0x10"),
         ("x", "'1:00:00:00'", "1:00:00:00", "'1:00:00:00'"),
-        ("x", "1:00:00:00", 216000, "216000"),
+        ("x", "1:00:00:00", 216000, "1:00:00:00"),
+        ("1", "1_000", 1000, "1_000"),
+        ("x", '"caf\\u00e9"', "café", '"caf\\u00e9"'),
+        ("x", "2024-01-02", "2024-01-02", "2024-01-02"),
         ("x", "${a.b}", "${a.b}", "${a.b}"),
         ("x", "~", None, "~"),
         ("null", '"no"', "no", '"no"'),
     ],
 )
-def test_values_are_written_as_typed_or_so_that_all_readers_agree(
-    old: str, typed: str, value: Any, new: str
-) -> None:
+def test_values_are_written_as_typed(old: str, typed: str, value: Any, new: str) -> None:
     from recipes.yaml.typed import read_typed
 
     document = Document(f"k: {old} # why\n")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from recipes.chain import RecipeReader
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver, resolve
-from recipes.values import Leaf, leaves
+from recipes.values import Leaf, leaves, plain
 from recipes.yaml.scalars import same
 
 if TYPE_CHECKING:
@@ -171,6 +172,15 @@ def write(directory: Path, **texts: str) -> Path:
     return directory / f"{next(iter(texts))}.yaml"
 
 
+def test_override_sections_are_merged_without_omegaconf(tmp_path: Path) -> None:
+    text = "defaults: b.yaml\nx: {_override_: true, p: 1}\n"
+    path = write(tmp_path, a=text, b="x: {q: 2}\ny: ${x}\n")
+    reader = RecipeReader()
+    chain = reader.chain(path)
+    merged = reader.merged(chain)  # raises UnsupportedError where only OmegaConf can decide
+    assert plain(merged) == {"y": "${x}", "x": {"p": 1}}
+
+
 @pytest.mark.parametrize(
     "texts",
     [
@@ -182,6 +192,14 @@ def write(directory: Path, **texts: str) -> Path:
         {"a": "defaults: b.yaml\nx: {_override_: true, p: 1}\n", "b": "x: {q: 2}\n"},
         {"a": "defaults: b.yaml\nx: {y: {_override_: true, p: 1}}\n", "b": "x: {y: {q: 2}}\n"},
         {"a": "defaults: b.yaml\nx: {_override_: false, p: 1}\n", "b": "x: {q: 2}\n"},
+        {
+            "a": "defaults: b.yaml\nx: ${y}\ny: {_override_: true, p: 1}\n",
+            "b": "x: {q: 2}\ny: {r: 3}\n",
+        },
+        {
+            "a": "defaults: b.yaml\ny: {_override_: true, p: 1}\nx: ${y}\n",
+            "b": "x: {q: 2}\ny: {r: 3}\n",
+        },
         {"a": "defaults: b.yaml\nx: {p: 1}\n", "b": "x: ${y}\ny: {q: 2}\n"},
         {"a": "defaults: b.yaml\nx: ???\nz: {y: '${x}'}\n", "b": "x: 3\n"},
         {"a": "defaults: b.yaml\nx: 1\n", "b": "x: {q: 2}\n"},

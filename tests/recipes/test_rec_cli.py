@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,7 +161,38 @@ def test_lint(recipe: Runner) -> None:
     assert [(item["key"], item["policy"], item["teacher"]) for item in found["drift"]] == [("size", 32, 64)]
     text = recipe("lint", recipe.child)
     assert "did you mean distillation.topk_logits_k?" in text.out
-    assert text.code == 0
+    assert text.code == 1
+    assert recipe("lint", recipe.child, "--exit-zero").code == 0
+
+
+CHECKOUT = Path(__file__).parents[1] / "cases" / "schema" / "models"
+
+
+def test_set_warns_and_lint_takes_the_checkout_that_holds_the_file(
+    recipe: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NEMO_RL_ROOT", raising=False)
+    root = tmp_path / "RL"
+    shutil.copytree(CHECKOUT, root)
+    file = root / "examples" / "configs" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text((CHECKOUT / "recipe.yaml").read_text())
+    assert recipe("lint", str(file)).code == 0
+    done = recipe(
+        "set", str(file), "policy.dtensor_cfg.plann", "x", "policy.dtensor_cfg.tensor_parallel_size", "two"
+    )
+    assert done.code == 0
+    assert "unknown key policy.dtensor_cfg.plann; did you mean policy.dtensor_cfg.plan?" in done.err
+    assert "policy.dtensor_cfg.tensor_parallel_size is two, it must be a whole number" in done.err
+    assert "nemo_rl/models/policy.py:" in done.err
+    assert done.out == ""
+    assert recipe("set", str(file), "policy.dtensor_cfg.tensor_parallel_size", "2").err.count("warning") == 0
+    found = recipe("lint", str(file))
+    assert found.code == 1
+    assert "policy.dtensor_cfg.plann" in found.out
+    assert recipe("lint", str(file), "--exit-zero").code == 0
+    monkeypatch.setenv("NEMO_RL_ROOT", str(tmp_path / "nowhere"))
+    assert "policy.dtensor_cfg.plann" in recipe("lint", str(file)).out
 
 
 def test_show_minimise_and_comment(recipe: Runner) -> None:
@@ -201,3 +233,72 @@ def test_a_missing_file_is_one_clear_message(command: list[str], recipe: Runner)
     assert (ran.code, ran.out) == (2, "")
     assert "no recipe file" in ran.err
     assert len(ran.err.splitlines()) <= 3
+
+
+def test_set_takes_key_and_value_joined(recipe: Runner) -> None:
+    done = recipe("set", recipe.base, "policy.size=128", "teacher.name=a=b", "new.key=")
+    assert (done.code, done.out) == (0, "")
+    text = BASE.replace("64  #", "128  #").replace("name: t", "name: a=b") + "new:\n  key: null\n"
+    assert Path(recipe.base).read_text() == text
+    assert recipe("set", recipe.base, "policy.name", "k=v").code == 0
+    assert recipe("get", recipe.base, "policy.name").out == "k=v\n"
+    assert recipe("set", recipe.base, '"odd=key"=1').code == 0
+    assert Path(recipe.base).read_text().endswith("odd=key: 1\n")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ("policy.size=1", "policy.name"),
+        ("policy.size=1", "policy.name", "x"),
+        ("policy.size", "1", "policy.name=x"),
+        ("policy.size", "1", "policy.name=x", "y"),
+        ("policy.size",),
+        ("=1",),
+    ],
+)
+def test_set_refuses_mixed_pairs(recipe: Runner, pairs: tuple[str, ...]) -> None:
+    done = recipe("set", recipe.base, *pairs)
+    assert done.code == 2 if pairs != ("=1",) else done.code != 0
+    assert len(done.err.splitlines()) <= 3
+    assert Path(recipe.base).read_text() == BASE
+
+
+@pytest.mark.parametrize("value", ["-5e-6", "-1", "-.5", "-.inf", "-1_000", "-0x10", "-1:30"])
+def test_set_takes_negative_numbers(recipe: Runner, value: str) -> None:
+    assert recipe("set", recipe.base, "policy.size", value).code == 0
+    assert Path(recipe.base).read_text() == BASE.replace("64  #", f"{value}  #")
+    assert recipe("set", recipe.base, "--dry-run", f"policy.size={value}").code == 0
+    assert recipe("insert", recipe.base, "policy", "more", value).code == 0
+    assert recipe("get", recipe.base, "policy.more").out == f"{value}\n"
+
+
+def test_set_says_what_changed(recipe: Runner) -> None:
+    done = recipe(
+        "set",
+        recipe.base,
+        "policy.size",
+        "1.0e-06",
+        "policy.deep.a",
+        "[1, 2]",
+        "new",
+        "x",
+        "policy.name",
+        "x",
+    )
+    lines = [line for line in done.err.splitlines() if not line.startswith("warning: ")]
+    assert lines == [
+        f"policy.size: 64 -> 1.0e-06 ({recipe.base}:3)",
+        f"policy.deep.a: 1 -> [1, 2] ({recipe.base}:5)",
+        f"new: (not set) -> x ({recipe.base}:12)",
+        f"policy.name: x (unchanged, {recipe.base}:4)",
+        "policy.size is anchored; these keys change with it: teacher.size",
+        "policy.deep.a is anchored; these keys change with it: "
+        "teacher.deep.a.0, teacher.deep.a.1, teacher.deep.a",
+    ]
+
+
+def test_what_changes_with_a_list_item_is_never_the_item(recipe: Runner) -> None:
+    Path(recipe.base).write_text("s:\n  - k: {t: 1}\n1: {yes: a}\n")
+    for key in ("s.0.k.t", "1.true", "s.0.k"):
+        assert "also" not in recipe("set", recipe.base, key, "7").err

@@ -165,6 +165,40 @@ def test_a_student_changed_alone_leaves_the_teacher_behind(tmp_path: Path) -> No
     assert drift(tmp_path, "policy: {size: 1}\nteacher: {size: 2}\n", "policy.size=3") == []
 
 
+@pytest.mark.parametrize(
+    ("key", "megatron", "reported"),
+    [
+        ("max_total_sequence_length", False, True),
+        ("logprob_batch_size", False, True),
+        ("max_grad_norm", False, True),
+        ("dtensor_cfg.context_parallel_size", False, True),
+        ("dtensor_cfg.context_parallel_size", True, False),
+        ("megatron_cfg.context_parallel_size", True, True),
+        ("megatron_cfg.context_parallel_size", False, False),
+        ("generation.temperature", False, True),
+        ("generation.max_new_tokens", False, False),
+        ("generation.vllm_cfg.gpu_memory_utilization", False, False),
+        ("optimizer.kwargs.lr", False, False),
+        ("scheduler.kwargs.total_iters", False, False),
+        ("train_global_batch_size", False, False),
+        ("train_global_batch_size", True, True),
+        ("sequence_packing.train_mb_tokens", False, False),
+        ("sequence_packing.logprob_mb_tokens", False, True),
+    ],
+)
+def test_drift_is_told_of_what_is_read_from_the_teacher_alone(
+    tmp_path: Path, key: str, megatron: bool, reported: bool
+) -> None:
+    section, _, last = key.rpartition(".")
+    opened = "".join(f"{{{step}: " for step in section.split(".") if step)
+    inner = f"{opened}{{{last}: 1}}{'}' * opened.count('{')}"
+    (tmp_path / "base.yaml").write_text(f"policy: &P {inner}\nteacher:\n  <<: *P\n  more: {{x: 1}}\n")
+    (tmp_path / "child.yaml").write_text("defaults: base.yaml\n")
+    overrides = [f"policy.{key}=2", f"++teacher.megatron_cfg.enabled={str(megatron).lower()}"]
+    drift = [item.key for item in teacher_drift(resolve(tmp_path / "child.yaml", overrides))]
+    assert drift == ([key] if reported else [])
+
+
 def test_set_in_both_is_one_step(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(BASE)
     (tmp_path / "child.yaml").write_text("defaults: base.yaml\npolicy: {size: 32}\n")

@@ -68,7 +68,7 @@ class Home:
             self.now += tick_s
             self._age(tick_s)
             self.lister.relist()
-            while self.lister.look():
+            while self.lister.poll_next():
                 pass
         return {row.id: row.state.value for row in self.lister.rows() if row.state is not None}
 

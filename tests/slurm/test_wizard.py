@@ -136,7 +136,7 @@ def test_a_wrong_account_and_too_long_a_time_in_slurms_words(user: User, tmux: T
     tmux.press("s")
     tmux.see("Submit?")
     tmux.press("y")
-    tmux.see("That did not work", "Slurm refused: Invalid account", "account that may use")
+    tmux.see("Error", "Slurm refused: Invalid account", "account that may use")
     tmux.press("o", "Escape")
     tmux.see("Nodes")
     tmux.press("Escape", "Escape")
@@ -154,7 +154,7 @@ def test_a_wrong_account_and_too_long_a_time_in_slurms_words(user: User, tmux: T
     tmux.press("s")
     tmux.see("Submit?")
     tmux.press("y")
-    tmux.see("That did not work", "Requested time limit is invalid", "shorter")
+    tmux.see("Error", "Requested time limit is invalid", "shorter")
     assert user.jobs() == []
     runs = sorted(user.runs.glob("2*"))
     assert [user.state(str(run))["state"] for run in runs] == ["failed", "failed"]

@@ -68,9 +68,9 @@ async def test_from_a_failed_run_to_the_next_one(node: LoginNode) -> None:  # no
         fail(Path(run.logs, "4711-logs"))
         token = run.jobs[0].token
         node.answer("squeue", f"echo '4711|FAILED|1795829893|1795829893|1795829993|n1|None|{token}'")
-        await screen.see("✗ why: Illegal memory access on the GPU", limit_s=60)
+        await screen.see("✗ reason: Illegal memory access on the GPU", limit_s=60)
         await screen.press("R")
-        await screen.see("Run it again", "policy.generation.vllm_cfg.enforce_eager=true")
+        await screen.see("Run again", "policy.generation.vllm_cfg.enforce_eager=true")
         await screen.press("w")
         await screen.until(lambda: isinstance(screen.app.screen, WizardScreen), "the wizard")
         await screen.see("‹ devel ›")

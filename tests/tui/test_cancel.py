@@ -19,7 +19,7 @@ from launcher.runs import Run, load
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import shown
 from tests.tui.replay import Replay, make_run
-from tui.app import DemoStart
+from tui.demo_run import DemoStart
 
 CALM = "trap 'sleep 0.5; exit 143' TERM; while :; do sleep 0.05; done"
 """A job that takes its time to stop, as the launcher does."""
@@ -89,7 +89,7 @@ async def test_cancel_from_the_monitor(tmp_path: Path, jobs: Jobs) -> None:
         assert await jobs.still_alive()
         await screen.press("c", "y")
         await screen.see("stopping …")
-        await screen.see("⊘ cancelled", "ended: it was cancelled (cancelled by you)")
+        await screen.see("⊘ cancelled", "run cancelled (cancelled by you)")
         assert not await jobs.still_alive()
         assert "c cancel" not in screen.text
         await screen.press("b")
@@ -115,7 +115,7 @@ async def test_a_run_that_does_not_stop_is_told(
     async with shown(tmp_path, open_run="demo") as screen:
         await screen.see("● running")
         await screen.press("c", "y")
-        await screen.see("That did not work", "the run did not stop within")
+        await screen.see("Error", "the run did not stop within")
         await screen.press("enter")
         await screen.see("c cancel")
 
@@ -187,7 +187,7 @@ async def test_a_demo_that_cannot_start(tmp_path: Path) -> None:
         raise InputError("Ray is not installed [bold]", where="/venv", fix="Install it.")
 
     async with shown(tmp_path, demo=DemoStart(fails)) as screen:
-        await screen.see("That did not work", "Ray is not installed [bold]", "in /venv", "Install it.")
+        await screen.see("Error", "Ray is not installed [bold]", "in /venv", "Install it.")
         await screen.press("enter")
         await screen.see("No runs yet.")
         await screen.press("q")

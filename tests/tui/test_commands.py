@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.actions import parse
 from textual.binding import Binding
 
 from tests.tui.pilot import NARROW, WIDE, shown
@@ -16,7 +17,7 @@ from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
 from tui.screens.wizard.screen import WizardScreen
-from tui.widgets.keybar import bar
+from tui.widgets.keybar import footer
 
 OWNERS = {
     Scope.HOME: HomeScreen,
@@ -32,7 +33,7 @@ NOT_SENT_BY_TMUX = ("shift+enter", "ctrl+enter", "ctrl+shift", "super+")
 def test_ids_are_unique_and_every_action_exists() -> None:
     assert len({command.id for command in COMMANDS}) == len(COMMANDS)
     for command in COMMANDS:
-        owner = OWNERS[command.where]
+        owner = OWNERS[command.scope]
         assert hasattr(owner, f"action_{command.action.partition('(')[0]}"), command.id
 
 
@@ -40,7 +41,7 @@ def test_ids_are_unique_and_every_action_exists() -> None:
     "screen", [HomeScreen, MonitorScreen, WizardScreen], ids=lambda screen: screen.__name__
 )
 def test_a_key_means_one_thing_on_a_screen(screen: type[HomeScreen | MonitorScreen | WizardScreen]) -> None:
-    keys = [key for command in commands(*screen.PLACES) for key in command.keys]
+    keys = [key for command in commands(*screen.SCOPES) for key in command.keys]
     assert len(keys) == len(set(keys))
 
 
@@ -61,8 +62,8 @@ def test_bindings_carry_ids_and_words() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 160])
 def test_the_bar_fits_and_always_tells_help_and_quit(width: int) -> None:
-    shown_commands = [command for command in commands(Scope.MONITOR, Scope.APP) if command.bar]
-    told = bar(shown_commands, width)
+    shown_commands = [command for command in commands(Scope.MONITOR, Scope.APP) if command.footer]
+    told = footer(shown_commands, width)
     assert told.cell_length <= width
     assert "F1 help" in told.plain
     assert "q quit" in told.plain
@@ -125,6 +126,15 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
         await screen.press("enter")
         field = screen.monitor.logs.prompt.field
         await screen.until(lambda: field.has_focus, "the search field has the keys")
+
+
+async def test_every_command_on_the_logs_exists(tmp_path: Path) -> None:
+    running(tmp_path, host="elsewhere")
+    async with shown(tmp_path, open_run="demo") as screen:
+        await screen.see("✓ Ray head up")
+        actions = [parse(command.action) for command in commands(Scope.MONITOR)]
+        used = {arguments[0] for _, action, arguments in actions if action == "log"}
+        assert used == set(screen.monitor.log_commands.commands)
 
 
 async def test_another_theme_can_be_chosen(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from launcher.logs.events import FindingSeen, JobState, Role, Source
 from launcher.logs.signatures import catalogue
-from tui.formatting import bar, duration, number, size, sparkline, ticking
+from tui.formatting import bar, duration, file_size, number, plural, sparkline
 from tui.opening import RunSummary
 from tui.run_view import Curve, RunView
 from tui.widgets.curve import curve_lines
@@ -25,14 +25,19 @@ VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_
 def test_durations() -> None:
     told = [duration(value) for value in (0, 3.25, 9.96, 59.4, 59.6, 723, 3600, 11220, 90000, -5)]
     assert told == ["0.0s", "3.2s", "10s", "59s", "1m00s", "12m03s", "1h00m", "3h07m", "1d01h", "0.0s"]
-    assert ticking(3.9) == "3s"
+    assert duration(3.9, tenths=False) == "3s"
+
+
+def test_counts_with_their_nouns() -> None:
+    texts = [plural(1, "run"), plural(0, "run"), plural(1204, "line"), plural(2, "copy"), plural(2, "key")]
+    assert texts == ["1 run", "0 runs", "1,204 lines", "2 copies", "2 keys"]
 
 
 def test_numbers_and_sizes() -> None:
     assert [number(value) for value in (0, 0.30351, 12.3456, 1234567.0, 1.2e-7, math.nan)] == [
         "0", "0.3035", "12.35", "1.235e+06", "1.200e-07", "nan",
     ]  # fmt: skip
-    assert [size(count) for count in (0, 999, 1000, 12_345, 999_999, 1_002_000_000)] == [
+    assert [file_size(count) for count in (0, 999, 1000, 12_345, 999_999, 1_002_000_000)] == [
         "0 B", "999 B", "1.0 kB", "12.3 kB", "1000 kB", "1.0 GB",
     ]  # fmt: skip
 
@@ -136,7 +141,7 @@ def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
             told = [line.plain for line in state_lines(view, 0.0, width)]
             assert all(cell_len(line) <= width for line in told)
             assert told[3:5] == [
-                f" ✗ why: {root.title}: seen", "   ray-worker-3.log:248 (rank 7 on jwb0005)  seen"
+                f" ✗ reason: {root.title}: seen", "   ray-worker-3.log:248 (rank 7 on jwb0005)  seen"
             ]  # fmt: skip
             arrow, *rest = told[5:-1]
             assert arrow.startswith("   → ")

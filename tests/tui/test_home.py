@@ -72,12 +72,12 @@ async def test_filter(tmp_path: Path) -> None:
         await screen.see("1 of 4 runs", "failed")
         assert "✓ completed" not in screen.text
         await screen.press("enter", "enter")
-        await screen.see("✗ why: ValueError: too large")
+        await screen.see("✗ reason: ValueError: too large")
         await screen.press("b")
         await screen.see("1 of 4 runs")
         await screen.press("slash", *["backspace"] * 9)
         await screen.type("nope")
-        await screen.see("No run holds what the filter says.")
+        await screen.see("No run matches the filter.")
         await screen.press("escape")
         await screen.see("4 runs in", "✓ completed")
 
@@ -122,12 +122,12 @@ def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
 
     lister = RunLister(Counting(), str(tmp_path))
     lister.relist()
-    while lister.look():
+    while lister.poll_next():
         pass
     calls = Counting.calls
     for _ in range(3):
         lister.relist()
-        assert not lister.look()
+        assert not lister.poll_next()
     assert Counting.calls == calls
 
 

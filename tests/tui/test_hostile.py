@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tui.pilot import NARROW, WIDE, Screen, shown
 from tests.tui.replay import Replay, make_run
-from tui.logview.line import shown as shown_line
+from tui.logview.line import display_text
 
 EVIL = (
     "\x1b]52;c;UFdORUQ=\x07 \x1b[2J \x1b]0;evil\x07 \x9b31m \x9d0;evil\x9c \x1bPq#0\x1b\\ \x85 "
@@ -21,12 +21,12 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @given(st.binary(max_size=200))
 def test_no_line_of_any_bytes_keeps_a_control_character(data: bytes) -> None:
-    assert not CONTROL.search(shown_line(data))
+    assert not CONTROL.search(display_text(data))
 
 
 @given(st.text(max_size=100))
 def test_nor_of_any_text(text: str) -> None:
-    assert not CONTROL.search(shown_line(text.encode("utf-8", "surrogatepass")))
+    assert not CONTROL.search(display_text(text.encode("utf-8", "surrogatepass")))
 
 
 def painted(screen: Screen) -> str:
@@ -77,7 +77,7 @@ async def test_names_logs_and_reasons(tmp_path: Path) -> None:
         await screen.see("✗ failed")
         painted(screen)
         await screen.press("enter")
-        await screen.see("ended: it failed")
+        await screen.see("run failed")
         painted(screen)
 
 

@@ -57,7 +57,7 @@ async def test_replaced_deleted_forbidden_and_odd(tmp_path: Path, forbidding: ty
         other = tmp_path / "other"
         other.write_text("another file in its place\n")
         other.replace(log)
-        await screen.see("the log began anew", "another file in its place")
+        await screen.see("the log was reset", "another file in its place")
         await goes_on(screen, replay, "after it was replaced")
 
         forbidding.refuses = True
@@ -66,7 +66,7 @@ async def test_replaced_deleted_forbidden_and_odd(tmp_path: Path, forbidding: ty
         await goes_on(screen, replay, "after it was forbidden")
 
         log.unlink()
-        await screen.see("! the file is not there (yet)", "after it was forbidden")
+        await screen.see("! the file does not exist (yet)", "after it was forbidden")
         log.write_text("created again\n")
         await screen.see("created again")
 
@@ -81,7 +81,7 @@ async def test_a_directory_that_vanishes_and_comes_back(tmp_path: Path) -> None:
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         shutil.move(replay.logs, tmp_path / "away")
-        await screen.see("! the file is not there (yet)")
+        await screen.see("! the file does not exist (yet)")
         shutil.move(tmp_path / "away", replay.logs)
         await goes_on(screen, replay, "back again")
 

@@ -14,7 +14,7 @@ from tests.tui.test_logtext import SHORT, counted, find, log_text, small_blocks,
 from tui.logview import filter as logfilter
 from tui.logview import line_index as logtext
 from tui.logview.filter import FilteredText
-from tui.logview.line import shown
+from tui.logview.line import display_text
 from tui.logview.match import LineFilterTerm, Not, Pattern, TextQuery
 from tui.logview.source import FileSource
 
@@ -34,7 +34,7 @@ def filtered(path: Path, terms: tuple[LineFilterTerm, ...]) -> FilteredText:
 def expected_of(data: bytes, terms: tuple[LineFilterTerm, ...]) -> list[str]:
     lines = data.split(b"\n")
     lines = lines if lines[-1] else lines[:-1]
-    return [shown(raw) for raw in lines if all(term.matches(raw, shown(raw)) for term in terms)]
+    return [display_text(raw) for raw in lines if all(term.matches(raw, display_text(raw)) for term in terms)]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -56,7 +56,7 @@ def test_any_window_of_a_growing_log(
     path = tmp_path_factory.getbasetemp() / "log"
     path.write_bytes(b"")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logfilter, "KEPT", kept)
+        patch.setattr(logfilter, "CACHED_OFFSETS", kept)
         text = filtered(path, terms)
         expected: list[str] = []
         for end in [*sorted(cuts), len(data)]:

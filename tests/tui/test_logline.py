@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.logview.line import line_of, shown
+from tui.logview.line import display_text, line_of
 
 PIECE = st.sampled_from(
     [
@@ -20,16 +20,16 @@ PIECE = st.sampled_from(
 @given(st.lists(PIECE, max_size=12).map(b"".join))
 def test_the_text_is_the_same_with_colours_as_without(raw: bytes) -> None:
     line = line_of(raw)
-    assert line.text == shown(raw)
+    assert line.text == display_text(raw)
     end = 0
-    for paint in line.paints:
+    for paint in line.spans:
         assert end <= paint.start < paint.stop <= len(line.text)
         end = paint.stop
 
 
 @given(st.binary(max_size=80))
 def test_nor_does_any_other_line_differ(raw: bytes) -> None:
-    assert line_of(b"\x1b[1m" + raw).text == shown(b"\x1b[1m" + raw)
+    assert line_of(b"\x1b[1m" + raw).text == display_text(b"\x1b[1m" + raw)
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_nor_does_any_other_line_differ(raw: bytes) -> None:
 )
 def test_colours_are_kept_where_something_can_be_read(raw: bytes, wanted: list[tuple[str, str]]) -> None:
     line = line_of(raw)
-    assert [(line.text[p.start : p.stop], str(p.style)) for p in line.paints if p.style] == wanted
+    assert [(line.text[p.start : p.stop], str(p.style)) for p in line.spans if p.style] == wanted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.logview.line import shown
+from tui.logview.line import display_text
 from tui.logview.match import (
     Level,
     LineFilterTerm,
@@ -65,13 +65,15 @@ def test_matching_lines_are_those_that_each_term_matches(
     lines: list[bytes], terms: list[LineFilterTerm]
 ) -> None:
     expected = [
-        number for number, raw in enumerate(lines) if all(term.matches(raw, shown(raw)) for term in terms)
+        number
+        for number, raw in enumerate(lines)
+        if all(term.matches(raw, display_text(raw)) for term in terms)
     ]
     assert matching(b"\n".join(lines), terms) == expected
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "label"),
     [
         ("text", "“text”"),
         (" rank=3 ", "rank=3"),
@@ -83,18 +85,18 @@ def test_matching_lines_are_those_that_each_term_matches(
         ("rank=x y", "“rank=x y”"),
     ],
 )
-def test_terms_are_understood_and_told(typed: str, said: str) -> None:
-    assert parse_term(typed).said == said
+def test_terms_are_understood_and_told(typed: str, label: str) -> None:
+    assert parse_term(typed).label == label
 
 
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        ("/(/", "no pattern"),
-        ("/(a+)+$/", "no repeat may stand within a repeat"),
-        ("/(?:x|(y*z)*)!/", "no repeat may stand within a repeat"),
-        ("rank=x", "wants a number"),
-        ("", "nothing was typed"),
+        ("/(/", "invalid pattern"),
+        ("/(a+)+$/", "nested repeats"),
+        ("/(?:x|(y*z)*)!/", "nested repeats"),
+        ("rank=x", "must be a number"),
+        ("", "the filter is empty"),
     ],
 )
 def test_what_is_no_term_is_told(typed: str, why: str) -> None:
@@ -123,8 +125,8 @@ def test_common_patterns_are_patterns(typed: str) -> None:
 
 
 def test_a_pattern_minds_case_only_where_it_has_capitals() -> None:
-    assert Pattern("loss").places("the Loss and the loss") == [(4, 8), (17, 21)]
-    assert Pattern("Loss").places("the Loss and the loss") == [(4, 8)]
+    assert Pattern("loss").spans("the Loss and the loss") == [(4, 8), (17, 21)]
+    assert Pattern("Loss").spans("the Loss and the loss") == [(4, 8)]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from launcher.transports.local import LocalTransport
 from tui.logview import filter as logfilter
 from tui.logview import line_index as logtext
-from tui.logview.line import shown
-from tui.logview.line_index import Extent, LineSource, LogText, Seek
+from tui.logview.line import display_text
+from tui.logview.line_index import Extent, LineSource, LogText
 from tui.logview.match import Query, TextQuery
 from tui.logview.source import FileSource
+from tui.logview.stride_search import StrideSearch
 
 LINE = st.one_of(
     st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"")),
@@ -46,7 +47,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def lines_of(data: bytes) -> list[str]:
     """Return what is to be shown, the plain way."""
     lines = data.split(b"\n")
-    return [shown(line) for line in (lines if lines[-1] else lines[:-1])]
+    return [display_text(line) for line in (lines if lines[-1] else lines[:-1])]
 
 
 def log_text(path: Path, transport: LocalTransport | None = None) -> LogText:
@@ -59,10 +60,10 @@ def texts(text: LineSource, first: int, count: int) -> list[str]:
 
 def find(text: LineSource, sought: Query, line: int, *, backwards: bool) -> tuple[int | None, bool]:
     """Search to the end; returns the line, and whether it was found from the other end on."""
-    seek = Seek(text, sought, line, backwards=backwards)
+    seek = StrideSearch(text, sought, line, backwards=backwards)
     while not seek.step():
-        assert seek.done <= 1
-    return seek.found, seek.wrapped and seek.found is not None
+        assert seek.progress <= 1
+    return seek.match, seek.wrapped and seek.match is not None
 
 
 def counted(text: LineSource, budget: int = 50) -> Extent:

@@ -17,7 +17,7 @@ from tests.tui.replay import Replay, make_run, running
 from tests.tui.test_monitor import open_logs
 from tui import clipboard
 from tui.app import DistillApp
-from tui.logview.line_index import Seek
+from tui.logview.stride_search import StrideSearch
 from tui.paging import pager_command
 
 FAILURE = "Traceback (most recent call last):\n  File x\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n"
@@ -46,17 +46,17 @@ async def test_search_goes_along_with_typing_and_escape_comes_back(tmp_path: Pat
         await screen.see("number 123")
         await screen.press("escape")
         await screen.see("following", "number 299")
-        assert screen.monitor.logs.text.search_query is None
+        assert screen.monitor.logs.text.navigator.query is None
         await screen.press("slash")
         await screen.press("slash", *"number .95", "slash", "enter")
         await screen.see("number 295", "paused")
         await screen.press("N")
-        await screen.until(lambda: screen.monitor.logs.text.note == "", "the search is over")
-        here = screen.monitor.logs.text.here()
+        await screen.until(lambda: screen.monitor.logs.text.navigator.note == "", "the search is over")
+        here = screen.monitor.logs.text.active_line()
         assert here is not None
         assert here.text.endswith("number 195")
         await screen.press("slash", "slash", *"(a", "slash", "enter")
-        await screen.see("no pattern: missing )")
+        await screen.see("invalid pattern: missing )")
 
 
 async def test_lines_and_places(tmp_path: Path) -> None:
@@ -69,12 +69,12 @@ async def test_lines_and_places(tmp_path: Path) -> None:
             await screen.type(typed)
             await screen.press("enter")
             text = screen.monitor.logs.text
-            await screen.until(lambda t=text, n=line: t.current == n - 1, f"line {line}")  # type: ignore[misc]
+            await screen.until(lambda t=text, n=line: t.navigator.current == n - 1, f"line {line}")  # type: ignore[misc]
         await screen.see("50 %", "paused")
         await screen.press("colon")
         await screen.type("9 lines")
         await screen.press("enter")
-        await screen.see("“9 lines” is no line (1234)")
+        await screen.see("invalid position “9 lines”")
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ async def test_findings_cause_first_in_whatever_log_they_are(tmp_path: Path) -> 
         await screen.see("✗ failed")
         await screen.press("v", "e")
         await screen.see("finding 1 of 2, the cause: GPU out of memory", "▸driver", "paused")
-        here = screen.monitor.logs.text.here()
+        here = screen.monitor.logs.text.active_line()
         assert here is not None
         assert "OutOfMemoryError" in here.text
         await screen.press("e")
@@ -186,7 +186,7 @@ async def test_copying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmux: bo
             copied.append(text)
         return taken[0]
 
-    monkeypatch.setattr(logcommands, "give_to_tmux", take)
+    monkeypatch.setattr(logcommands, "copy_to_tmux", take)
     monkeypatch.setenv("TMUX", "/tmp/tmux") if tmux else monkeypatch.delenv("TMUX", raising=False)
     async with shown(tmp_path, open_run="demo") as screen:
         monkeypatch.setattr(DistillApp, "copy_to_clipboard", lambda _, text: copied.append(text))
@@ -290,7 +290,7 @@ def test_no_file_name_is_a_command(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name.name]
 
 
-def endless(_: Seek) -> bool:
+def endless(_: StrideSearch) -> bool:
     """Stand for a step of a search that has far to go."""
     time.sleep(0.05)
     return False
@@ -301,12 +301,12 @@ async def test_a_search_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         await screen.see("number 299")
-        monkeypatch.setattr("tui.logview.line_index.Seek.step", endless)
+        monkeypatch.setattr("tui.logview.stride_search.StrideSearch.step", endless)
         await screen.press("slash")
         await screen.type("never")
-        await screen.see("searching 0% (esc ends it)")
+        await screen.see("searching 0% (esc stops)")
         await screen.press("enter", "up")  # the screen goes on meanwhile
         await screen.see("number 298", "searching")
         await screen.press("escape")
-        await screen.see("the search was ended")
-        assert screen.monitor.logs.text.searching is False
+        await screen.see("search stopped")
+        assert screen.monitor.logs.text.navigator.stop_search() is False  # none is under way

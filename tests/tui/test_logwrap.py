@@ -13,7 +13,7 @@ from tests.tui.pilot import shown
 from tests.tui.replay import Replay, running
 from tests.tui.test_monitor import open_logs
 from tui.logview.line import Line
-from tui.logview.wrap import fitting_at_the_end, page_of, rows_of, whole_lines
+from tui.logview.wrap import lines_on_last_page, page_of, rows_of, whole_lines
 
 TEXTS = st.text(st.sampled_from("ab 漢字é|"), max_size=60)
 LINES = st.lists(TEXTS.map(Line), max_size=12)
@@ -26,7 +26,7 @@ def test_the_rows_of_a_line_are_the_line(text: str, room: int) -> None:
     rows = list(rows_of(7, Line(text), room))
     assert (rows[0].start, rows[-1].stop) == (0, cell_len(text))
     assert all(before.stop == after.start for before, after in pairwise(rows))
-    assert all(row.place == 7 and row.stop - row.start <= room for row in rows)
+    assert all(row.index == 7 and row.stop - row.start <= room for row in rows)
     assert [row.last for row in rows] == [False] * (len(rows) - 1) + [True]
 
 
@@ -38,7 +38,7 @@ def test_a_page_is_the_first_rows_of_its_lines(lines: list[Line], room: int, hei
 
 @given(LINES.filter(bool), ROOMS, HEIGHTS)
 def test_the_last_page_ends_with_the_last_line(lines: list[Line], room: int, height: int) -> None:
-    count = fitting_at_the_end(lines, room, height)
+    count = lines_on_last_page(lines, room, height)
     page = page_of(lines[-count:], room, height)
     assert whole_lines(page) == count or len(list(rows_of(0, lines[-1], room))) > height
     if count < len(lines):
@@ -77,8 +77,8 @@ async def test_every_wrapped_line_is_met_by_paging(tmp_path: Path) -> None:
         for key in ("pagedown", "pageup"):
             met: set[str] = set()
             for _ in range(80):
-                await screen.until(lambda: bool(text.in_sight()), "lines")
-                met |= {line.text for line in text.in_sight()}
+                await screen.until(lambda: bool(text.visible_lines()), "lines")
+                met |= {line.text for line in text.visible_lines()}
                 top = text.scroll_offset.y
                 await screen.press(key)
                 if text.scroll_offset.y == top:
@@ -94,4 +94,4 @@ async def test_a_match_in_a_wrapped_log_is_in_sight(tmp_path: Path) -> None:
         await screen.type("end of 54")
         await screen.press("enter")
         await screen.see("end of 54", "number 54", "paused", "wrapped")
-        assert screen.monitor.logs.text.at_current
+        assert screen.monitor.logs.text.navigator.current_visible

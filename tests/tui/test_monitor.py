@@ -33,7 +33,7 @@ async def test_a_live_run_is_shown_as_it_grows(tmp_path: Path, size: tuple[int, 
         replay.start()
         await screen.see("✓ Ray head up", "02:00:05", "✓ All workers connected", "◌ Driver attached to Ray")
         replay.drive("SETUP COMPLETE")
-        await screen.see("● running", "✓ Setup complete", "◌ First step done", "no step is finished yet")
+        await screen.see("● running", "✓ Setup complete", "◌ First step done", "no completed steps yet")
         replay.drive("Step 2/12")
         await screen.see("step 1/20", "loss 1.200", "now: training, step 2", "✓ First step done")
         replay.drive("train_data_step12")
@@ -41,7 +41,7 @@ async def test_a_live_run_is_shown_as_it_grows(tmp_path: Path, size: tuple[int, 
         assert "1.00 ┤" in screen.text
         replay.drive()
         replay.finish(0)
-        await screen.see("✓ completed", "ended: it is completed", "took 10m02s", "step 12/20")
+        await screen.see("✓ completed", "run completed", "took 10m02s", "step 12/20")
         assert "awaited" not in screen.text
 
 
@@ -54,9 +54,7 @@ async def test_a_failed_run_says_why_at_the_top(tmp_path: Path, size: tuple[int,
     )
     replay.finish(1)
     async with shown(tmp_path, size, open_run="demo") as screen:
-        await screen.see(
-            "✗ failed", "ended: it failed", "✗ why: worker 2 left the Ray cluster", "not reached"
-        )
+        await screen.see("✗ failed", "run failed", "✗ reason: worker 2 left the Ray cluster", "not reached")
         top = screen.text.split("\n")[:8]
         assert any("launcher.log:" in line for line in top)
 
@@ -68,7 +66,7 @@ async def test_a_traceback_is_the_reason_and_is_no_markup(tmp_path: Path) -> Non
     )
     replay.finish(1)
     async with shown(tmp_path, open_run="demo") as screen:
-        await screen.see("✗ why: ValueError: topk [bold]7[/]")
+        await screen.see("✗ reason: ValueError: topk [bold]7[/]")
 
 
 async def test_the_panes_one_at_a_time(tmp_path: Path) -> None:
@@ -107,7 +105,7 @@ async def test_logs_by_their_roles(tmp_path: Path) -> None:
     async with shown(tmp_path, open_run="demo") as screen:
         await screen.see("✓ All workers connected")
         await screen.press("d")
-        await screen.see("there is no driver log (yet)")
+        await screen.see("no driver log yet")
         await screen.press("h")
         await screen.see("▸head", "Ray runtime started.")
         await screen.press("w")
@@ -179,7 +177,7 @@ async def test_search(tmp_path: Path) -> None:
     async with shown(tmp_path, open_run="demo") as screen:
         await open_logs(screen)
         await screen.press("n")
-        await screen.see("nothing was searched for yet")
+        await screen.see("no search yet")
         await screen.press("slash")
         await screen.type("needle")
         await screen.press("enter")
@@ -187,13 +185,13 @@ async def test_search(tmp_path: Path) -> None:
         await screen.press("N")
         await screen.see("the NEEDLE")
         await screen.press("N")
-        await screen.see("went on from the other end", "another needle")
+        await screen.see("search wrapped around", "another needle")
         await screen.press("n")
         await screen.see("the NEEDLE")
         await screen.press("slash")
         await screen.type("not there")
         await screen.press("enter")
-        await screen.see("nothing shows “not there”")
+        await screen.see("no match for “not there”")
         await screen.press("slash", "escape")
         await screen.until(lambda: not screen.monitor.logs.prompt.display, "the field is gone")
         assert screen.shows("▸driver")
@@ -224,10 +222,10 @@ async def test_a_log_that_is_truncated_or_gone(tmp_path: Path) -> None:
         await screen.see("train_data_step12")
         os.truncate(log, 0)
         replay.append("ray-driver.log", "anew\n")
-        await screen.see("the log began anew", "1 line")
+        await screen.see("the log was reset", "1 line")
         assert "train_data_step12" not in screen.text
         log.unlink()
-        await screen.see("! the file is not there (yet)")
+        await screen.see("! the file does not exist (yet)")
         replay.append("ray-driver.log", "back again\n")
         await screen.see("back again")
 
@@ -255,7 +253,7 @@ async def test_logs_that_are_no_run(tmp_path: Path) -> None:
 
 async def test_a_run_that_is_not_there(tmp_path: Path) -> None:
     async with shown(tmp_path, open_run="nothing") as screen:
-        await screen.see("That did not work", "no run 'nothing'", "`distill-tui runs` lists them.")
+        await screen.see("Error", "no run 'nothing'", "`distill-tui runs` lists them.")
         await screen.press("enter")
         await screen.see("No runs yet.")
 
@@ -282,7 +280,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 async def test_a_file_system_that_does_not_answer_is_told(tmp_path: Path, hanging: threading.Event) -> None:
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path, open_run="demo") as screen:
-        await screen.see("! the file system has not answered for")
+        await screen.see("! no answer from the file system for")
         await screen.press("f1")
         await screen.see("Help")  # the app itself goes on
         await screen.press("q")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import App, ComposeResult
 from textual.geometry import Size
 
-from tui.widgets.scrolling import LineView
+from tui.widgets.line_view import LineView
 
 
 class Lines(App[None]):

@@ -121,7 +121,7 @@ async def test_nothing_is_painted_when_nothing_changes(
 
     monkeypatch.setattr(Compositor, "render_update", counted)
     async with shown(tmp_path) as screen:
-        for opened in ("✓ completed", "ended: it is completed"):
+        for opened in ("✓ completed", "run completed"):
             await screen.see(opened)
             await asyncio.sleep(0.7)
             painted.clear()

@@ -57,7 +57,7 @@ async def on_review(screen: Screen) -> None:
 
 async def retype(screen: Screen, field: str, text: str) -> None:
     """Type something else into a field of the step that is shown."""
-    page(screen).form.focus_on(field)
+    next(row for row in page(screen).form.rows if row.item.name == field).entry.focus()
     await screen.pilot.pause()
     await screen.press("ctrl+u")
     await screen.type(text)
@@ -117,7 +117,7 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         await screen.press(BACK, BACK, BACK)
         await screen.see("No runs yet")
         await screen.press("n")
-        await screen.see("You were preparing a run.")
+        await screen.see("There is a draft of a run.")
         await screen.press("g")
         await screen.see("booster")
         await screen.press(NEXT, NEXT)
@@ -252,7 +252,7 @@ async def test_a_refusal_is_told_in_slurms_words_and_keeps_what_was_typed(
         await screen.press("t")
         await screen.see("starts", what)
         await screen.press("s", "y")
-        await screen.see("That did not work", f"Slurm refused: {what}", do)
+        await screen.see("Error", f"Slurm refused: {what}", do)
         (run,) = runs(node)
         assert what in run.jobs[0].refused
         await screen.press("enter")

@@ -60,12 +60,17 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "recipe lint",
         "list unknown keys, and settings that the teacher does not follow",
-        "List unknown keys, and settings that were changed for the policy but not for the teacher.",
+        "List unknown keys, and settings changed for the policy alone. Exit code 1 if there are any.",
         f"{_READ}:lint",
         (
             _FILE,
             OVERRIDES,
-            Argument("--checkout", "DIR", "NeMo-RL checkout, for its known keys (default: $NEMO_RL_ROOT)"),
+            Argument(
+                "--checkout",
+                "DIR",
+                "NeMo-RL checkout, for its keys (default: $NEMO_RL_ROOT, else the one around FILE)",
+            ),
+            flag("--exit-zero", "exit with 0 even if there are findings"),
             JSON,
         ),
         "recipe lint recipe.yaml --json",
@@ -77,7 +82,9 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         f"{_EDIT}:set",
         (
             _EDITED,
-            Argument("pairs", "KEY VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"),
+            Argument(
+                "pairs", "KEY VALUE or KEY=VALUE", f"KEY: {_KEY_FORMAT}; VALUE: read as YAML", repeat="+"
+            ),
             flag("--both", "set KEY below policy and below teacher"),
             flag("--copy", "first write out sections that come from a merge or an alias"),
             DRY_RUN,

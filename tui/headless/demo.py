@@ -125,7 +125,8 @@ def _stop(store: RunStore, run: Run) -> None:
 
 def _open_app(options: argparse.Namespace, recipe: Path | None, overrides: tuple[str, ...]) -> int:
     from launcher.paths import runs_root
-    from tui.app import DemoStart, run_app
+    from tui.app import run_app
+    from tui.demo_run import DemoStart
 
     def start() -> Run:
         return _start(run_store(), recipe, overrides)

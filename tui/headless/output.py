@@ -21,7 +21,10 @@ def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
 
     text = json.dumps(value, ensure_ascii=False, indent=None if line else 1, allow_nan=False)
     text = re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
-    print(text, flush=line)
+    try:
+        print(text, flush=line)
+    except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that is not UTF-8
+        print(json.dumps(value, indent=None if line else 1, allow_nan=False), flush=line)
 
 
 def show(text: str, *, flush: bool = False) -> None:

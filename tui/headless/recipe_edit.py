@@ -1,48 +1,113 @@
-"""`recipe set, insert, unset, minimise, comment`."""
+"""Handlers of `recipe set, insert, unset, minimise, comment`."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from launcher.text import clean
+from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
-from recipes.errors import Exit, RecipeError
+from recipes.document import Change, Document
+from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
-from recipes.lint import set_in_both
-from recipes.yaml.typed import read_typed
+from recipes.lint import STUDENT, TEACHER, set_in_both
+from recipes.yaml.typed import read_typed, writable
+from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
-from tui.headless.recipe_files import open_document, save_document
+from tui.headless.recipe_files import checkout_of, open_document, save_document
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from recipes.document import Change
+
+_EQUALS = re.compile(r'(?:[^="]|"(?:[^"\\]|\\.)*")*=')
+"""Pattern of a key, quoted steps included, up to its '='."""
 
 
 def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
     """Set values; nothing else of the file changes."""
-    pairs: list[str] = options.pairs
-    if len(pairs) % 2:
-        raise RecipeError(f"'{pairs[-1]}' has no value", fix="Give KEY VALUE [KEY VALUE ...].")
     document = open_document(options.file)
-    changes: list[Change] = []
+    edits: list[AppliedEdit] = []
     with document.group():
-        for key, text in zip(pairs[::2], pairs[1::2], strict=True):
+        for key, text in key_values(options.pairs):
             typed = read_typed(text)
+            keys = [f"{section}.{key}" for section in (STUDENT, TEACHER)] if options.both else [key]
+            before = [_line_of(document, name) for name in keys]
             if options.both:
                 set_in_both(document, key, typed.value, spelling=typed.spelling)
+                changes = [Change(name, ()) for name in keys]
             else:
-                changes.append(document.set(key, typed.value, spelling=typed.spelling, copy=options.copy))
+                changes = [document.set(key, typed.value, spelling=typed.spelling, copy=options.copy)]
+            edits += map(AppliedEdit, changes, before)
     save_document(document, dry_run=options.dry_run)
-    _report_shared(changes)
+    for edit in edits:
+        say(_described(document, edit))
+    _report_shared(edit.change for edit in edits)
+    _advise(document, [edit.change.key for edit in edits])
     return 0
 
 
+def _advise(document: Document, keys: Sequence[str]) -> None:
+    """Warn of set keys that NeMo-RL does not know, and of values that it will refuse."""
+    for line in advice(document, keys, Resolver(), checkout_of(None, document)):
+        say(f"warning: {line}")
+
+
+class AppliedEdit(NamedTuple):
+    """Edit that was made, and the key's text before it ("" where it was not there)."""
+
+    change: Change
+    before: str
+
+
+def key_values(arguments: Sequence[str]) -> list[tuple[str, str]]:
+    """Split `KEY VALUE ...` or `KEY=VALUE ...` into pairs; raises `RecipeError` for a mixture of both.
+
+    The first argument decides. A key that holds '=' is written in quotes.
+    """
+    mixed = "Give either KEY VALUE [KEY VALUE ...] or KEY=VALUE [KEY=VALUE ...]; quote a key that holds '='."
+    joined = [_EQUALS.match(argument) for argument in arguments]
+    if joined[0]:
+        for argument, match in zip(arguments, joined, strict=True):
+            if match is None:
+                raise RecipeError(f"'{argument}' is not KEY=VALUE, as '{arguments[0]}' is", fix=mixed)
+        return [
+            (match[0][:-1], argument[match.end() :])
+            for argument, match in zip(arguments, joined, strict=True)
+            if match
+        ]
+    for argument, match in zip(arguments[::2], joined[::2], strict=True):
+        if match:
+            raise RecipeError(f"'{argument}' stands where a KEY is expected", fix=mixed)
+    if len(arguments) % 2:
+        raise RecipeError(f"'{arguments[-1]}' has no value", fix=mixed)
+    return list(zip(arguments[::2], arguments[1::2], strict=True))
+
+
+def _line_of(document: Document, key: str) -> str:
+    """Return a value on one line, "" if there is none."""
+    if not document.has(key):
+        return ""
+    value = document.get(key)
+    return flow_text(writable(value)) if isinstance(value, dict | list) else document.yaml(key)
+
+
+def _described(document: Document, edit: AppliedEdit) -> str:
+    """Return one line about an edit: key, old and new value, file and line."""
+    key, new = edit.change.key, _line_of(document, edit.change.key)
+    place = clean(str(FilePosition(document.name, document.line(key))))
+    if edit.before == new:
+        return f"{key}: {new} (unchanged, {place})"
+    return f"{key}: {edit.before or '(not set)'} -> {new} ({place})"
+
+
 def _report_shared(changes: Iterable[Change]) -> None:
-    """Report which other keys changed because they share the edited text."""
+    """Print which other keys changed because they share the edited text."""
     for change in changes:
         if change.also:
             say(f"{change.key} is anchored; these keys change with it: {', '.join(change.also)}")
@@ -99,12 +164,12 @@ def comment(options: argparse.Namespace) -> int:
         document.set_comment(options.key, options.text, above=options.above)
         save_document(document, dry_run=options.dry_run)
         return 0
-    current = document.comment(options.key)
+    comment = document.comment(options.key)
     if options.json:
         key = format_key(parse_key(options.key))
-        print_json(SCHEMA | {"key": key, "above": current.above, "beside": current.beside})
+        print_json(SCHEMA | {"key": key, "above": comment.above, "beside": comment.beside})
         return 0
-    texts = [current.above] if options.above else [current.above, current.beside]
+    texts = [comment.above] if options.above else [comment.above, comment.beside]
     for text in filter(None, texts):
         show(text)
     return 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.chain import decode
+from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
+from recipes.schema.algorithms import holding_checkout
+from recipes.yaml.typed import writable
 from tui.headless.output import say, write_document
 
 if TYPE_CHECKING:
@@ -28,11 +31,29 @@ def open_document(file: str) -> Document:
     return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
 
 
+def open_readable(file: str) -> Document:
+    """Open a recipe to read its values; raises `RecipeError` where NeMo-RL's loader refuses it."""
+    document = open_document(file)
+    refuse_unreadable(document.revision.tree, document.revision.composed)
+    return document
+
+
 def resolve_document(document: Document, overrides: Sequence[str], resolver: Resolver) -> EffectiveRecipe:
     """Resolve a document; parents of standard input count from the working directory."""
     path = document.path or Path(STANDARD_NAME)
     revision = document.revision
     return resolver.resolve(path, overrides, tree=revision.tree, composed=revision.composed)
+
+
+def checkout_of(given: str | None, document: Document) -> Path | None:
+    """Return the checkout whose classes and recipes count for a recipe; None where there is none.
+
+    It is the given one, else $NEMO_RL_ROOT, else the one that holds the file.
+    """
+    named = given or os.environ.get("NEMO_RL_ROOT")
+    if named:
+        return Path(named).expanduser().absolute()
+    return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
 def save_document(document: Document, *, dry_run: bool) -> None:
@@ -59,4 +80,4 @@ def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything
         return [jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    return value
+    return writable(value)

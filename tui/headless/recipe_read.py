@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.compare import ABSENT, differences
+from recipes.errors import Exit
 from recipes.expand import expand
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.keys import KeyMissingError, format_key, parse_key
@@ -16,7 +15,13 @@ from recipes.values import EMPTY
 from recipes.yaml.typed import writable, yaml_text
 from tui.headless.output import SCHEMA, print_json, say, write_document
 from tui.headless.output import show as show_line
-from tui.headless.recipe_files import jsonable, open_document, resolve_document
+from tui.headless.recipe_files import (
+    checkout_of,
+    jsonable,
+    open_document,
+    open_readable,
+    resolve_document,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 
 def get(options: argparse.Namespace) -> int:
     """Print a value as YAML or JSON."""
-    document = open_document(options.file)
+    document = open_readable(options.file)
     if options.effective:
         value = _value(resolve_document(document, [], Resolver()), options.key)
     else:
@@ -37,7 +42,8 @@ def get(options: argparse.Namespace) -> int:
     if options.json:
         print_json(SCHEMA | {"key": options.key, "value": jsonable(value)})
     else:
-        write_document(yaml_text(writable(value)) + "\n")
+        text = yaml_text(writable(value)) if options.effective else document.yaml(options.key)
+        write_document(text + "\n")
     return 0
 
 
@@ -104,7 +110,7 @@ def diff(options: argparse.Namespace) -> int:
 def _one_line(value: object) -> str:
     from recipes.yaml.write import flow_text
 
-    return flow_text(writable(value))  # type: ignore[arg-type]
+    return flow_text(writable(value))
 
 
 def resolve(options: argparse.Namespace) -> int:
@@ -160,12 +166,13 @@ def _link(link: Link) -> dict[str, object]:
 
 
 def lint(options: argparse.Namespace) -> int:
-    """List unknown keys and teacher drift. Both are warnings: the exit code is 0."""
+    """List unknown keys and teacher drift; exit code 1 if there is any, unless 0 is asked for."""
     document = open_document(options.file)
     recipe = resolve_document(document, options.override, Resolver())
-    named = options.checkout or os.environ.get("NEMO_RL_ROOT")
-    unknown = unknown_keys(recipe, document.revision.values or EMPTY, Path(named) if named else None)
+    checkout = checkout_of(options.checkout, document)
+    unknown = unknown_keys(recipe, document.revision.values or EMPTY, checkout)
     drift = teacher_drift(recipe)
+    code = int(Exit.FAILED) if (unknown or drift) and not options.exit_zero else 0
     if options.json:
         print_json(
             SCHEMA
@@ -186,7 +193,7 @@ def lint(options: argparse.Namespace) -> int:
                 ],
             }
         )
-        return 0
+        return code
     for item in unknown:
         guess = f"; did you mean {item.did_you_mean}?" if item.did_you_mean else ""
         show_line(f"{options.file}:{item.line}: unknown key {item.key}{guess}")
@@ -198,4 +205,4 @@ def lint(options: argparse.Namespace) -> int:
         say("To set one for both: `recipe set FILE --both KEY VALUE`, with KEY relative to policy.")
     if not unknown and not drift:
         say("no unknown keys; the teacher follows the policy")
-    return 0
+    return code

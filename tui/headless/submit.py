@@ -51,6 +51,8 @@ def _request(options: argparse.Namespace) -> SubmitRequest:
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
             "env_file": Path(options.env_file) if options.env_file else None,
             "overrides": tuple(options.override),
+            "env": tuple(options.env),
+            "no_env": tuple(options.no_env),
             "sbatch_args": tuple(options.sbatch_args),
             "skip_checks": tuple(options.skip_checks),
             "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
@@ -75,6 +77,7 @@ def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
             "core_hours": cost.core_hours,
         },
         "starts": None,
+        "environment": _environment_json(proposal),
         "checks": checks_json(proposal.report),
         "skipped_checks": [item.id for item in submission.spec.skipped_checks],
         "memory": memory_json(proposal.memory) if proposal.memory is not None else None,
@@ -91,6 +94,16 @@ def _estimate_json(start_estimate: StartEstimate) -> dict[str, Any]:
             {"time_s": item.time_s, "starts": item.start, "now": item.now} for item in start_estimate.sooner
         ],
     }
+
+
+def _environment_json(proposal: SubmissionPlan) -> list[dict[str, str]]:
+    """Return what becomes of each variable; values of secrets are not in it."""
+    environment = proposal.options.environment
+    decisions = environment.decisions if environment is not None else ()
+    return [
+        {"name": item.name, "value": item.value, "outcome": item.outcome.value, "reason": item.reason}
+        for item in decisions
+    ]
 
 
 def _describe(proposal: SubmissionPlan) -> None:
@@ -141,6 +154,9 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
         show(shlex.join(result["plan"]["argv"]))
         for name, value in sorted(result["plan"]["env"].items()):
             show(f"  {name}={value}")
+        for item in result["environment"]:
+            if not item["value"]:
+                show(f"  # {item['name']}: {item['outcome']}" + f" ({item['reason']})" * bool(item["reason"]))
         if result["starts"]:
             _show_start(result)
         return

@@ -1,8 +1,8 @@
 """The lines of a log that match a filter.
 
-What is kept: how many lines match in each stride of the file, and the places of the last 65,536 that were
-found. A stride whose places were given up is looked at again when it is shown. A filter is gone through from
-the file's end, so that what matters now is there at once.
+In memory: the number of matching lines in each stride of the file, and the offsets of the last 65,536 that
+were read. A stride whose offsets were dropped is filtered again when it is shown. Filtering begins at the
+file's end, so that the newest lines are there at once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tui.logview.line_index import BLOCK, LINE_SHOWN, STRIDE, Extent, stride_lin
 from tui.logview.match import LineFilterTerm, matching
 from tui.logview.source import LogSource
 
-KEPT = 65_536
-"""Places of lines that are kept: half a megabyte."""
+CACHED_OFFSETS = 65_536
+"""Offsets of lines in memory: half a megabyte."""
 GROWTH = 8
-"""Strides of a log's growth that are taken in before the screen gets something."""
+"""Strides of a log's growth that are filtered before the screen gets the first of them."""
 
 
 class FilteredText:
-    """What of a log matches all of some terms. Every method may block on the file system."""
+    """The lines of a log that match all terms. Every method may block on the file system."""
 
     def __init__(self, source: LogSource, terms: Sequence[LineFilterTerm]) -> None:
         self._source = source
@@ -36,23 +36,24 @@ class FilteredText:
         self._counts = array("Q")
         """Matching lines in each stride."""
         self._low = 0
-        """The first stride that was gone through; all behind it were."""
-        self._before: list[int] | None = None
-        self._places: OrderedDict[int, array[int]] = OrderedDict()
-        self._kept = 0
+        """The first stride that was filtered; all later ones were."""
+        self._sums: list[int] | None = None
+        self._offsets: OrderedDict[int, array[int]] = OrderedDict()
+        """Offsets of the matching lines of a stride, least recently used first."""
+        self._cached = 0
         self._size = 0
         self._shift = 0
         self._block = (0, b"")
 
     def refresh(self) -> Extent:
-        """Look at the file, go through what is new at its end.
+        """Filter the lines added to the file.
 
         Raises:
             TransportError: the file system does not answer or refuses.
         """
         entry = self._source.stat()
         if entry is None:
-            return Extent(generation=self._generation, problem="the file is not there (yet)")
+            return Extent(generation=self._generation, problem="the file does not exist (yet)")
         if entry.inode != self._inode or entry.size < self._size:
             self._begin(entry.inode, entry.size)
         if entry.size > self._size:
@@ -60,89 +61,89 @@ class FilteredText:
             self._size = min(entry.size, (first + GROWTH) * STRIDE)
             self._block = (0, b"")
             for stride in range(first, -(-self._size // STRIDE)):
-                self._forget(stride)
-                self._take(stride)
+                self._drop(stride)
+                self._filter(stride)
         return replace(self._extent(), behind=entry.size - self._size)
 
     def count(self, budget: int) -> Extent:
-        """Go on towards the file's beginning, over at most `budget` bytes."""
+        """Continue towards the file's beginning, over at most `budget` bytes."""
         for _ in range(budget // STRIDE):
             if self._low == 0:
                 break
             self._low -= 1
-            self._take(self._low)
+            self._filter(self._low)
             self._shift += self._counts[self._low]
         return self._extent()
 
     def window(self, first: int, count: int) -> list[Line]:
         """Return up to `count` matching lines from matching line `first` on."""
-        before = self._sums()
-        found: list[Line] = []
+        sums = self._lines_before()
+        lines: list[Line] = []
         line = max(first, 0)
-        while len(found) < count and line < before[-1]:
-            place = bisect_right(before, line) - 1
-            places = self._places_in(self._low + place)
-            start = line - before[place]
-            wanted = places[start : start + count - len(found)]
-            if not wanted:  # the file is not what it was: the next look sees it
+        while len(lines) < count and line < sums[-1]:
+            stride = bisect_right(sums, line) - 1
+            start = line - sums[stride]
+            offsets = self._offsets_in(self._low + stride)[start : start + count - len(lines)]
+            if not offsets:  # the file has changed: the next refresh notices
                 break
-            found += [self._line(offset) for offset in wanted]
-            line += len(wanted)
-        return found
+            lines += [self._line(offset) for offset in offsets]
+            line += len(offsets)
+        return lines
 
     @property
     def strides(self) -> int:
-        """How many strides have been gone through."""
+        """Number of strides that have been filtered."""
         return len(self._counts) - self._low
 
     def stride_of(self, line: int) -> int:
         """Return the stride in which a matching line begins."""
-        return min(bisect_right(self._sums(), max(line, 0)) - 1, max(self.strides - 1, 0))
+        return min(bisect_right(self._lines_before(), max(line, 0)) - 1, max(self.strides - 1, 0))
 
     def hits(self, stride: int, term: LineFilterTerm) -> list[int]:
         """Return the matching lines of a stride that match another term as well."""
         if stride >= self.strides or not self._counts[self._low + stride]:
             return []
-        before = self._sums()[stride]
+        preceding = self._lines_before()[stride]
         start = (self._low + stride) * STRIDE
         data, begin = stride_lines(self._read, start, self._size, first=start == 0)
         if data is None:
             return []
-        places = {place: number for number, place in enumerate(self._places_in(self._low + stride))}
-        both = _offsets(data, begin, matching(data, (*self._terms, term)))
-        return [before + places[place] for place in both if place in places]
+        numbers = {offset: number for number, offset in enumerate(self._offsets_in(self._low + stride))}
+        offsets = _line_offsets(data, begin, matching(data, (*self._terms, term)))
+        return [preceding + numbers[offset] for offset in offsets if offset in numbers]
 
     def line_at(self, offset: int) -> int | None:
-        """Return the first matching line at or behind an offset; None while that is not known."""
+        """Return the first matching line at or after an offset; None while unknown."""
         stride = min(offset, max(self._size - 1, 0)) // STRIDE
         if stride < self._low or not self._counts:
             return None
-        before = self._sums()[stride - self._low]
-        return before + sum(1 for place in self._places_in(stride) if place < offset)
+        preceding = self._lines_before()[stride - self._low]
+        return preceding + sum(1 for start in self._offsets_in(stride) if start < offset)
 
-    def _take(self, stride: int) -> None:
+    def _filter(self, stride: int) -> None:
         while len(self._counts) <= stride:
             self._counts.append(0)
-        self._counts[stride] = len(self._places_in(stride))
-        self._before = None
+        self._counts[stride] = len(self._offsets_in(stride))
+        self._sums = None
 
-    def _places_in(self, stride: int) -> array[int]:
-        """Return where the matching lines of a stride begin."""
-        known = self._places.get(stride)
-        if known is not None:
-            self._places.move_to_end(stride)
-            return known
+    def _offsets_in(self, stride: int) -> array[int]:
+        """Return the offsets of the matching lines of a stride."""
+        cached = self._offsets.get(stride)
+        if cached is not None:
+            self._offsets.move_to_end(stride)
+            return cached
         data, begin = stride_lines(self._read, stride * STRIDE, self._size, first=stride == 0)
-        found = array("Q", _offsets(data, begin, matching(data, self._terms)) if data is not None else ())
-        self._places[stride] = found
-        self._kept += len(found)
-        while self._kept > KEPT and len(self._places) > 1:
-            self._forget(next(iter(self._places)))
-        return found
+        lines = matching(data, self._terms) if data is not None else []
+        offsets = array("Q", _line_offsets(data, begin, lines) if data is not None else ())
+        self._offsets[stride] = offsets
+        self._cached += len(offsets)
+        while self._cached > CACHED_OFFSETS and len(self._offsets) > 1:
+            self._drop(next(iter(self._offsets)))
+        return offsets
 
-    def _forget(self, stride: int) -> None:
-        given_up = self._places.pop(stride, None)
-        self._kept -= len(given_up) if given_up is not None else 0
+    def _drop(self, stride: int) -> None:
+        dropped = self._offsets.pop(stride, None)
+        self._cached -= len(dropped) if dropped is not None else 0
 
     def _line(self, offset: int) -> Line:
         """Read one line; neighbours come from the same read."""
@@ -156,13 +157,13 @@ class FilteredText:
         if len(raw) <= LINE_SHOWN:
             return line_of(raw, offset)
         line = line_of(raw[:LINE_SHOWN], offset)
-        return Line(f"{line.text} …", offset, line.paints)
+        return Line(f"{line.text} …", offset, line.spans)
 
-    def _sums(self) -> list[int]:
-        """Return how many lines match before each stride, and in all."""
-        if self._before is None:
-            self._before = list(accumulate(self._counts[self._low :], initial=0))
-        return self._before
+    def _lines_before(self) -> list[int]:
+        """Return the number of matching lines before each stride, and in all."""
+        if self._sums is None:
+            self._sums = list(accumulate(self._counts[self._low :], initial=0))
+        return self._sums
 
     def _read(self, offset: int, size: int) -> bytes:
         return self._source.read(offset, size) if size > 0 else b""
@@ -170,16 +171,16 @@ class FilteredText:
     def _begin(self, inode: int, size: int) -> None:
         self._generation += 1 if self._inode is not None else 0
         self._inode = inode
-        self._places.clear()
-        self._kept = self._size = self._shift = 0
-        self._before = None
+        self._offsets.clear()
+        self._cached = self._size = self._shift = 0
+        self._sums = None
         self._block = (0, b"")
         self._low = max(-(-size // STRIDE) - 1, 0)
         self._counts = array("Q", [0] * self._low)
 
     def _extent(self) -> Extent:
         return Extent(
-            lines=self._sums()[-1],
+            lines=self._lines_before()[-1],
             bytes=self._size,
             counted=self._low == 0,
             counted_bytes=self._size - min(self._low * STRIDE, self._size),
@@ -188,13 +189,13 @@ class FilteredText:
         )
 
 
-def _offsets(data: bytes, begin: int, lines: Sequence[int]) -> list[int]:
-    """Return where some lines of `data`, which begins at `begin`, begin."""
-    found = []
-    position = walked = 0
+def _line_offsets(data: bytes, begin: int, lines: Sequence[int]) -> list[int]:
+    """Return the offsets in the file of some lines of `data`, which begins at `begin` in it."""
+    offsets = []
+    position = skipped = 0
     for line in lines:
-        while walked < line:
+        while skipped < line:
             position = data.find(b"\n", position) + 1
-            walked += 1
-        found.append(begin + position)
-    return found
+            skipped += 1
+        offsets.append(begin + position)
+    return offsets

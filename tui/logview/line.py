@@ -1,7 +1,7 @@
-"""One line of a log as it is shown: cleaned, and with the colours that it came with.
+"""One line of a log as it is shown: cleaned, with its own colours.
 
-Of what a terminal would obey, only colours and weights (SGR) are kept, and those as styles, never as bytes:
-everything else is taken out. Blinking and hidden text are not kept either.
+Of the escape sequences only colours and weights (SGR) survive, as styles and never as bytes; all others, and
+blinking and hidden text, are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.style import Style
 from launcher.text import clean
 
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
-_STATES = re.compile(r"\r+")
+_CARRIAGE_RETURNS = re.compile(r"\r+")
 _TAB = 8
 _BLACK, _GREY = 0, 8
 _WEIGHTS: dict[int, dict[str, bool | None]] = {
@@ -41,8 +41,8 @@ _WEIGHTS: dict[int, dict[str, bool | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Paint:
-    """A stretch of a line and its style."""
+class StyledSpan:
+    """A part of a line and its style."""
 
     start: int
     stop: int
@@ -55,44 +55,44 @@ class Line:
 
     text: str
     offset: int = 0
-    """Where it begins in what is read."""
-    paints: tuple[Paint, ...] = ()
+    """Offset of its first byte in the source."""
+    spans: tuple[StyledSpan, ...] = ()
     label: str = ""
-    """Who wrote it, where several logs are shown as one."""
+    """Label of its log, in merged logs."""
     origin: tuple[str, int] | None = None
-    """Its file and the offset in it, where several logs are shown as one."""
-    moment: float | None = None
-    """When it was written, where several logs are shown as one and it is known."""
+    """File and offset, in merged logs."""
+    time: float | None = None
+    """When it was written, in seconds since the epoch; in merged logs, where known."""
 
 
-def shown(raw: bytes) -> str:
-    """Return a line's text as it is shown: cleaned, and of a progress bar the last state only."""
+def display_text(raw: bytes) -> str:
+    """Return a line's text as it is shown: cleaned, and of a progress bar only the last state."""
     text = raw.decode("utf-8", errors="replace")
     if text.isprintable():
         return text.rstrip()
-    for part in reversed(_STATES.split(text)):
+    for part in reversed(_CARRIAGE_RETURNS.split(text)):
         if part and (cleaned := clean(part).rstrip()):
             return cleaned
     return ""
 
 
 def line_of(raw: bytes, offset: int = 0) -> Line:
-    """Return a line with its colours; its text is what `shown` tells."""
+    """Return a line with its colours; its text is that of `display_text`."""
     if b"\x1b[" not in raw:
-        return Line(shown(raw), offset)
+        return Line(display_text(raw), offset)
     style = Style.null()
-    found = Line("", offset)
-    for part in _STATES.split(raw.decode("utf-8", errors="replace")):
-        text, paints, style = _state(part, style)
+    line = Line("", offset)
+    for part in _CARRIAGE_RETURNS.split(raw.decode("utf-8", errors="replace")):
+        text, spans, style = _styled_part(part, style)
         if text:
-            found = Line(text, offset, paints)
-    return found
+            line = Line(text, offset, spans)
+    return line
 
 
-def _state(part: str, style: Style) -> tuple[str, tuple[Paint, ...], Style]:
-    """Clean what stands between carriage returns; returns also the style that goes on behind it."""
+def _styled_part(part: str, style: Style) -> tuple[str, tuple[StyledSpan, ...], Style]:
+    """Clean the text between two carriage returns; returns also the style in force after it."""
     text = ""
-    paints: list[Paint] = []
+    spans: list[StyledSpan] = []
 
     def add(piece: str) -> None:
         nonlocal text
@@ -100,7 +100,7 @@ def _state(part: str, style: Style) -> tuple[str, tuple[Paint, ...], Style]:
         start = len(text)
         text += clean(" " * column + piece)[column:]
         if style and len(text) > start:
-            paints.append(Paint(start, len(text), style))
+            spans.append(StyledSpan(start, len(text), style))
 
     position = 0
     for match in _SGR.finditer(part):
@@ -109,17 +109,17 @@ def _state(part: str, style: Style) -> tuple[str, tuple[Paint, ...], Style]:
         position = match.end()
     add(part[position:])
     text = text.rstrip()
-    kept = tuple(
-        Paint(paint.start, min(paint.stop, len(text)), paint.style)
-        for paint in paints
-        if paint.start < len(text)
+    visible = tuple(
+        StyledSpan(span.start, min(span.stop, len(text)), span.style)
+        for span in spans
+        if span.start < len(text)
     )
-    return text, kept, style
+    return text, visible, style
 
 
 @lru_cache(maxsize=512)
 def _after(style: Style, codes: str) -> Style:
-    """Return the style behind an SGR sequence; what is not known is passed over."""
+    """Return the style after an SGR sequence; unknown codes are ignored."""
     numbers = iter([int(code or 0) for code in codes.replace(":", ";").split(";") if len(code) < 4])
     for code in numbers:
         if code == 0:
@@ -127,13 +127,13 @@ def _after(style: Style, codes: str) -> Style:
         elif code in _WEIGHTS:
             style = _changed(style, **_WEIGHTS[code])
         elif (colour := _colour(code, numbers)) is not None:
-            ground = code in range(40, 50) or code in range(100, 108)
-            style = _changed(style, **{"bgcolor" if ground else "color": colour})
+            background = code in range(40, 50) or code in range(100, 108)
+            style = _changed(style, **{"bgcolor" if background else "color": colour})
     return _readable(style)
 
 
 def _changed(style: Style, **changes: Any) -> Style:  # noqa: ANN401 - as Rich's own constructor takes them
-    """Return a style with some of its parts changed; None takes a part away, which adding styles cannot."""
+    """Return a style with some attributes changed; None removes one, which adding styles cannot."""
     names = ("color", "bgcolor", "bold", "dim", "italic", "underline", "reverse", "strike")
     return Style(**{name: getattr(style, name) for name in names} | changes)
 
@@ -156,7 +156,7 @@ def _colour(code: int, more: Iterator[int]) -> Color | None:
 
 
 def _readable(style: Style) -> Style:
-    """Change colours in which nothing could be read: black on the screen's dark, or a colour on itself."""
+    """Replace unreadable colours: black on the dark background, or a colour on itself."""
     if style.color is not None and style.color == style.bgcolor:
         return _changed(style, bgcolor=None)
     if style.color is not None and style.color.number == _BLACK and style.bgcolor is None:

@@ -1,6 +1,6 @@
-"""The lines of a log of any size, read as they are looked at.
+"""The lines of a log of any size, read when they are shown.
 
-Nothing of the file is kept but how many newlines come before each block of it: 8 bytes for 64 KiB. A log of a
+In memory is only the number of newlines before each block of the file: 8 bytes for 64 KiB. A log of a
 gigabyte opens at its end; its lines are counted afterwards, and only then have numbers.
 """
 
@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from launcher.logs.lines import count_newlines
-from tui.logview.line import Line, line_of, shown
+from tui.logview.line import Line, display_text, line_of
 from tui.logview.match import LineFilterTerm, matching
 from tui.logview.source import LogSource
 
 BLOCK = 64 * 1024
 TAIL = 256 * 1024
-"""What is shown of a long log before its lines are counted."""
+"""Bytes shown of a long log before its lines are counted."""
 LINE_SHOWN = 16 * 1024
 """Bytes shown of one line."""
 STRIDE_BLOCKS = 16
 STRIDE = STRIDE_BLOCKS * BLOCK
 GROWTH = 64 * STRIDE
-"""Bytes of a log's growth that are taken in before the screen gets something."""
+"""Bytes of a log's growth that are indexed before the screen gets the first of them."""
 
 Read = Callable[[int, int], bytes]
 
 
 class LineIndex:
-    """Newlines per block of a file that grows, from `start` on, which is where a line begins."""
+    """Newlines per block of a growing file, from `start` on, which must be the beginning of a line."""
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
         self.size = start
-        """Bytes of the file taken into account."""
+        """Bytes of the file that are indexed."""
         self.newlines = 0
-        self.before = array("Q", [0])
+        self.newlines_before = array("Q", [0])
         """Newlines before each block."""
         self._line_end = start
 
@@ -49,9 +49,9 @@ class LineIndex:
             data = read(self.size, min(STRIDE, stop - self.size))
             if not data:
                 return
-            self._take(data)
+            self._add(data)
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         position = 0
         while position < len(data):
             room = BLOCK - (self.size - self.start) % BLOCK
@@ -63,69 +63,69 @@ class LineIndex:
             self.size += stop - position
             position = stop
             if (self.size - self.start) % BLOCK == 0:
-                self.before.append(self.newlines)
+                self.newlines_before.append(self.newlines)
 
     @property
     def strides(self) -> int:
-        """How many strides the bytes fill, the last one in part."""
+        """Number of strides; the last one may be partial."""
         return -((self.start - self.size) // STRIDE)
 
     @property
     def lines(self) -> int:
-        """Lines there are, an unfinished last one included."""
+        """Number of lines, including an unfinished last one."""
         return self.newlines + (1 if self.size > self._line_end else 0)
 
     def start_of(self, line: int, read: Read) -> int:
-        """Return the offset where a line begins, counted from 0; the end for a line behind the last."""
+        """Return the offset of a line, counted from 0; the end for a line after the last."""
         if line <= 0:
             return self.start
         if line > self.newlines:
             return self.size
-        block = bisect_left(self.before, line) - 1
+        block = bisect_left(self.newlines_before, line) - 1
         offset = self.start + block * BLOCK
         data = read(offset, min(BLOCK, self.size - offset))
-        place = -1
-        for _ in range(line - self.before[block]):
-            place = data.find(b"\n", place + 1)
-        return offset + place + 1
+        newline = -1
+        for _ in range(line - self.newlines_before[block]):
+            newline = data.find(b"\n", newline + 1)
+        return offset + newline + 1
 
     def line_at(self, offset: int, read: Read) -> int:
         """Return the line that holds a byte, counted from 0."""
         block = (min(max(offset, self.start), self.size) - self.start) // BLOCK
         begin = self.start + block * BLOCK
-        return self.before[block] + read(begin, min(offset, self.size) - begin).count(b"\n")
+        return self.newlines_before[block] + read(begin, min(offset, self.size) - begin).count(b"\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What can be looked at of a log."""
+    """Size of a log, as far as it has been read."""
 
     lines: int = 0
     bytes: int = 0
     counted: bool = True
-    """Whether line 0 is the file's first; else the lines are those of its tail."""
+    """Whether line 0 is the file's first; otherwise the lines are those of its tail."""
     counted_bytes: int = 0
     generation: int = 0
-    """Grows when the file was truncated or replaced, and what was read no longer counts."""
+    """Incremented when the file was truncated or replaced, so that lines read before are void."""
     shift: int = 0
-    """Lines of this generation that came before the tail; what was line 0 is now line `shift`."""
+    """Lines of this generation counted before the tail; the former line 0 is now line `shift`."""
     problem: str = ""
-    """Why there is nothing to read; empty when there is."""
+    """Reason why nothing can be read; empty where it can."""
     behind: int = 0
-    """Bytes at the file's end that are still to be taken in."""
+    """Bytes at the file's end that are not indexed yet."""
     prepared: float = 1.0
-    """How far the source is with what comes before reading."""
+    """Progress of the source's preparation, from 0 to 1."""
 
 
 class LineSource(Protocol):
-    """Lines that can be looked at and searched; every method may block on the file system."""
+    """Lines that can be shown and searched; every method may block on the file system."""
 
     def refresh(self) -> Extent:
-        """Take what is new into account."""
+        """Index the lines added to the log."""
         ...
 
     def count(self, budget: int) -> Extent:
-        """Go on with what is not `counted` yet, over at most `budget` bytes."""
+        """Continue counting, over at most `budget` bytes; does nothing once `counted`."""
         ...
 
     def window(self, first: int, count: int) -> list[Line]:
@@ -134,7 +134,7 @@ class LineSource(Protocol):
 
     @property
     def strides(self) -> int:
-        """How many pieces a search goes through."""
+        """Number of pieces that a search goes through."""
         ...
 
     def stride_of(self, line: int) -> int:
@@ -146,7 +146,7 @@ class LineSource(Protocol):
         ...
 
     def line_at(self, offset: int) -> int | None:
-        """Return the line at an offset, or the next one that is shown; None while that is not known."""
+        """Return the line at an offset, or the next one that is shown; None while unknown."""
         ...
 
 
@@ -162,14 +162,14 @@ class LogText:
         self._shift = 0
 
     def refresh(self) -> Extent:
-        """Look at the file, take new lines at its end into account.
+        """Index the lines added to the file.
 
         Raises:
             TransportError: the file system does not answer or refuses.
         """
         entry = self._source.stat()
         if entry is None:
-            return Extent(generation=self._generation, problem="the file is not there (yet)")
+            return Extent(generation=self._generation, problem="the file does not exist (yet)")
         index = self._index
         if index is None or entry.inode != self._inode or entry.size < index.size:
             self._begin(entry.inode, entry.size)
@@ -178,7 +178,7 @@ class LogText:
         return replace(self._extent(), behind=entry.size - self._index.size)
 
     def count(self, budget: int) -> Extent:
-        """Count on from the file's beginning, at most `budget` bytes; nothing to do once it is `counted`."""
+        """Continue counting from the file's beginning, at most `budget` bytes."""
         if self._full is not None and self._index is not None:
             self._full.grow(self._read, self._index.size, budget)
             if self._full.size >= self._index.size:
@@ -191,28 +191,28 @@ class LogText:
         index = self._index
         if index is None or count <= 0:
             return []
-        found: list[Line] = []
+        lines: list[Line] = []
         position = index.start_of(first, self._read)
-        while len(found) < count and first + len(found) < index.lines:
+        while len(lines) < count and first + len(lines) < index.lines:
             data = self._read(position, min(BLOCK, index.size - position))
             whole = data.rfind(b"\n") + 1
             if whole:
-                wanted = count - len(found)
-                for piece in data[: whole - 1].split(b"\n", wanted)[:wanted]:
-                    found.append(line_of(piece, position))
+                missing = count - len(lines)
+                for piece in data[: whole - 1].split(b"\n", missing)[:missing]:
+                    lines.append(line_of(piece, position))
                     position += len(piece) + 1
             else:
-                line = first + len(found)
+                line = first + len(lines)
                 end = index.start_of(line + 1, self._read)
                 if not data or end <= position:
                     break
-                found.append(long_line(self._read, position, end - (1 if line < index.newlines else 0)))
+                lines.append(long_line(self._read, position, end - (1 if line < index.newlines else 0)))
                 position = end
-        return found
+        return lines
 
     @property
     def strides(self) -> int:
-        """How many strides the log has."""
+        """Number of strides of the log."""
         return self._index.strides if self._index is not None else 0
 
     def stride_of(self, line: int) -> int:
@@ -231,17 +231,17 @@ class LogText:
         data, begin = stride_lines(self._read, start, index.size, first=stride == 0)
         if data is None:
             return []
-        number = index.before[stride * STRIDE_BLOCKS] + (1 if begin > start else 0)
+        number = index.newlines_before[stride * STRIDE_BLOCKS] + (1 if begin > start else 0)
         return [number + relative for relative in matching(data, (term,))]
 
     def line_at(self, offset: int) -> int | None:
-        """Return the line that holds a byte; None for one before what was counted."""
+        """Return the line that holds a byte; None for a byte before the counted part."""
         if self._index is None or offset < self._index.start:
             return None
         return min(self._index.line_at(offset, self._read), max(self._index.lines - 1, 0))
 
     def offset_of(self, line: int) -> int | None:
-        """Return where a line of the file begins, counted from 0; None while the lines are not counted."""
+        """Return the offset of a line of the file, counted from 0; None until the lines are counted."""
         if self._index is None or self._full is not None:
             return None
         return self._index.start_of(line, self._read)
@@ -250,7 +250,7 @@ class LogText:
         return self._source.read(offset, size) if size > 0 else b""
 
     def _begin(self, inode: int, size: int) -> None:
-        """Start anew: at the tail of a long file, else at the beginning."""
+        """Start over: at the tail of a long file, else at the beginning."""
         self._generation += 1 if self._inode is not None else 0
         self._inode = inode
         self._shift = 0
@@ -272,19 +272,19 @@ class LogText:
 
 
 def long_line(read: Read, start: int, end: int) -> Line:
-    """Return a line that no read holds: its beginning, or the last state of a progress bar."""
+    """Return a line longer than one read: its beginning, or the last state of a progress bar."""
     if end - start <= LINE_SHOWN:
         return line_of(read(start, end - start), start)
     last = read(max(end - LINE_SHOWN, start), LINE_SHOWN)
     if b"\r" in last.rstrip(b"\r"):
-        return Line(shown(last), start)
-    return Line(f"{shown(read(start, LINE_SHOWN))} … ({end - start:,} bytes)", start)
+        return Line(display_text(last), start)
+    return Line(f"{display_text(read(start, LINE_SHOWN))} … ({end - start:,} bytes)", start)
 
 
 def stride_lines(read: Read, start: int, size: int, *, first: bool) -> tuple[bytes | None, int]:
-    """Return the lines that begin in the stride at `start`, and where the first of them begins.
+    """Return the lines that begin in the stride at `start`, and the offset of the first of them.
 
-    A last line that goes far beyond the stride is cut. None where no line begins in it.
+    A last line that extends far beyond the stride is cut. None where no line begins in it.
     """
     stop = min(start + STRIDE, size)
     lead = 0 if first else 1  # the byte before tells whether a line begins at `start`
@@ -294,49 +294,3 @@ def stride_lines(read: Read, start: int, size: int, *, first: bool) -> tuple[byt
         return None, start
     end = data.find(b"\n", stop - start + lead - 1)
     return data[begin : end if end >= 0 else len(data)], start - lead + begin
-
-
-class Seek:
-    """A search under way: stride by stride, and on from the other end once."""
-
-    def __init__(self, lines: LineSource, term: LineFilterTerm, line: int, *, backwards: bool) -> None:
-        self._lines = lines
-        self._term = term
-        self._line = line
-        self._backwards = backwards
-        self._stride = max(min(lines.stride_of(line), lines.strides - 1), 0)
-        self._first = self._stride
-        self._seen = 0
-        self.wrapped = False
-        """Whether it went on from the other end."""
-        self.found: int | None = None
-
-    @property
-    def done(self) -> float:
-        """How much of the log was looked at, from 0 to 1."""
-        return min(self._seen / max(self._lines.strides, 1), 1.0)
-
-    def step(self) -> bool:
-        """Look at one stride; True when the search is over."""
-        if not self._lines.strides:
-            return True
-        hits = self._hits()
-        if hits:
-            self.found = hits[-1] if self._backwards else hits[0]
-            return True
-        self._seen += 1
-        self._stride += -1 if self._backwards else 1
-        if 0 <= self._stride < self._lines.strides:
-            # The stride where it began is looked at twice: the other part of it at the very end.
-            return self.wrapped and self._seen > self._lines.strides
-        if self.wrapped:
-            return True
-        self.wrapped = True
-        self._stride = self._lines.strides - 1 if self._backwards else 0
-        return False
-
-    def _hits(self) -> Sequence[int]:
-        hits = self._lines.hits(self._stride, self._term)
-        if self.wrapped:
-            return hits
-        return [hit for hit in hits if (hit <= self._line if self._backwards else hit >= self._line)]

@@ -1,4 +1,4 @@
-"""What a line must show: text, a pattern, a severity, who printed it; for searches and filters."""
+"""Conditions on a line, for searches and filters: text, pattern, severity, or the process that printed it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from launcher.logs.lines import segments
 from launcher.logs.search import Finder, PlainFinder, finder_for
-from tui.logview.line import shown
+from tui.logview.line import display_text
 
-# Possessive: half the time of what goes back to try less.
+# Possessive: half the time of a pattern that backtracks.
 _COLOURS = re.compile(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
 _ERROR = re.compile(
     r"\b(?:ERROR|CRITICAL|FATAL|FAILED|Traceback|fatal)\b|\b\w*(?:Error|Exception|Interrupt)\b|\berror:"
@@ -22,93 +22,93 @@ _ERROR = re.compile(
 )
 _WARNING = re.compile(r"\bWARN(?:ING)?\b|\b\w*Warning\b|\b[Ww]arning:|(?:^|\[|\) )W\d{4} \d\d:")
 _ERROR_LITERALS = (b"error", b"critical", b"fatal", b"failed", b"traceback", b"exception", b"interrupt")
-_SOURCES = (b".cc:", b".cpp:", b".py:", b".h:")
-"""Lines of glog and torch tell their severity by one letter, but all tell the place in the source."""
+_SOURCE_SUFFIXES = (b".cc:", b".cpp:", b".py:", b".h:")
+"""Lines of glog and torch give their severity as one letter, but all of them name a source file."""
 
 
 class TermError(ValueError):
-    """What was typed is no term; the message says why."""
+    """Invalid search or filter term; the message gives the reason."""
 
 
 class LineFilterTerm(Protocol):
-    """Something that a line shows or does not show."""
+    """A condition that a line meets or does not meet."""
 
     @property
-    def said(self) -> str:
-        """The term as people write it."""
+    def label(self) -> str:
+        """The term as it is shown to the user."""
         ...
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """A line that holds none of these, in small letters, cannot match; empty where any line could."""
+        """Lower-case texts of which every matching line holds one; empty where any line could match."""
         ...
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether a line matches: its bytes, and its text as it is shown."""
+        """Return whether a line matches, given its bytes and its text as it is shown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """Text, without regard to case."""
+    """Text, ignoring case."""
 
     text: str
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The text in quotes."""
         return f"“{self.text}”"
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """The longest part that is ASCII: bytes are folded for ASCII only."""
+        """The longest ASCII part: bytes are lower-cased for ASCII only."""
         literal = max(re.split(r"[^\x00-\x7f]+", self.text.lower()), key=len)
         return (literal.encode(),) if literal else ()
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether the line shows it."""
+        """Return whether the line holds the text."""
         return self.text.lower() in text.lower()
 
-    def places(self, line: str) -> list[tuple[int, int]]:
-        """Return where it stands in a line as shown: start and end."""
-        wanted, folded = self.text.lower(), line.lower()
-        if not wanted or len(folded) != len(line):
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Return the start and end of each match in a line as it is shown."""
+        text, folded = self.text.lower(), line.lower()
+        if not text or len(folded) != len(line):
             return []
-        return [(found.start(), found.end()) for found in re.finditer(re.escape(wanted), folded)]
+        return [match.span() for match in re.finditer(re.escape(text), folded)]
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression of Python's, without regard to case unless it holds a capital letter."""
+    """A Python regular expression, ignoring case unless it holds a capital letter."""
 
     pattern: str
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The pattern between slashes."""
         return f"/{self.pattern}/"
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """Text that stands in whatever the pattern matches, as far as there is any."""
+        """Text that every match of the pattern contains; empty where there is none."""
         return _literals_of(self.pattern)
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether the pattern matches somewhere in the line."""
+        """Return whether the pattern matches somewhere in the line."""
         return _compiled(self.pattern).search(text) is not None
 
-    def places(self, line: str) -> list[tuple[int, int]]:
-        """Return where it matches in a line as shown: start and end."""
-        found = (match.span() for match in _compiled(self.pattern).finditer(line))
-        return [(start, stop) for start, stop in found if stop > start]
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Return the start and end of each match in a line as it is shown."""
+        spans = (match.span() for match in _compiled(self.pattern).finditer(line))
+        return [(start, stop) for start, stop in spans if stop > start]
 
 
 Query = TextQuery | Pattern
-"""What can be searched for, and stands somewhere in a line."""
+"""A search term; its matches have positions in the line."""
 
 
 class Severity(IntEnum):
-    """How bad a line says that things are."""
+    """Severity that a line states."""
 
     ANY = 0
     WARNING = 1
@@ -117,41 +117,41 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Lines that say of themselves that they are at least this bad."""
+    """Lines that state at least a severity."""
 
-    least: Severity
+    minimum: Severity
 
     @property
-    def said(self) -> str:
-        """What is shown."""
-        return "errors" if self.least is Severity.ERROR else "warnings and errors"
+    def label(self) -> str:
+        """The level in words."""
+        return "errors" if self.minimum is Severity.ERROR else "warnings and errors"
 
     @property
     def literals(self) -> tuple[bytes, ...]:
         """Words of which each such line holds one."""
-        return _ERROR_LITERALS + _SOURCES + ((b"warn",) if self.least is Severity.WARNING else ())
+        return _ERROR_LITERALS + _SOURCE_SUFFIXES + ((b"warn",) if self.minimum is Severity.WARNING else ())
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether the line is as bad."""
-        return severity_of(text) >= self.least
+        """Return whether the line is at least as severe."""
+        return severity_of(text) >= self.minimum
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Lines that a certain process printed, as their Ray or torch prefixes tell."""
+    """Lines that a process printed, by their Ray or torch prefixes."""
 
     field: str
     """`rank`, `actor`, `pid` or `ip`."""
     value: str
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """As it is typed."""
         return f"{self.field}={self.value}"
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """How a prefix says it."""
+        """The prefix's forms."""
         value = self.value.lower().encode()
         match self.field:
             case "rank":
@@ -164,51 +164,51 @@ class Printed:
                 return (self.field.encode() + b"=" + value,)
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether it printed a part of the line."""
-        found = segments(raw)
+        """Return whether the process printed a part of the line."""
+        parts = segments(raw)
         match self.field:
             case "actor" if self.value == "none":
-                return not found or any(segment.own for segment in found)
+                return not parts or any(segment.own for segment in parts)
             case "actor":
-                wanted = self.value.lower()
-                return any(segment.actor is not None and wanted in segment.actor.lower() for segment in found)
+                actor = self.value.lower()
+                return any(segment.actor is not None and actor in segment.actor.lower() for segment in parts)
             case _:
-                return any(str(getattr(segment, self.field)) == self.value for segment in found)
+                return any(str(getattr(segment, self.field)) == self.value for segment in parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Lines that something else does not match."""
+    """Lines that do not match another term."""
 
     term: TextQuery | Pattern | Printed
 
     @property
-    def said(self) -> str:
-        """What must not be there."""
-        return f"not {self.term.said}"
+    def label(self) -> str:
+        """The negated term."""
+        return f"not {self.term.label}"
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """None: any line could match."""
+        """Empty: any line could match."""
         return ()
 
     def matches(self, raw: bytes, text: str) -> bool:
-        """Tell whether the line lacks it."""
+        """Return whether the term does not match."""
         return not self.term.matches(raw, text)
 
 
 def severity_of(text: str) -> Severity:
-    """Return how bad a cleaned line says that things are."""
+    """Return the severity that a cleaned line states."""
     if _ERROR.search(text):
         return Severity.ERROR
     return Severity.WARNING if _WARNING.search(text) else Severity.ANY
 
 
 def parse_query(typed: str) -> Query:
-    """Return what was typed into the search field: text, or a pattern between slashes.
+    """Parse the search field: text, or a pattern between slashes.
 
     Raises:
-        TermError: the pattern is none, or could take for ever.
+        TermError: the pattern is invalid, or could take forever.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         check_pattern(typed[1:-1])
@@ -217,10 +217,10 @@ def parse_query(typed: str) -> Query:
 
 
 def parse_term(typed: str) -> LineFilterTerm:
-    """Return what was typed into the filter field: as for a search, or `rank=3` and the like; `!` means not.
+    """Parse the filter field: a search term, or `rank=3` and the like; a leading `!` negates.
 
     Raises:
-        TermError: it is none of these.
+        TermError: the term is invalid.
     """
     typed = typed.strip()
     if typed.startswith("!") and len(typed) > 1:
@@ -232,30 +232,30 @@ def _positive(typed: str) -> TextQuery | Pattern | Printed:
     if match := re.fullmatch(r"(rank|pid|ip|actor)=(\S+)", typed):
         field, value = match.groups()
         if field in ("rank", "pid") and not value.isdigit():
-            raise TermError(f"{field}= wants a number")
+            raise TermError(f"{field}= must be a number")
         return Printed(field, value)
     if not typed:
-        raise TermError("nothing was typed")
+        raise TermError("the filter is empty")
     return parse_query(typed)
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what is no pattern, and what can take for ever on a single line.
+    """Reject a pattern that is invalid, or can take forever on a single line.
 
     Raises:
-        TermError: says why.
+        TermError: gives the reason.
     """
     try:
         re.compile(pattern)
         tree = import_module("re._parser").parse(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise TermError(f"no pattern: {error}") from error
+        raise TermError(f"invalid pattern: {error}") from error
     if _nested(tree, within=False):
-        raise TermError("no repeat may stand within a repeat, as in (a+)+: one line could take for ever")
+        raise TermError("nested repeats, as in (a+)+, are not allowed: one line could take forever")
 
 
 def _nested(tree: Any, *, within: bool) -> bool:  # noqa: ANN401 - `re` gives its parser no types
-    """Tell whether an open repeat holds another one."""
+    """Return whether an unbounded repeat contains another one."""
     for name, value in tree:
         repeats = str(name) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and value[1] > 99
         if repeats and within:
@@ -275,7 +275,7 @@ def _literals_of(pattern: str) -> tuple[bytes, ...]:
 
 
 def _required(tree: Any) -> tuple[bytes, ...]:  # noqa: ANN401 - `re` gives its parser no types
-    """Return small ASCII texts of which all that a pattern matches holds one; () where none is known."""
+    """Return lower-case ASCII texts of which every match holds one; () where there are none."""
     runs = [""]
     branches: list[tuple[bytes, ...]] = []
     for name, value in tree:
@@ -304,59 +304,59 @@ def matching(data: bytes, terms: Sequence[LineFilterTerm]) -> list[int]:
     literals = min((term.literals for term in terms if term.literals), key=len, default=())
     if not literals and terms:
         return _all_matching(data, terms)
-    found = []
+    numbers = []
     for number, raw in _candidates(data, literals) if literals else enumerate(data.split(b"\n")):
-        text = shown(raw)
+        text = display_text(raw)
         if all(term.matches(raw, text) for term in terms):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _all_matching(data: bytes, terms: Sequence[LineFilterTerm]) -> list[int]:
-    """Look at every line; most are text as they are, once colours are gone."""
+    """Match every line; once colours are removed, most are printable as they are."""
     raws = data.split(b"\n")
     texts = (
         (_COLOURS.sub(b"", data) if b"\x1b" in data else data).decode("utf-8", errors="replace").split("\n")
     )
-    found = []
+    numbers = []
     for number, text in enumerate(texts):
-        line = text.rstrip() if text.isprintable() else shown(raws[number])
+        line = text.rstrip() if text.isprintable() else display_text(raws[number])
         if all(term.matches(raws[number], line) for term in terms):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _candidates(data: bytes, literals: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that hold a literal, with their numbers."""
     coloured = b"\x1b" in data
     folded = (_COLOURS.sub(b"", data) if coloured else data).lower()
-    number = counted = position = walked = 0
-    for place in _hits(folded, literals):
-        if place < counted:
-            continue  # the line before held this one too
-        number += folded.count(b"\n", counted, place)
-        end = folded.find(b"\n", place)
+    number = counted = position = skipped = 0
+    for offset in _hits(folded, literals):
+        if offset < counted:
+            continue  # in the same line as the one before
+        number += folded.count(b"\n", counted, offset)
+        end = folded.find(b"\n", offset)
         end = len(folded) if end < 0 else end
-        if coloured:  # a place without the colours is none in the data: walk there by lines
-            while walked < number:
+        if coloured:  # offsets without the colours are none in the data: count lines instead
+            while skipped < number:
                 position = data.find(b"\n", position) + 1
-                walked += 1
+                skipped += 1
             stop = data.find(b"\n", position)
             yield number, data[position : stop if stop >= 0 else len(data)]
         else:
-            yield number, data[folded.rfind(b"\n", 0, place) + 1 : end]
+            yield number, data[folded.rfind(b"\n", 0, offset) + 1 : end]
         counted = end + 1
         number += 1
 
 
 def _hits(folded: bytes, literals: tuple[bytes, ...]) -> Iterator[int]:
-    """Yield places of the literals, in order; of those in one line, the first at least."""
+    """Yield offsets of the literals, in order; at least the first one of each line."""
     if len(literals) > 1:
         finder: Finder = finder_for(literals) if literals[0] in _ERROR_LITERALS else PlainFinder(literals)
-        yield from (place for place, _ in finder.hits(folded))
+        yield from (offset for offset, _ in finder.hits(folded))
         return
-    place = folded.find(literals[0])
-    while place >= 0:
-        yield place
-        end = folded.find(b"\n", place)
-        place = folded.find(literals[0], end + 1) if end >= 0 else -1
+    offset = folded.find(literals[0])
+    while offset >= 0:
+        yield offset
+        end = folded.find(b"\n", offset)
+        offset = folded.find(literals[0], end + 1) if end >= 0 else -1

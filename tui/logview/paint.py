@@ -1,4 +1,4 @@
-"""Drawing one line of a log: its colours, what was searched for, who wrote it, and whether it goes on."""
+"""Drawing of one line of a log: colours, matches, label, and the mark of a cut line."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tui.formatting import clock_time
 from tui.logview.line import Line
 from tui.logview.match import Query
 
-_TIMED_FROM = 90
-"""Columns from which on the time is shown before each line of merged logs."""
+_TIME_FROM = 90
+"""Width from which on merged logs show the time before each line."""
 _LABEL = 12
 _TIME = 9
 _BAR = "│ "
 
 
-class Looks:
-    """The styles of a log, as the theme has them."""
+class LogStyles:
+    """The styles of a log, from the theme."""
 
     CLASSES: ClassVar[set[str]] = {
-        "log--match", "log--current", "log--here", "log--quiet",
+        "log--match", "log--current", "log--current-line", "log--quiet",
         "log--driver", "log--head", "log--worker", "log--launcher", "log--companion",
     }  # fmt: skip
 
@@ -35,14 +35,14 @@ class Looks:
         self.of = of
 
     def of_label(self, label: str) -> Style:
-        """Return the style of a log's label: that of its role."""
+        """Return the style of a log's label: that of the role it begins with."""
         name = f"log--{label.partition(' ')[0]}"
         return self.of(name if name in self.CLASSES else "log--quiet")
 
 
 def label_width(longest: int, width: int) -> int:
-    """Return the columns that labels take of a log `width` wide; with the time where there is room."""
-    return min(longest, _LABEL) + len(_BAR) + (_TIME if width >= _TIMED_FROM else 0)
+    """Return the columns of the labels in a log `width` wide, including the time where there is room."""
+    return min(longest, _LABEL) + len(_BAR) + (_TIME if width >= _TIME_FROM else 0)
 
 
 def width_of(line: Line) -> int:
@@ -51,76 +51,76 @@ def width_of(line: Line) -> int:
 
 
 def strip_of(
-    line: Line, looks: Looks, query: Query | None, frame: tuple[int, int, int], *, here: bool
+    line: Line, styles: LogStyles, query: Query | None, frame: tuple[int, int, int], *, current: bool
 ) -> Strip:
     """Return a line as it is painted.
 
-    `frame`: columns scrolled away, columns there are, and how many of these the label has. `here`: the line
-    was gone to.
+    `frame`: columns scrolled away, width, and columns of the label within it. `current`: the line is the
+    target of the last search or jump.
     """
     left, width, label_columns = frame
     room = width - label_columns
-    base = looks.base + looks.of("log--here") if here else looks.base
-    segments = _segments(line, looks, base, query, stop=left + room + 1, here=here)
+    base = styles.base + styles.of("log--current-line") if current else styles.base
+    segments = _segments(line, styles, base, query, stop=left + room + 1, current=current)
     strip = Strip(segments).crop_extend(left, left + room, base)
     if len(line.text) > (left + room) // 2 and width_of(line) > left + room:
-        strip = Strip([*strip.crop(0, room - 1), Segment("›", base + looks.of("log--quiet"))], room)
+        strip = Strip([*strip.crop(0, room - 1), Segment("›", base + styles.of("log--quiet"))], room)
     if not label_columns:
         return strip
-    return Strip([*_label(line, looks, label_columns, timed=width >= _TIMED_FROM), *strip], width)
+    return Strip([*_label(line, styles, label_columns, timed=width >= _TIME_FROM), *strip], width)
 
 
 def strip_of_row(
     line: Line,
-    looks: Looks,
+    styles: LogStyles,
     query: Query | None,
     part: tuple[int, int],
     frame: tuple[int, int],
     *,
-    here: bool,
-    more: bool,
+    current: bool,
+    cut: bool,
 ) -> Strip:
-    """Return a part of a line (its columns from, to) as a row of its own.
+    """Return a part of a wrapped line (start and stop column) as a row.
 
-    `frame`: columns there are, and how many of these the label has. `more`: the line goes on where no row is.
+    `frame`: width, and columns of the label within it. `cut`: the line continues below the page.
     """
     (start, stop), (width, label_columns) = part, frame
     room = width - label_columns
-    base = looks.base + looks.of("log--here") if here else looks.base
-    segments = _segments(line, looks, base, query, stop=stop, here=here)
+    base = styles.base + styles.of("log--current-line") if current else styles.base
+    segments = _segments(line, styles, base, query, stop=stop, current=current)
     strip = Strip(segments).crop(start, stop).adjust_cell_length(room, base)
-    if more:
-        strip = Strip([*strip.crop(0, room - 1), Segment("›", base + looks.of("log--quiet"))], room)
+    if cut:
+        strip = Strip([*strip.crop(0, room - 1), Segment("›", base + styles.of("log--quiet"))], room)
     if not label_columns:
         return strip
     if start == 0:
-        return Strip([*_label(line, looks, label_columns, timed=width >= _TIMED_FROM), *strip], width)
-    bar = Segment(_BAR.rjust(label_columns), looks.base + looks.of("log--quiet"))
+        return Strip([*_label(line, styles, label_columns, timed=width >= _TIME_FROM), *strip], width)
+    bar = Segment(_BAR.rjust(label_columns), styles.base + styles.of("log--quiet"))
     return Strip([bar, *strip], width)
 
 
-def _label(line: Line, looks: Looks, columns: int, *, timed: bool) -> list[Segment]:
-    quiet = looks.base + looks.of("log--quiet")
+def _label(line: Line, styles: LogStyles, columns: int, *, timed: bool) -> list[Segment]:
+    quiet = styles.base + styles.of("log--quiet")
     segments = []
     room = columns - len(_BAR)
     if timed:
-        moment = clock_time(line.moment) if line.moment is not None else ""
-        segments.append(Segment(set_cell_size(moment, _TIME), quiet))
+        time = clock_time(line.time) if line.time is not None else ""
+        segments.append(Segment(set_cell_size(time, _TIME), quiet))
         room -= _TIME
     text = set_cell_size(line.label, room)
-    return [*segments, Segment(text, looks.base + looks.of_label(line.label)), Segment(_BAR, quiet)]
+    return [*segments, Segment(text, styles.base + styles.of_label(line.label)), Segment(_BAR, quiet)]
 
 
 def _segments(
-    line: Line, looks: Looks, base: Style, query: Query | None, *, stop: int, here: bool
+    line: Line, styles: LogStyles, base: Style, query: Query | None, *, stop: int, current: bool
 ) -> list[Segment]:
-    """Cut the text up to `stop` where its style changes, by its colours and by what was searched for."""
-    places = query.places(line.text) if query is not None else []
-    if not places and not line.paints:
+    """Cut the text up to `stop` where its style changes: at its colours and at matches."""
+    matches = query.spans(line.text) if query is not None else []
+    if not matches and not line.spans:
         return [Segment(line.text, base)]
-    match = looks.of("log--current" if here else "log--match")
-    layers = [(paint.start, paint.stop, paint.style) for paint in line.paints if paint.start < stop]
-    layers += [(start, end, match) for start, end in places if start < stop]
+    match = styles.of("log--current" if current else "log--match")
+    layers = [(span.start, span.stop, span.style) for span in line.spans if span.start < stop]
+    layers += [(start, end, match) for start, end in matches if start < stop]
     edges = sorted({0, len(line.text), *(edge for start, end, _ in layers for edge in (start, end))})
     segments = []
     for start, end in pairwise(edges):

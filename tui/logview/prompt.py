@@ -1,4 +1,4 @@
-"""The line below a log in which one types what to search for, where to go, or what to show."""
+"""The input line below a log: a search, a line to go to, or a filter."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from textual.widgets import Input, Static
 
 
 class PromptKind(StrEnum):
-    """What is typed for; the value stands before the field."""
+    """Purpose of the input; the value is the label before the field."""
 
     SEARCH = "search"
-    GO = "go to"
-    ONLY = "only"
+    GO_TO = "go to"
+    FILTER = "filter"
 
 
 _HINTS = {
-    PromptKind.SEARCH: "text, or /pattern/; esc goes back",
-    PromptKind.GO: "a line, as 1234, or a place, as 50%",
-    PromptKind.ONLY: "text, /pattern/, rank=3, actor=Name; !… hides",
+    PromptKind.SEARCH: "text or /pattern/; esc cancels",
+    PromptKind.GO_TO: "line number (1234) or percentage (50%)",
+    PromptKind.FILTER: "text, /pattern/, rank=3, actor=Name; !… excludes",
 }
 
 
 class LogPrompt(Horizontal):
-    """Asks for one line."""
+    """A label and an input field; hidden while it is not used."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = PromptKind.SEARCH
+        self.kind = PromptKind.SEARCH
         self._label = Static("")
         self.field = Input(compact=True)
         self.display = False
@@ -40,20 +40,20 @@ class LogPrompt(Horizontal):
         yield self._label
         yield self.field
 
-    def ask(self, asked: PromptKind) -> None:
-        """Show the field, empty."""
-        self.asked = asked
-        self._label.update(f" {asked.value} ")
-        self.field.placeholder = _HINTS[asked]
+    def open(self, kind: PromptKind) -> None:
+        """Show an empty field and focus it."""
+        self.kind = kind
+        self._label.update(f" {kind.value} ")
+        self.field.placeholder = _HINTS[kind]
         with self.prevent(Input.Changed):
             self.field.value = ""
         self.display = True
-        # At once, not when the loop gets to it: keys typed right after belong to the field.
+        # At once, not when the loop gets to it: keys typed next belong to the field.
         self.screen.set_focus(self.field)
 
 
-def parse_place(typed: str) -> tuple[int | None, float | None] | None:
-    """Return the line or the percentage that was typed; None where it is neither."""
+def parse_position(typed: str) -> tuple[int | None, float | None] | None:
+    """Parse a line number or a percentage; None where it is neither."""
     if match := re.fullmatch(r"\s*(\d{1,18}(?:\.\d+)?)\s*(%?)\s*", typed.replace(",", "").replace("_", "")):
         if match[2]:
             return None, float(match[1])

@@ -1,31 +1,36 @@
-"""Moving about in a log by keys: line by line, by pages, and sideways."""
+"""Scrolling in a log by keys: by lines, by pages, and sideways."""
 
 from __future__ import annotations
 
-from tui.widgets.scrolling import LineView
+from tui.widgets.line_view import LineView
 
 _SIDEWAYS = 8
 
 
 class LogScroll(LineView):
-    """A view that scrolls at once, without animation: over a slow line each frame would be sent."""
+    """A view that scrolls without animation: over a slow connection each frame would be sent."""
 
     @property
     def height(self) -> int:
-        """Lines that fit."""
+        """Rows of the view."""
         return self.scrollable_content_region.height
 
     def page_lines(self, direction: int) -> int:
-        """Return how many lines the page has that is shown (1), or the one above it (-1)."""
+        """Return the number of lines on the visible page (1) or on the one above it (-1)."""
         return max(self.height, 1)
 
     @property
-    def bottom(self) -> int:
-        """The last line that is visible."""
+    def top_line(self) -> int:
+        """The first visible line."""
+        return self.scroll_offset.y
+
+    @property
+    def bottom_line(self) -> int:
+        """The last visible line."""
         return self.scroll_offset.y + self.page_lines(1) - 1
 
     def top_for(self, line: int) -> int:
-        """Return the line to begin with so that `line` is well in sight."""
+        """Return the line to begin the page with so that `line` is well visible."""
         return line - self.height // 2
 
     def _by(self, lines: int) -> None:

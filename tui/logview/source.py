@@ -1,4 +1,4 @@
-"""Where a log's bytes come from: a file, or several files merged."""
+"""Source of a log's bytes: a file, or several merged files (`launcher.logs.merged_log`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class LogSource(Protocol):
     """Bytes that grow at their end. Every method may block on the file system."""
 
     def prepare(self) -> float:
-        """Do a part of what comes before reading; returns how much of it is done, 1 for all."""
+        """Do a part of the preparation for reading; returns its progress, from 0 to 1."""
         ...
 
     def stat(self) -> FileStat | None:
-        """Return its size, and an `inode` that changes when it begins anew; None when it is not there."""
+        """Return its size, and an `inode` that changes when it is replaced; None when it does not exist."""
         ...
 
     def read(self, offset: int, size: int) -> bytes:
@@ -23,7 +23,7 @@ class LogSource(Protocol):
         ...
 
     def locate(self, path: str, offset: int) -> int | None:
-        """Return where a byte of a file is; None where it is not in here."""
+        """Return the position of a file's byte in this source; None where it is not part of it."""
         ...
 
 
@@ -35,17 +35,17 @@ class FileSource:
         self._path = path
 
     def prepare(self) -> float:
-        """Say that nothing is to be done before."""
+        """Return 1: a file needs no preparation."""
         return 1.0
 
     def stat(self) -> FileStat | None:
-        """Return what the file system says."""
+        """Return the file's size and inode."""
         return self._transport.stat(self._path)
 
     def read(self, offset: int, size: int) -> bytes:
-        """Read from the file."""
+        """Return bytes of the file."""
         return self._transport.read(self._path, offset, size)
 
     def locate(self, path: str, offset: int) -> int | None:
-        """Return the offset as it is."""
+        """Return the offset itself."""
         return offset if path == self._path else None

@@ -1,4 +1,4 @@
-"""The line above a log: which logs there are, and how the shown one stands; and the line of its filter."""
+"""The lines above a log: tabs and status, and the active filter."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ ROLE_TITLES = {
 
 
 def labels_of(logs: Sequence[LogRef]) -> list[str]:
-    """Return what each log is called beside others: its role, numbered where several have it."""
-    there = Counter(log.role for log in logs)
+    """Return a label for each log: its role, numbered where several logs have it."""
+    totals = Counter(log.role for log in logs)
     numbers: Counter[Role] = Counter()
     labels = []
     for log in logs:
         numbers[log.role] += 1
-        number = f" {numbers[log.role]}" if there[log.role] > 1 else ""
+        number = f" {numbers[log.role]}" if totals[log.role] > 1 else ""
         labels.append(f"{ROLE_TITLES[log.role]}{number}")
     return labels
 
 
 class LogTabs(Widget):
-    """One line: the roles that have logs, and how the shown one stands."""
+    """One line: the roles that have logs, and the status of the log that is shown."""
 
     auto_links = False
 
-    class Chosen(Message):
-        """A role was clicked; None for all logs as one."""
+    class Clicked(Message):
+        """A role was clicked; None for all logs merged."""
 
         def __init__(self, role: Role | None) -> None:
             super().__init__()
@@ -55,13 +55,13 @@ class LogTabs(Widget):
         self._ends: list[tuple[int, Role | None]] = []
 
     def show(self, logs: tuple[LogRef, ...], shown: LogRef | None, status: str) -> None:
-        """Show; `shown` is None for all logs as one. Repaints only if something changed."""
+        """Show tabs and status; `shown` is None for all logs merged. Repaints only if something changed."""
         if (logs, shown, status) != (self._logs, self._shown, self._status):
             self._logs, self._shown, self._status = logs, shown, status
             self.refresh()
 
     def render(self) -> Content:
-        """Return the line."""
+        """Return tabs and status."""
         parts: list[tuple[str, str]] = []
         self._ends = []
         width = 0
@@ -83,37 +83,37 @@ class LogTabs(Widget):
         same = [log for log in self._logs if log.role is role]
         if len(same) == 1:
             return ROLE_TITLES[role]
-        place = f"{same.index(self._shown) + 1}/" if self._shown in same else ""
-        return f"{ROLE_TITLES[role]} {place}{len(same)}"
+        number = f"{same.index(self._shown) + 1}/" if self._shown in same else ""
+        return f"{ROLE_TITLES[role]} {number}{len(same)}"
 
     def on_click(self, event: Click) -> None:
-        """Choose the role under the pointer."""
+        """Select the role under the pointer."""
         hit = next((role for end, role in self._ends if event.x < end), ...)
         if not isinstance(hit, type(...)):
-            self.post_message(self.Chosen(hit))
+            self.post_message(self.Clicked(hit))
 
 
 class FilterLine(Widget):
-    """One line: what the shown lines have in common, and how to see all again. Not there without a filter."""
+    """One line: the filter's terms, and the key that clears it. Hidden without a filter."""
 
     auto_links = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: tuple[str, ...] = ()
+        self._terms: tuple[str, ...] = ()
         self.display = False
 
-    def show(self, said: tuple[str, ...]) -> None:
-        """Show what is filtered for."""
-        if said != self._said:
-            self._said = said
-            self.display = bool(said)
+    def show(self, terms: tuple[str, ...]) -> None:
+        """Show the filter's terms."""
+        if terms != self._terms:
+            self._terms = terms
+            self.display = bool(terms)
             self.refresh()
 
     def render(self) -> Content:
-        """Return the line."""
-        hint = "x shows all"
+        """Return the terms and the hint."""
+        hint = "x shows all lines"
         room = self.size.width - len(hint) - 3
-        said = Content.assemble((" only ", "bold"), (" · ".join(self._said), "$text-warning"))
-        said = said.truncate(max(room, 0), ellipsis=True)
-        return Content.assemble(said, " " * max(room - said.cell_length, 0), ("  " + hint, "dim"))
+        terms = Content.assemble((" only ", "bold"), (" · ".join(self._terms), "$text-warning"))
+        terms = terms.truncate(max(room, 0), ellipsis=True)
+        return Content.assemble(terms, " " * max(room - terms.cell_length, 0), ("  " + hint, "dim"))

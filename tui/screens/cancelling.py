@@ -1,4 +1,4 @@
-"""Stopping a run: the question, what would be lost, and the doing."""
+"""Cancellation of a run: the confirmation, with the steps at risk, and the cancellation itself."""
 
 from __future__ import annotations
 
@@ -6,43 +6,49 @@ from collections.abc import Callable
 
 from textual.screen import Screen
 
+from recipes.errors import ExplainedError
 from tui.background import in_background, post
-from tui.opening import OpenFailed, local
-from tui.screens.dialogs import Ask, DialogChoice
+from tui.opening import ActionFailed, local
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
-    """Say what cancelling a run loses."""
+    """Describe the progress that cancelling a run loses."""
     from launcher.monitor.checkpoints import LossAtRisk
 
     return LossAtRisk(step, checkpoint).in_words()
 
 
 def ask_to_cancel(
-    screen: Screen[None], directory: str, name: str, lost: str, begun: Callable[[], None]
+    screen: Screen[None], directory: str, name: str, lost: str, on_start: Callable[[], None]
 ) -> None:
-    """Ask, then stop the run in the background; `begun` is called once that is under way.
+    """Ask, then cancel the run in the background; `on_start` is called when that begins.
 
-    The screen gets a `OpenFailed` message if the run does not stop.
+    The screen gets an `ActionFailed` message if the run does not stop.
     """
+
+    def on_error(error: ExplainedError) -> None:
+        post(screen, ActionFailed(error))
 
     def answered(answer: str | None) -> None:
         if answer == "cancel":
-            begun()
-            in_background(lambda: cancel(directory), "cancel", lambda error: post(screen, OpenFailed(error)))
+            on_start()
+            in_background(
+                lambda: cancel(directory), "cancel", lambda error: post(screen, ActionFailed(error))
+            )
 
-    text = f"{name}\n\n{lost}\nWhat it wrote so far stays."
-    choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "let it go on", "keep")]
-    screen.app.push_screen(Ask("Cancel this run?", text, choices, chosen=1), answered)
+    text = f"{name}\n\n{lost}\nFiles written so far are kept."
+    choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "keep it running", "keep")]
+    screen.app.push_screen(ChoiceDialog("Cancel this run?", text, choices, chosen=1), answered)
 
 
 def cancel(directory: str) -> None:
-    """Stop a run and wait until its processes are gone; nothing happens to one that is over.
+    """Cancel a run and wait until its processes have ended; does nothing if it has ended already.
 
     Raises:
         InputError: its directory cannot be read.
         LaunchError: it does not stop.
-        TransportError: its machine cannot be asked.
+        TransportError: its machine does not answer.
     """
     from launcher.clusters.registry import cluster_of
     from launcher.runs import load

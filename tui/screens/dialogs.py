@@ -1,4 +1,4 @@
-"""Small questions and messages over the screen."""
+"""Dialogs: questions, errors, and waiting."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from recipes.errors import ExplainedError
 
 @dataclass(frozen=True, slots=True)
 class DialogChoice:
-    """An answer: the key that gives it, what it says, and the value it stands for."""
+    """An answer: its key, its text, and the value that the dialog returns."""
 
     key: str
     text: str
     value: str
 
 
-class Ask(ModalScreen[str | None]):
-    """A question with answers to choose from, by their keys or with the arrows; None when it is left."""
+class ChoiceDialog(ModalScreen[str | None]):
+    """A question with answers to choose by their keys or with the arrows; None where it is dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "Leave", show=False)]
 
@@ -47,13 +47,13 @@ class Ask(ModalScreen[str | None]):
             yield OptionList(*(Option(_answer(choice)) for choice in self._choices), compact=True)
 
     def on_mount(self) -> None:
-        """Let the arrows choose."""
+        """Focus the answers."""
         options = self.query_one(OptionList)
         options.highlighted = self._chosen
         options.focus()
 
     def on_key(self, event: Key) -> None:
-        """Answer by a choice's key."""
+        """Answer by the key of a choice."""
         for choice in self._choices:
             if choice.key and event.character == choice.key:
                 event.stop()
@@ -61,12 +61,12 @@ class Ask(ModalScreen[str | None]):
                 return
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Answer with what was chosen."""
+        """Answer with the selected choice."""
         event.stop()
         self.dismiss(self._choices[event.option_index].value)
 
     def action_leave(self) -> None:
-        """Leave without an answer."""
+        """Dismiss without an answer."""
         self.dismiss(None)
 
 
@@ -75,15 +75,15 @@ def _answer(choice: DialogChoice) -> Content:
     return Content.assemble((key, "bold"), f" {clean(choice.text)} ")
 
 
-def tell(error: ExplainedError) -> Ask:
-    """Return a dialog that shows an error: what, where, what to do."""
-    what, *rest = str(error).split("\n")
-    text = "\n".join([f"✗ {what}", *(line.strip() for line in rest)])
-    return Ask("That did not work", text, [DialogChoice("o", "OK", "ok")])
+def error_dialog(error: ExplainedError) -> ChoiceDialog:
+    """Return a dialog with an error: what happened, where, and what to do."""
+    message, *rest = str(error).split("\n")
+    text = "\n".join([f"✗ {message}", *(line.strip() for line in rest)])
+    return ChoiceDialog("Error", text, [DialogChoice("o", "OK", "ok")])
 
 
-class Wait(ModalScreen[None]):
-    """Says that something is under way; nothing can be done meanwhile."""
+class BusyDialog(ModalScreen[None]):
+    """A message while the app is busy; accepts no keys."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

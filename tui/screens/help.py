@@ -1,4 +1,4 @@
-"""The help: every command that works on the screen it was opened from."""
+"""The help: the commands of the screen it was opened from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FRAME = 12
 
 
 class HelpScreen(ModalScreen[None]):
-    """Lists keys and what they do, from the table of commands."""
+    """Keys and their effects, from the table of commands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,question_mark,enter", "leave", "Leave", show=False),
@@ -31,25 +31,25 @@ class HelpScreen(ModalScreen[None]):
         Binding("j", "scroll('down')", "Down", show=False),
     ]
 
-    def __init__(self, places: tuple[Scope, ...], about: str) -> None:
+    def __init__(self, scopes: tuple[Scope, ...], about: str) -> None:
         super().__init__()
-        self._places, self._about = places, about
+        self._scopes, self._about = scopes, about
 
     def compose(self) -> ComposeResult:
         """Lay out."""
         with VerticalScroll(id="help") as box:
             box.border_title = Content("Help")
-            box.border_subtitle = Content("↑ ↓ scroll · esc or q closes")
+            box.border_subtitle = Content("↑ ↓ to scroll · esc or q to close")
             yield Static(Content(""))
 
     def on_mount(self) -> None:
-        """Let the arrows scroll."""
+        """Focus the text, so that the arrows scroll."""
         self.query_one(VerticalScroll).focus()
 
     def on_resize(self, event: Resize) -> None:
-        """Break the lines anew."""
+        """Wrap the lines again."""
         width = min(event.size.width - _FRAME, _WIDTH)
-        self.query_one(Static).update(help_text(self._places, self._about, width))
+        self.query_one(Static).update(help_text(self._scopes, self._about, width))
 
     def action_scroll(self, direction: str) -> None:
         """Scroll a line."""
@@ -61,18 +61,18 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_text(places: tuple[Scope, ...], about: str, width: int) -> Content:
-    """Return the help's text: a heading a place, a line or more a command."""
+def help_text(scopes: tuple[Scope, ...], about: str, width: int) -> Content:
+    """Return the help: a heading for each scope, and its commands."""
     parts = [Content("\n".join(wrap(about, width)))]
-    for place in places:
-        parts += [Content(""), Content.assemble((place.value, "bold $text-primary"))]
-        parts += [_entry(command, width) for command in commands(place)]
+    for scope in scopes:
+        parts += [Content(""), Content.assemble((scope.value, "bold $text-primary"))]
+        parts += [_entry(command, width) for command in commands(scope)]
     return Content("\n").join(parts)
 
 
 def _entry(command: Command, width: int) -> Content:
     keys = "  ".join(key_name(key) for key in command.keys) or key_name("ctrl+p")
-    told = f"{command.title}. {command.help}" if command.help else command.title
+    text = f"{command.title}. {command.help}" if command.help else command.title
     margin = "\n" + " " * (_KEYS + 1)
     gap = " " * max(_KEYS - cell_len(keys), 1)
-    return Content.assemble((f" {keys}{gap}", "bold"), margin.join(wrap(told, max(width - _KEYS - 1, 20))))
+    return Content.assemble((f" {keys}{gap}", "bold"), margin.join(wrap(text, max(width - _KEYS - 1, 20))))

@@ -1,4 +1,4 @@
-"""The list of runs, where the app begins."""
+"""The list of runs: the app's first screen."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from textual.content import Content
 from textual.screen import Screen
 
 from tui.commands import Scope, bindings
-from tui.formatting import plural
-from tui.opening import OpenFailed
+from tui.formatting import duration, plural
+from tui.opening import ActionFailed
 from tui.run_list import HomePoller, RunListChanged, RunRow
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
-from tui.widgets.run_table import RunHeader, RunTable, state_word
+from tui.widgets.run_table import RunHeader, RunTable, state_label
 from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
 ABOUT = (
-    "Your runs, newest first. The state of each is read from its logs. Nothing here changes a run unasked."
+    "Your runs, newest first. The state of each comes from its logs. Runs are changed only if you confirm."
 )
-FILTER_HINT = "show only runs that hold this; enter keeps it, escape ends it"
+FILTER_HINT = "text in name, id, state or reason; enter applies, esc clears"
 EMPTY = """\
-No runs yet. Press n for a new one.
+No runs yet. Press n to create one.
 
-A small run with stand-in models shows the whole way in a minute, on this machine:
+To see a complete run in a minute, with small stand-in models on this machine:
 
     distill-tui demo
 
-It starts a real Ray cluster here, trains, and shows up in this list.
-Logs of runs that something else started can be watched too:
+It starts a real Ray cluster here, trains, and appears in this list.
+You can also watch the logs of runs started by other tools:
 
     distill-tui watch DIRECTORY
 """
 
 
 class HomeScreen(Screen[None]):
-    """Lists runs; opens, filters, cancels them."""
+    """Lists, opens, filters and cancels runs."""
 
     BINDINGS = bindings(Scope.HOME)
-    PLACES = (Scope.HOME, Scope.APP)
+    SCOPES = (Scope.HOME, Scope.APP)
     ABOUT = ABOUT
 
     def __init__(self, host: Host, root: Path) -> None:
         super().__init__()
         self._host = host
         self._root = root
-        self._feed = HomePoller(root, self, host.in_front)
+        self._poller = HomePoller(root, self, host.in_front)
         self._started = False
         self._rows: tuple[RunRow, ...] = ()
         self._problem = ""
@@ -71,78 +71,77 @@ class HomeScreen(Screen[None]):
             yield self.runs
             yield self.note
         yield self.detail
-        yield KeyBar(*self.PLACES)
+        yield KeyBar(*self.SCOPES)
 
     def on_mount(self) -> None:
-        """Show the frame; the runs are read after it was painted."""
+        """Show the frame; the runs are read after the first paint."""
         self._arrange()
         self.set_interval(1.0, self._tick)
 
     def on_screen_resume(self) -> None:
-        """Look at the runs while the list is to be seen."""
+        """Poll while the list is visible."""
         self.set_focus(self.runs)
         if self._started:
-            self._feed.resume()
+            self._poller.resume()
         else:
             self._started = True
-            self.call_after_refresh(self._feed.start)
+            self.call_after_refresh(self._poller.start)
 
     def on_screen_suspend(self) -> None:
-        """Look no more."""
-        self._feed.pause()
+        """Stop polling."""
+        self._poller.pause()
 
     def on_unmount(self) -> None:
         """End the thread."""
-        self._feed.stop()
+        self._poller.stop()
 
     def on_run_list_changed(self, event: RunListChanged) -> None:
-        """Take the list."""
+        """Show the changed list."""
         event.stop()
         self._rows, self._problem, self._listed = event.rows, event.problem, True
         self._arrange()
 
     def on_input_changed(self) -> None:
-        """Filter as it is typed."""
+        """Filter incrementally."""
         self._arrange()
 
     async def on_input_submitted(self) -> None:
-        """Keep the filter, go back to the list."""
+        """Keep the filter, focus the list."""
         if self.field is not None and not self.field.value:
             await self.action_show_all()
         self.set_focus(self.runs)
 
     def on_run_table_selection_changed(self) -> None:
-        """Tell more of the selected run."""
-        self._tell_selected()
+        """Show the selected run's details."""
+        self._show_details()
 
     def on_run_table_row_opened(self) -> None:
         """Open the run that was clicked."""
         self.action_open_run()
 
     def _tick(self) -> None:
-        """Let running times run; also tell a file system that does not answer."""
+        """Update elapsed times, and the warning about a file system that does not answer."""
         self._arrange()
 
     def _arrange(self) -> None:
-        wanted = self.field.value.lower() if self.field is not None else ""
-        shown = tuple(row for row in self._rows if wanted in _searched(row))
+        text = self.field.value.lower() if self.field is not None else ""
+        shown = tuple(row for row in self._rows if text in _searched(row))
         self.runs.show(shown, self._host.now())
-        some = bool(shown)
-        self.runs.display = self.headings.display = self.detail.display = some
-        self.note.display = not some
-        if not some:
-            self.note.say([Content(self._nothing())])
-        self.title_line.say([self._title(len(shown))])
-        if some:
-            self._tell_selected()
-        self.query_one(KeyBar).look_again()
+        self.runs.display = self.headings.display = self.detail.display = bool(shown)
+        self.note.display = not shown
+        if shown:
+            self._show_details()
+        else:
+            self.note.set_lines([Content(self._empty_text())])
+        self.title_line.set_lines([self._title(len(shown))])
+        self.query_one(KeyBar).update_keys()
 
-    def _nothing(self) -> str:
+    def _empty_text(self) -> str:
         if self._problem:
             return f"! {self._problem}"
         if not self._listed:
             return "Reading runs …"
-        return EMPTY if not self._rows else "No run holds what the filter says."
+        return EMPTY if not self._rows else "No run matches the filter."
 
     def _title(self, shown: int) -> Content:
         total = len(self._rows)
@@ -150,32 +149,33 @@ class HomeScreen(Screen[None]):
         parts: list[tuple[str, str]] = [(" distill-tui ", "bold $text-primary")]
         if self._listed:
             parts.append((f" {count} in {self._root}", "dim"))
-        waited = self._feed.busy_for
+        busy_s = self._poller.busy_for
         if self._problem and self._rows:
             parts.append((f"   ! {self._problem}", "$text-error"))
-        elif waited > 2 and self._listed:
-            parts.append((f"   ! no answer from the file system for {waited:.0f}s", "$text-warning"))
+        elif busy_s > 2 and self._listed:
+            unanswered = duration(busy_s, tenths=False)
+            parts.append((f"   ! no answer from the file system for {unanswered}", "$text-warning"))
         return Content.assemble(*parts)
 
-    def _tell_selected(self) -> None:
+    def _show_details(self) -> None:
         row = self.runs.selected
         if row is None:
             return
-        told = row.damaged or row.reason
+        reason = row.damaged or row.reason
         first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}", "dim"))
-        second = Content.assemble((f" {state_word(row)}", "bold"), f": {told}" if told else "")
+        second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
         width = self.size.width
-        self.detail.say([line.truncate(width, ellipsis=True) for line in (first, second)])
+        self.detail.set_lines([line.truncate(width, ellipsis=True) for line in (first, second)])
 
-    def on_open_failed(self, event: OpenFailed) -> None:
-        """Say why a run was not stopped."""
-        from tui.screens.dialogs import tell
+    def on_action_failed(self, event: ActionFailed) -> None:
+        """Show why a run was not stopped."""
+        from tui.screens.dialogs import error_dialog
 
         event.stop()
-        self.app.push_screen(tell(event.error))
+        self.app.push_screen(error_dialog(event.error))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell which commands are valid now."""
+        """Return whether a command is valid now."""
         row = self.runs.selected
         if action == "open_run":
             return row is not None
@@ -191,10 +191,10 @@ class HomeScreen(Screen[None]):
         if row is None:
             return
         if row.damaged:
-            from tui.screens.dialogs import Ask, DialogChoice
+            from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
             self.app.push_screen(
-                Ask(
+                ChoiceDialog(
                     "This run cannot be read",
                     f"{row.damaged}\nin {row.directory}",
                     [DialogChoice("o", "OK", "ok")],
@@ -208,7 +208,7 @@ class HomeScreen(Screen[None]):
         self._host.new_run()
 
     async def action_filter(self) -> None:
-        """Type a filter."""
+        """Open the filter field."""
         from textual.widgets import Input
 
         if self.field is None:
@@ -217,7 +217,7 @@ class HomeScreen(Screen[None]):
         self.set_focus(self.field)
 
     async def action_show_all(self) -> None:
-        """End the filter."""
+        """Clear the filter."""
         if self.field is not None:
             field, self.field = self.field, None
             await field.remove()
@@ -225,8 +225,8 @@ class HomeScreen(Screen[None]):
             self._arrange()
 
     def action_refresh_runs(self) -> None:
-        """Read everything anew."""
-        self._feed.resume(again=True)
+        """List and read all runs again."""
+        self._poller.resume(forced=True)
 
     def action_cancel_run(self) -> None:
         """Stop the selected run."""
@@ -235,9 +235,9 @@ class HomeScreen(Screen[None]):
         row = self.runs.selected
         if row is not None:
             ask_to_cancel(
-                self, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._feed.resume
+                self, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._poller.resume
             )
 
 
 def _searched(row: RunRow) -> str:
-    return f"{row.name} {row.id} {state_word(row)} {row.reason} {row.damaged}".lower()
+    return f"{row.name} {row.id} {state_label(row)} {row.reason} {row.damaged}".lower()

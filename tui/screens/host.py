@@ -1,4 +1,4 @@
-"""What the screens need of the app that shows them."""
+"""Interface between the app and its screens."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """The app, as its screens know it."""
+    """The app, as far as its screens use it."""
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
         ...
 
     def in_front(self) -> bool:
-        """Return whether the terminal has the user's attention; asked from threads."""
+        """Return whether the terminal has the focus; called from threads."""
         ...
 
     def channels(self) -> tuple[Channel, ...]:
-        """Return how the user wants to be told of a run's start and end; asked from threads.
+        """Return the user's notification channels for a run's start and end; called from threads.
 
         Raises:
-            InputError: the settings cannot be read, or name no such thing.
+            InputError: the settings cannot be read, or name an unknown channel.
         """
         ...
 
@@ -43,15 +43,15 @@ class Host(Protocol):
         ...
 
     def run_again(self, wizard_state: WizardState) -> None:
-        """Open the wizard with what was chosen for a run before."""
+        """Open the wizard with the settings of an earlier run."""
         ...
 
     def draft_resolver(self) -> DraftResolver:
-        """Return the resolver of the wizard's drafts; called on a thread."""
+        """Return a resolver of drafts on this machine; it is used on a thread."""
         ...
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
-        """Go back from the wizard to the list; what was typed is kept for the next time."""
+        """Return from the wizard to the list; the draft is kept for the next time."""
         ...
 
     def submitted(self, screen: Screen[None], directory: str) -> None:
@@ -59,13 +59,13 @@ class Host(Protocol):
         ...
 
     def close_monitor(self, screen: Screen[None]) -> None:
-        """Go back from a monitor to the list."""
+        """Return from a monitor to the list."""
         ...
 
     def opening_failed(self, screen: Screen[None], error: ExplainedError) -> None:
-        """Say why a run cannot be watched, and go back."""
+        """Show why a run cannot be opened, and return to the list."""
         ...
 
     def viewed(self, screen: Screen[None], view: RunView) -> None:
-        """Take note of a run's state."""
+        """Note a run's state."""
         ...

@@ -1,13 +1,14 @@
-"""What can be done with the logs on the monitor."""
+"""Commands on the logs of the monitor."""
 
 from __future__ import annotations
 
 import os
 import platform
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from textual.app import SuspendNotSupported
-from textual.message import Message
 from textual.screen import Screen
 
 from launcher.errors import InputError
@@ -15,244 +16,216 @@ from launcher.logs.events import FindingSeen, Role
 from launcher.text import clean
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
-from tui.background import in_background, post
-from tui.clipboard import fitting, give_to_tmux, in_tmux
+from tui.background import call_on, in_background, post
+from tui.clipboard import copy_to_tmux, fitting, in_tmux
 from tui.formatting import plural
+from tui.logview.pane import LogPane
 from tui.logview.prompt import PromptKind
-from tui.logview.tabs import ROLE_TITLES, LogTabs
-from tui.opening import OpenFailed
+from tui.logview.tabs import ROLE_TITLES
+from tui.opening import ActionFailed
 from tui.paging import page, pager_command
-from tui.screens.dialogs import Ask, DialogChoice, tell
-
-if TYPE_CHECKING:
-    from tui.logview.pane import LogPane
-    from tui.run_view import RunView
-
-NEED_LOGS = (
-    "search", "next_match", "toggle_follow", "choose_log", "go_to", "only", "next_level", "copy_lines",
-    "page_log", "wrap_lines",
-)  # fmt: skip
-"""Actions that are valid only where there is a log."""
+from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 
 
-class Copied(Message):
-    """tmux took the text, or did not."""
+class LogCommands:
+    """The commands of a log pane, by the names in `tui.commands`.
 
-    def __init__(self, text: str, what: str, taken: bool) -> None:
-        super().__init__()
-        self.text = text
-        self.what = what
-        self.taken = taken
+    `show_pane` brings the pane to the front; `findings` and `transport` return those of the run at the time
+    of the call (no transport before the run is open).
+    """
 
+    def __init__(
+        self,
+        screen: Screen[None],
+        pane: LogPane,
+        *,
+        show_pane: Callable[[], None],
+        findings: Callable[[], Sequence[FindingSeen]],
+        transport: Callable[[], Transport | None],
+    ) -> None:
+        self._screen = screen
+        self._pane = pane
+        self._show_pane = show_pane
+        self._findings = findings
+        self._transport = transport
+        self._finding: tuple[str, str, int] | None = None
+        """Key of the finding visited last."""
+        self.commands: dict[str, Callable[..., None]] = {
+            "show_log": self._show_log,
+            "merge_logs": self._merge_logs,
+            "choose_log": self._choose_log,
+            "search": partial(self._open_prompt, PromptKind.SEARCH),
+            "go_to": partial(self._open_prompt, PromptKind.GO_TO),
+            "filter": partial(self._open_prompt, PromptKind.FILTER),
+            "next_level": self._next_level,
+            "show_all_lines": pane.show_all_lines,
+            "next_match": self._next_match,
+            "toggle_follow": self._toggle_follow,
+            "toggle_wrap": self._toggle_wrap,
+            "next_finding": self._next_finding,
+            "copy_lines": self._copy_lines,
+            "open_pager": self._open_pager,
+        }
 
-class PagerFound(Message):
-    """The pager is there; what opens the log in it."""
+    def run(self, command: str, *arguments: Any) -> None:  # noqa: ANN401 - as the table of commands has them
+        """Run a command."""
+        self.commands[command](*arguments)
 
-    def __init__(self, command: list[str]) -> None:
-        super().__init__()
-        self.command = command
+    def enabled(self, command: str) -> bool:
+        """Return whether a command is valid now."""
+        if command == "show_all_lines":
+            return self._pane.filtered
+        if command == "merge_logs":
+            return len(self._pane.logs) > 1
+        if command == "next_finding":
+            return bool(self._located_findings())
+        return command == "show_log" or bool(self._pane.logs)
 
-
-class LogCommands(Screen[None]):
-    """The commands of a screen that has a log pane."""
-
-    logs: LogPane
-    view: RunView
-    _finding: tuple[str, str, int] | None = None
-    """The finding gone to last: its id, log and line."""
-
-    def action_show_pane(self, pane: str) -> None:
-        """Bring a pane to the front and give it the keys."""
-        raise NotImplementedError
-
-    @property
-    def transport(self) -> Transport | None:
-        """How the logs are read; None before the run is open."""
-        raise NotImplementedError
-
-    def log_action_valid(self, action: str) -> bool:
-        """Tell whether what an action of these needs is there."""
-        if action in NEED_LOGS:
-            return bool(self.logs.logs)
-        if action == "show_all_lines":
-            return self.logs.filtered
-        if action == "merge_logs":
-            return len(self.logs.logs) > 1
-        if action == "next_finding":
-            return bool(self._findings())
-        return True
-
-    def on_log_tabs_chosen(self, event: LogTabs.Chosen) -> None:
-        """Show the log that was clicked."""
-        if event.role is None:
-            self.action_merge_logs()
+    def show_tab(self, role: Role | None) -> None:
+        """Show the log of a role, or all logs merged (None)."""
+        if role is None:
+            self._merge_logs()
         else:
-            self.action_show_log(event.role.value)
+            self._show_log(role.value)
 
-    def action_show_log(self, role: str) -> None:
-        """Show the log of a role."""
-        if self.logs.choose_role(Role(role)):
-            self.action_show_pane("logs")
+    def _show_log(self, role: str) -> None:
+        if self._pane.choose_role(Role(role)):
+            self._show_pane()
         else:
-            self.notify(f"there is no {ROLE_TITLES[Role(role)]} log (yet)", markup=False)
+            self._screen.notify(f"no {ROLE_TITLES[Role(role)]} log yet", markup=False)
 
-    def action_merge_logs(self) -> None:
-        """Show all logs as one."""
-        self.logs.choose_all()
-        self.action_show_pane("logs")
+    def _merge_logs(self) -> None:
+        self._pane.merge()
+        self._show_pane()
 
-    def action_choose_log(self) -> None:
-        """Choose one of all logs."""
-        logs = self.logs.logs
+    def _choose_log(self) -> None:
+        logs = self._pane.logs
         choices = [
-            DialogChoice("", f"{ROLE_TITLES[log.role]:<10} {log.name}", str(place))
-            for place, log in enumerate(logs)
+            DialogChoice("", f"{ROLE_TITLES[log.role]:<10} {log.name}", str(number))
+            for number, log in enumerate(logs)
         ]
 
-        def chosen(place: str | None) -> None:
-            if place is not None:
-                self.logs.choose(logs[int(place)])
-                self.action_show_pane("logs")
+        def choose(number: str | None) -> None:
+            if number is not None:
+                self._pane.choose(logs[int(number)])
+                self._show_pane()
 
-        shown = self.logs.shown
-        self.app.push_screen(
-            Ask("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0), chosen
-        )
+        shown = self._pane.shown
+        dialog = ChoiceDialog("Logs", "", choices, chosen=logs.index(shown) if shown in logs else 0)
+        self._screen.app.push_screen(dialog, choose)
 
-    def action_search(self) -> None:
-        """Search in the log."""
-        self.action_show_pane("logs")
-        self.logs.ask(PromptKind.SEARCH)
+    def _open_prompt(self, kind: PromptKind) -> None:
+        self._show_pane()
+        self._pane.open_prompt(kind)
 
-    def action_go_to(self) -> None:
-        """Go to a line or a percentage."""
-        self.action_show_pane("logs")
-        self.logs.ask(PromptKind.GO)
+    def _next_level(self) -> None:
+        self._show_pane()
+        self._pane.next_level()
 
-    def action_only(self) -> None:
-        """Show only some lines."""
-        self.action_show_pane("logs")
-        self.logs.ask(PromptKind.ONLY)
+    def _next_match(self, direction: int) -> None:
+        self._show_pane()
+        self._pane.text.navigator.next_match(direction)
 
-    def action_next_level(self) -> None:
-        """Show warnings and errors, then errors, then all lines."""
-        self.action_show_pane("logs")
-        self.logs.next_level()
-
-    def action_show_all_lines(self) -> None:
-        """Show all lines again."""
-        self.logs.show_all_lines()
-
-    def action_next_match(self, direction: int) -> None:
-        """Go to the next match."""
-        self.action_show_pane("logs")
-        self.logs.text.next_match(direction)
-
-    def action_toggle_follow(self) -> None:
-        """Follow the log's end, or hold it still."""
-        text = self.logs.text
+    def _toggle_follow(self) -> None:
+        text = self._pane.text
         text.set_follow(not text.follow)
 
-    def action_wrap_lines(self) -> None:
-        """Let long lines go on in the next row, or beyond the edge."""
-        self.action_show_pane("logs")
-        self.logs.text.set_wrapped(not self.logs.text.wrapped)
+    def _toggle_wrap(self) -> None:
+        self._show_pane()
+        self._pane.text.set_wrapped(not self._pane.text.wrapped)
 
-    def action_next_finding(self, direction: int) -> None:
-        """Go to the next finding in the logs; to the cause first."""
-        finding, place, count = self._next_finding(direction)
-        if finding is None:
+    def _next_finding(self, direction: int) -> None:
+        """Go to the next finding in the order of the logs; to the cause first."""
+        findings = self._located_findings()
+        if not findings:
             return
+        keys = [_key(finding) for finding in findings]
+        if self._finding in keys:
+            index = (keys.index(self._finding) + direction) % len(findings)
+        else:
+            index = next((index for index, finding in enumerate(findings) if finding.root), 0)
+        finding = findings[index]
         self._finding = _key(finding)
-        self.action_show_pane("logs")
+        self._show_pane()
         cause = ", the cause" if finding.root else ""
-        if not self.logs.go_to_finding(finding, f"finding {place + 1} of {count}{cause}: {finding.title}"):
-            self.notify(f"{finding.source.log} is not among the logs", markup=False)
+        note = f"finding {index + 1} of {len(findings)}{cause}: {finding.title}"
+        if not self._pane.go_to_finding(finding, note):
+            self._screen.notify(f"{finding.source.log} is not among the logs", markup=False)
 
-    def _findings(self) -> list[FindingSeen]:
-        """Return the findings that stand somewhere in a log."""
-        return [finding for finding in self.view.findings if finding.source.line > 0]
-
-    def _next_finding(self, direction: int) -> tuple[FindingSeen | None, int, int]:
-        names = [log.name for log in self.logs.logs]
+    def _located_findings(self) -> list[FindingSeen]:
+        """Return the findings that have a line in a log, in the order of the logs."""
+        names = [log.name for log in self._pane.logs]
 
         def order(finding: FindingSeen) -> tuple[int, int]:
             name = clean(finding.source.log)
             return (names.index(name) if name in names else len(names), finding.source.offset)
 
-        findings = sorted(self._findings(), key=order)
-        if not findings:
-            return None, 0, 0
-        keys = [_key(finding) for finding in findings]
-        if self._finding in keys:
-            place = (keys.index(self._finding) + direction) % len(findings)
-        else:
-            place = next((place for place, finding in enumerate(findings) if finding.root), 0)
-        return findings[place], place, len(findings)
+        return sorted((finding for finding in self._findings() if finding.source.line > 0), key=order)
 
-    def action_copy_lines(self) -> None:
-        """Copy the line gone to, else the lines that are visible."""
-        text = self.logs.text
-        here = text.here()
-        lines = [here] if here is not None and text.at_current else text.in_sight()
+    def _copy_lines(self) -> None:
+        """Copy the current line where that is visible, else all visible lines."""
+        text = self._pane.text
+        line = text.active_line()
+        lines = [line] if line is not None and text.navigator.current_visible else text.visible_lines()
         if not lines:
             return
-        whole = "\n".join(line.text for line in lines)
-        copied = fitting(whole)
-        what = plural(copied.count("\n") + 1, "line") + ("" if copied == whole else " (no more fit)")
-        if in_tmux(os.environ):
-            in_background(
-                lambda: post(self, Copied(copied, what, give_to_tmux(copied))),
-                "copy",
-                lambda error: post(self, OpenFailed(error)),
-            )
-        else:
-            self._copy_to_terminal(copied, what)
+        full_text = "\n".join(line.text for line in lines)
+        copied = fitting(full_text)
+        count = plural(copied.count("\n") + 1, "line")
+        summary = count if copied == full_text else f"{count} (size limit reached)"
+        if not in_tmux(os.environ):
+            self._copy_to_terminal(copied, summary)
+            return
 
-    def on_copied(self, event: Copied) -> None:
-        """Say what tmux did; where it took nothing, ask the terminal."""
-        event.stop()
-        if event.taken:
-            self.notify(f"copied {event.what}, into tmux's buffer", markup=False)
-        else:
-            self._copy_to_terminal(event.text, event.what)
+        def copy() -> None:
+            done = self._copied_to_tmux if copy_to_tmux(copied) else self._copy_to_terminal
+            call_on(self._screen, lambda: done(copied, summary))
 
-    def _copy_to_terminal(self, text: str, what: str) -> None:
-        self.app.copy_to_clipboard(text)
-        self.notify(f"copied {what}, if your terminal takes text that way (OSC 52)", markup=False)
+        in_background(copy, "copy", self._post_failure)
 
-    def action_page_log(self) -> None:
+    def _copied_to_tmux(self, _: str, summary: str) -> None:
+        self._screen.notify(f"copied {summary} to tmux's buffer", markup=False)
+
+    def _copy_to_terminal(self, text: str, summary: str) -> None:
+        self._screen.app.copy_to_clipboard(text)
+        self._screen.notify(f"copied {summary}, if your terminal supports OSC 52", markup=False)
+
+    def _open_pager(self) -> None:
         """Open the log in the user's pager, at the line that is shown."""
-        text = self.logs.text
-        path, offset, line = text.file_here()
-        transport = self.transport
+        text = self._pane.text
+        path, offset, line = text.file_position()
+        transport = self._transport()
         if not path or transport is None:
             return
+        position = None if text.follow else (offset, line)
 
-        def find() -> None:
+        def prepare() -> None:
             if transport.host != platform.node():
                 raise InputError(
-                    f"the log is on {transport.host}, where no pager can be opened from here", where=path
+                    f"the log is on {transport.host}; a pager can only be opened for local files", where=path
                 )
-            place = None if text.follow else (offset, line)
-            post(self, PagerFound(pager_command(os.environ, path, place)))
+            command = pager_command(os.environ, path, position)
+            call_on(self._screen, lambda: self._run_pager(command))
 
-        in_background(find, "pager", lambda error: post(self, OpenFailed(error)))
+        in_background(prepare, "pager", self._post_failure)
 
-    def on_pager_found(self, event: PagerFound) -> None:
-        """Hand the terminal to the pager until it ends."""
-        event.stop()
+    def _run_pager(self, command: list[str]) -> None:
+        """Leave the terminal to the pager until it exits."""
+        app = self._screen.app
         try:
-            with self.app.suspend():
-                code = page(event.command, os.environ)
+            with app.suspend():
+                code = page(command, os.environ)
         except SuspendNotSupported:
-            self.app.push_screen(tell(InputError("a pager can be opened only from a terminal")))
+            app.push_screen(error_dialog(InputError("a pager can be opened only from a terminal")))
             return
         except ExplainedError as error:
-            self.app.push_screen(tell(error))
+            app.push_screen(error_dialog(error))
             return
         if code:
-            self.notify(f"'{event.command[0]}' ended with code {code}", markup=False)
+            self._screen.notify(f"'{command[0]}' exited with code {code}", markup=False)
+
+    def _post_failure(self, error: ExplainedError) -> None:
+        post(self._screen, ActionFailed(error))
 
 
 def _key(finding: FindingSeen) -> tuple[str, str, int]:

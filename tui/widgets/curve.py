@@ -1,4 +1,4 @@
-"""The curve of a metric over the steps."""
+"""Curve of a metric over the steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui.widgets.plot import Plot, plot
 
 
 class CurveView(Widget):
-    """Draws one metric; `next_metric` goes through those that the run has."""
+    """One metric at a time; `next_metric` cycles through those of the run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,13 +29,13 @@ class CurveView(Widget):
         """Show the next metric."""
         names = [curve.name for curve in self._curves]
         if names:
-            place = names.index(self._name) if self._name in names else 0
-            self._name = names[(place + 1) % len(names)]
+            index = names.index(self._name) if self._name in names else 0
+            self._name = names[(index + 1) % len(names)]
             self.refresh()
 
     @property
     def metrics(self) -> int:
-        """How many metrics can be shown."""
+        """Number of metrics that can be shown."""
         return len(self._curves)
 
     def render(self) -> Content:
@@ -43,14 +43,12 @@ class CurveView(Widget):
         curve = next((item for item in self._curves if item.name == self._name), None)
         curve = curve or next(iter(self._curves), None)
         if curve is None:
-            return Content("no step was finished" if self._ended else "no step is finished yet").stylize(
-                "dim"
-            )
+            return Content("no completed steps" if self._ended else "no completed steps yet").stylize("dim")
         return Content("\n").join(curve_lines(curve, self.size.width, self.size.height))
 
 
 def curve_lines(curve: Curve, width: int, height: int) -> list[Content]:
-    """Return a title and the drawn curve, `height` lines at most."""
+    """Return the title and the plot, at most `height` lines."""
     step, value = curve.points[-1]
     drawn = plot(curve.points, width, height - 1)
     title: list[tuple[str, str]] = [

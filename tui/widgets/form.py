@@ -1,4 +1,4 @@
-"""A form of one-line fields: what is typed, what is chosen, and what is said beside each."""
+"""Form of one-line fields, each with a title and a note."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tui.widgets.styled_lines import StyledLines
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
 
 
-class Pick(Widget, can_focus=True):
-    """One of several values: ← and → go through them, enter lists them."""
+class ChoiceInput(Widget, can_focus=True):
+    """Choice of one of several values: ← and → cycle through them, enter lists them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "turn(-1)", "Previous", show=False),
@@ -31,26 +31,26 @@ class Pick(Widget, can_focus=True):
     ]
 
     class ValueChanged(Message):
-        """Another value is chosen."""
+        """Another value was chosen."""
 
-        def __init__(self, pick: Pick) -> None:
+        def __init__(self, field: ChoiceInput) -> None:
             super().__init__()
-            self.pick = pick
+            self.field = field
 
     class AllValuesRequested(Message):
-        """The user wants to see all values."""
+        """The user wants a list of all values."""
 
-        def __init__(self, pick: Pick) -> None:
+        def __init__(self, field: ChoiceInput) -> None:
             super().__init__()
-            self.pick = pick
+            self.field = field
 
     def __init__(self) -> None:
         super().__init__()
         self.value = ""
         self._values: tuple[str, ...] = ()
 
-    def offer(self, values: Sequence[str]) -> None:
-        """Take the values that can be chosen."""
+    def set_values(self, values: Sequence[str]) -> None:
+        """Set the values to choose from."""
         if tuple(values) != self._values:
             self._values = tuple(values)
             self.refresh()
@@ -68,57 +68,57 @@ class Pick(Widget, can_focus=True):
             self.post_message(self.ValueChanged(self))
 
     def action_turn(self, step: int) -> None:
-        """Choose the next value, or the one before."""
+        """Choose the next or the previous value."""
         if not self._values:
             return
-        place = self._values.index(self.value) if self.value in self._values else -step
-        self.choose(self._values[(place + step) % len(self._values)])
+        index = self._values.index(self.value) if self.value in self._values else -step
+        self.choose(self._values[(index + step) % len(self._values)])
 
     def action_list(self) -> None:
-        """Ask for the list."""
+        """Request the list of values."""
         self.post_message(self.AllValuesRequested(self))
 
     def on_click(self, event: Click) -> None:
-        """List the values when it has the keys already."""
+        """List the values if it has the focus already."""
         event.stop()
         if self.has_focus:
             self.action_list()
 
 
-class Go(Widget, can_focus=True):
-    """What ends a form: enter goes on."""
+class NextButton(Widget, can_focus=True):
+    """The button at the end of a form."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "go", "Go on", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "press", "Continue", show=False)]
 
     class Pressed(Message):
-        """The user wants to go on."""
+        """The button was pressed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._text = ""
 
-    def say(self, text: str) -> None:
-        """Show where it goes."""
+    def set_label(self, text: str) -> None:
+        """Set the button's label."""
         if text != self._text:
             self._text = text
             self.refresh()
 
     def render(self) -> Content:
-        """Return its words."""
+        """Return the label."""
         return Content(f" {self._text} ")
 
-    def action_go(self) -> None:
-        """Go on."""
+    def action_press(self) -> None:
+        """Press the button."""
         self.post_message(self.Pressed())
 
     def on_click(self, event: Click) -> None:
-        """Go on."""
+        """Press the button."""
         event.stop()
-        self.action_go()
+        self.action_press()
 
 
 class FieldRow(Horizontal):
-    """One field: its title, what is typed, what is said of it."""
+    """One field: title, input, and note."""
 
     def __init__(self, item: Field) -> None:
         super().__init__(
@@ -126,13 +126,13 @@ class FieldRow(Horizontal):
         )
         self.item = item
         self._title = StyledLines(classes="row-title")
-        self.entry: Input | Pick = (
-            Pick() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
+        self.entry: Input | ChoiceInput = (
+            ChoiceInput() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
         )
         self._note = StyledLines(classes="row-note")
         self._shown = ("", "")
-        self._taken = ""
-        """What stands here as far as the one who asks knows."""
+        self._confirmed = ""
+        """Value that was last set or confirmed by `show`."""
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -142,30 +142,30 @@ class FieldRow(Horizontal):
 
     def on_mount(self) -> None:
         """Show the title."""
-        self._title.say([Content(self.item.title)])
+        self._title.set_lines([Content(self.item.title)])
 
     def on_resize(self) -> None:
-        """Cut the note anew."""
+        """Cut the note to the new width."""
         self._paint_note()
 
     def show(self, value: str, values: Sequence[str], note: str, level: str) -> None:
-        """Show a value that was not typed here, and a note (the unit, if there is none).
+        """Show a value and a note (the unit, if the note is empty).
 
-        What was typed since the last time, and is not taken yet, is left alone.
+        Input typed since the last call is kept until a call confirms it.
         """
-        present = self.entry.value.strip()
-        if value == present:
-            self._taken = present
-        elif self._taken == present:
-            self._taken = value
+        typed = self.entry.value.strip()
+        if value == typed:
+            self._confirmed = typed
+        elif self._confirmed == typed:
+            self._confirmed = value
             self._set(value)
-        if isinstance(self.entry, Pick):
-            self.entry.offer(values)
+        if isinstance(self.entry, ChoiceInput):
+            self.entry.set_values(values)
         self._shown = (note, level)
         self._paint_note()
 
     def _set(self, value: str) -> None:
-        if isinstance(self.entry, Pick):
+        if isinstance(self.entry, ChoiceInput):
             self.entry.value = value
             self.entry.refresh()
             return
@@ -177,11 +177,11 @@ class FieldRow(Horizontal):
         note, level = self._shown
         glyph, style = _GLYPHS[level]
         text = Content.assemble((f"{glyph}{clean(note) or self.item.unit}", style))
-        self._note.say([text.truncate(max(self._note.size.width, 1), ellipsis=True)])
+        self._note.set_lines([text.truncate(max(self._note.size.width, 1), ellipsis=True)])
 
 
 class Form(VerticalScroll, can_focus=False):
-    """Rows of fields, and what goes on."""
+    """Rows of fields, and the button to the next step."""
 
     class Edited(Message):
         """A field's text changed."""
@@ -192,7 +192,7 @@ class Form(VerticalScroll, can_focus=False):
             self.text = text
 
     class ChoicesRequested(Message):
-        """What can be chosen in a field is to be listed."""
+        """The user wants a list of a field's values."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -201,11 +201,11 @@ class Form(VerticalScroll, can_focus=False):
     def __init__(self) -> None:
         super().__init__(id="form")
         self.rows: tuple[FieldRow, ...] = ()
-        self.go = Go()
+        self.next_button = NextButton()
 
     def compose(self) -> ComposeResult:
         """Lay out."""
-        yield self.go
+        yield self.next_button
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -214,59 +214,52 @@ class Form(VerticalScroll, can_focus=False):
 
     @property
     def focused_row(self) -> FieldRow | None:
-        """The row that has the keys."""
+        """The row that has the focus."""
         return next((row for row in self.rows if row.entry.has_focus), None)
 
-    async def ask(self, fields: Sequence[Field]) -> None:
-        """Show other fields; rows of fields that stay keep what is typed."""
-        kept = {row.item.name: row for row in self.rows}
-        rows = tuple(kept.get(item.name) or FieldRow(item) for item in fields)
+    async def set_fields(self, fields: Sequence[Field]) -> None:
+        """Show other fields; rows that remain keep their input."""
+        current = {row.item.name: row for row in self.rows}
+        rows = tuple(current.get(item.name) or FieldRow(item) for item in fields)
         await self.remove_children([row for row in self.rows if row not in rows])
-        stay = [row for row in rows if row.is_attached]
         self.rows = rows
-        if not stay:
-            await self.mount_all(rows, before=self.go)
+        if not any(row.is_attached for row in rows):
+            await self.mount_all(rows, before=self.next_button)
             return
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if not row.is_attached:
-                after = next((item for item in rows[place + 1 :] if item.is_attached), self.go)
-                await self.mount(row, before=after)
+                following = next((item for item in rows[index + 1 :] if item.is_attached), self.next_button)
+                await self.mount(row, before=following)
 
     def focus_first(self) -> None:
-        """Give the keys to the first field."""
-        (self.rows[0].entry if self.rows else self.go).focus()
-
-    def focus_on(self, name: str) -> None:
-        """Give the keys to a field."""
-        for row in self.rows:
-            if row.item.name == name:
-                row.entry.focus()
+        """Focus the first field."""
+        (self.rows[0].entry if self.rows else self.next_button).focus()
 
     def _row_of(self, entry: Widget) -> FieldRow | None:
         return next((row for row in self.rows if row.entry is entry), None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Tell what is typed."""
+        """Report typed input."""
         event.stop()
         row = self._row_of(event.input)
         if row is not None:
             self.post_message(self.Edited(row.item.name, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to the next field."""
+        """Focus the next field."""
         event.stop()
         self.screen.focus_next()
 
-    def on_pick_value_changed(self, event: Pick.ValueChanged) -> None:
-        """Tell what is chosen."""
+    def on_choice_input_value_changed(self, event: ChoiceInput.ValueChanged) -> None:
+        """Report a chosen value."""
         event.stop()
-        row = self._row_of(event.pick)
+        row = self._row_of(event.field)
         if row is not None:
-            self.post_message(self.Edited(row.item.name, event.pick.value))
+            self.post_message(self.Edited(row.item.name, event.field.value))
 
-    def on_pick_all_values_requested(self, event: Pick.AllValuesRequested) -> None:
-        """Ask for a list."""
+    def on_choice_input_all_values_requested(self, event: ChoiceInput.AllValuesRequested) -> None:
+        """Request the list of a field's values."""
         event.stop()
-        row = self._row_of(event.pick)
+        row = self._row_of(event.field)
         if row is not None:
             self.post_message(self.ChoicesRequested(row.item.name))

@@ -19,31 +19,31 @@ class Plot:
     """A drawn plot, row by row from the top."""
 
     labels: tuple[str, ...]
-    """Left of each row: the value and the axis; all of one width."""
+    """Value and axis to the left of each row; all of the same width."""
     rows: tuple[str, ...]
     axis: str
     """The horizontal axis, as wide as the rows; empty where there is no room."""
     scale: str
-    """The steps below the axis."""
+    """Steps below the axis."""
     gaps: int = 0
-    """Points that are no finite number and so are not drawn."""
+    """Number of points that are not finite and not drawn."""
 
 
-def nice_ticks(low: float, high: float, wanted: int) -> list[float]:
-    """Return about `wanted` round values within [low, high]."""
+def nice_ticks(low: float, high: float, count: int) -> list[float]:
+    """Return about `count` round values within [low, high]."""
     span = high - low
-    if span <= 0 or wanted < 1:
+    if span <= 0 or count < 1:
         return [low]
-    rough = span / wanted
+    rough = span / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [place * step for place in range(first, last + 1)]
+    return [multiple * step for multiple in range(first, last + 1)]
 
 
 def plot(points: Sequence[Point], width: int, height: int) -> Plot | None:
-    """Draw points, given in ascending x, into `width` by `height` cells; None without room or value."""
+    """Draw points in ascending x into `width` by `height` cells; None without room or finite values."""
     finite = [point for point in points if math.isfinite(point[1])]
     if not finite or height < 3 or width < 12:
         return None
@@ -84,29 +84,29 @@ def _ticks(low: float, high: float, rows: int) -> dict[int, str]:
     plain = decimals <= 6 and max(abs(low), abs(high)) < 1e7
     texts = {}
     for value in values:
-        place = (high - value) / (high - low)
-        row = min(max(int(place * (rows * 4 - 1)) // 4, 0), rows - 1)
+        depth = (high - value) / (high - low)
+        row = min(max(int(depth * (rows * 4 - 1)) // 4, 0), rows - 1)
         texts[row] = f"{value + 0.0:.{decimals}f}" if plain else number(value, 3)
     return texts
 
 
 def _scale(first: float, last: float, width: int) -> str:
-    """Return the steps below the axis: the first, the last, and what has room between."""
+    """Return the steps below the axis: the first, the last, and those that fit between."""
     if first == last:
         return f"{first:g}".center(width).rstrip()
     text = [" "] * width
     ticks = [tick for tick in nice_ticks(first, last, max(width // 14, 1)) if tick == int(tick)]
     for tick in dict.fromkeys((first, last, *ticks)):
         label = f"{tick:.0f}"
-        place = round((tick - first) / (last - first) * (width - 1))
-        start = min(max(place - len(label) // 2, 0), max(width - len(label), 0))
+        column = round((tick - first) / (last - first) * (width - 1))
+        start = min(max(column - len(label) // 2, 0), max(width - len(label), 0))
         if not "".join(text[max(start - 2, 0) : start + len(label) + 2]).strip():
             text[start : start + len(label)] = label
     return "".join(text).rstrip()
 
 
 class _Canvas:
-    """Dots in a grid; the lowest value stands in the bottom row of dots."""
+    """Grid of dots; the lowest value is in the bottom row."""
 
     def __init__(self, width: int, height: int, first: float, last: float, low: float, high: float) -> None:
         self._columns, self._lines = width * 2, height * 4
@@ -116,34 +116,34 @@ class _Canvas:
         self._cells = [[0] * width for _ in range(height)]
 
     def draw(self, points: Sequence[Point]) -> None:
-        """Connect the points; one that is no finite number breaks the line."""
-        before: tuple[int, int] | None = None
+        """Connect the points; a point that is not finite breaks the line."""
+        previous: tuple[int, int] | None = None
         column = -1
         top = bottom = 0
         for x, y in points:
             if not math.isfinite(y):
-                before = None
+                previous = None
                 column = -1
                 continue
-            here = self._place(x, y)
-            if here[0] == column:  # many points a column: a line from the lowest to the highest, drawn once
-                if top <= here[1] <= bottom:
-                    before = here
+            dot = self._dot_of(x, y)
+            if dot[0] == column:  # many points in a column: one line from the lowest to the highest
+                if top <= dot[1] <= bottom:
+                    previous = dot
                     continue
-                top, bottom = min(top, here[1]), max(bottom, here[1])
+                top, bottom = min(top, dot[1]), max(bottom, dot[1])
             else:
-                column, top, bottom = here[0], here[1], here[1]
-            self._line(before or here, here)
-            before = here
-        if self._single and before is not None:  # one dot alone is easily overlooked
-            self._line((before[0] + 1, before[1]), (before[0] + 1, before[1] + 1))
-            self._dot(before[0], before[1] + 1)
+                column, top, bottom = dot[0], dot[1], dot[1]
+            self._line(previous or dot, dot)
+            previous = dot
+        if self._single and previous is not None:  # a single dot is easily overlooked
+            self._line((previous[0] + 1, previous[1]), (previous[0] + 1, previous[1] + 1))
+            self._set_dot(previous[0], previous[1] + 1)
 
     def rows(self) -> tuple[str, ...]:
         """Return the drawn cells as text."""
         return tuple("".join(chr(_EMPTY + dots) if dots else " " for dots in row) for row in self._cells)
 
-    def _place(self, x: float, y: float) -> tuple[int, int]:
+    def _dot_of(self, x: float, y: float) -> tuple[int, int]:
         across = 0.5 if self._single else (x - self._first) / self._span_x
         up = (y - self._low) / self._span_y
         return round(across * (self._columns - 1)), round((1 - up) * (self._lines - 1))
@@ -152,7 +152,7 @@ class _Canvas:
         across, down = end[0] - start[0], end[1] - start[1]
         length = max(abs(across), abs(down), 1)
         for part in range(length + 1):
-            self._dot(start[0] + round(across * part / length), start[1] + round(down * part / length))
+            self._set_dot(start[0] + round(across * part / length), start[1] + round(down * part / length))
 
-    def _dot(self, column: int, line: int) -> None:
+    def _set_dot(self, column: int, line: int) -> None:
         self._cells[line // 4][column // 2] |= _DOTS[column % 2][line % 4]

@@ -1,4 +1,4 @@
-"""The list of runs: one a line, with columns that fit the width."""
+"""Table of runs: one on each line, with columns that fit the width."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from launcher.logs.events import JobState
-from tui.formatting import GLYPHS, day_and_time, duration, number, sparkline, ticking
+from tui.formatting import GLYPHS, day_and_time, duration, number, sparkline
 from tui.run_list import RunRow
-from tui.widgets.scrolling import LineView
+from tui.widgets.line_view import LineView
 
 WIDE = 110
 _STATE, _STEP, _LOSS, _SPARK, _STARTED, _TOOK = 11, 9, 8, 16, 12, 7
@@ -36,7 +36,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths of the columns whose width depends on the screen's."""
+    """Widths of the columns that depend on the screen's width."""
 
     name: int
     spark: int
@@ -44,7 +44,7 @@ class Columns:
 
     @classmethod
     def of(cls, width: int) -> Columns:
-        """Share out a width: the list's fixed columns, then name, curve and reason."""
+        """Divide the width left by the fixed columns among name, curve and reason."""
         rest = width - (_STATE + _STEP + _LOSS + _STARTED + _TOOK) - 6
         if width < WIDE:
             return cls(max(rest, 8), 0, 0)
@@ -68,8 +68,8 @@ def header(columns: Columns) -> str:
     return " ".join(texts)
 
 
-def state_word(row: RunRow) -> str:
-    """Return the state's glyph and word."""
+def state_label(row: RunRow) -> str:
+    """Return the state's glyph and name."""
     if row.damaged:
         return "! damaged"
     if row.state is None:
@@ -78,17 +78,17 @@ def state_word(row: RunRow) -> str:
 
 
 def cells(row: RunRow, columns: Columns, now: float) -> list[str]:
-    """Return a row's columns, each of its width; the state comes first."""
+    """Return a row's columns, padded to their widths; the state comes first."""
     steps = f"{row.step}/{row.max_steps}" if row.max_steps else str(row.step or "")
     loss = number(row.losses[-1]) if row.losses else ""
     started = day_and_time(row.started) if row.started is not None else ""
     texts = [
-        set_cell_size(f" {state_word(row)}", _STATE + 1),
+        set_cell_size(f" {state_label(row)}", _STATE + 1),
         set_cell_size(row.name, columns.name),
         f"{steps:>{_STEP}}",
         f"{loss:>{_LOSS}}",
         f"{started:<{_STARTED}}",
-        f"{_took(row, now):>{_TOOK}}",
+        f"{_elapsed(row, now):>{_TOOK}}",
     ]
     if columns.spark:
         curve = sparkline([value for value in row.losses if math.isfinite(value)], columns.spark - 1)
@@ -97,16 +97,16 @@ def cells(row: RunRow, columns: Columns, now: float) -> list[str]:
     return texts
 
 
-def _took(row: RunRow, now: float) -> str:
+def _elapsed(row: RunRow, now: float) -> str:
     if row.started is None or row.state is None:
         return ""
     if row.state.ended:
         return duration(row.ended - row.started) if row.ended is not None else ""
-    return ticking(now - row.started) if row.state is not JobState.UNKNOWN else ""
+    return duration(now - row.started, tenths=False) if row.state is not JobState.UNKNOWN else ""
 
 
 class RunHeader(Widget):
-    """The headings above the list."""
+    """The headings of the table."""
 
     def render(self) -> Content:
         """Return the headings."""
@@ -114,7 +114,7 @@ class RunHeader(Widget):
 
 
 class RunTable(LineView, can_focus=True, inherit_bindings=False):
-    """Runs to choose from."""
+    """Rows of runs, one of them selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Up", show=False),
@@ -150,15 +150,15 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         return self._rows[self._selected] if self._rows else None
 
     def show(self, rows: tuple[RunRow, ...], now: float) -> None:
-        """Show rows; the cursor stays on its run. Repaints only if they look different."""
-        before = self.selected
+        """Show rows; the cursor stays on its run. Repaints only if the text changed."""
+        previous = self.selected
         self._rows, self._now = rows, now
-        if before is not None:
-            places = [place for place, row in enumerate(rows) if row.directory == before.directory]
-            self._selected = places[0] if places else min(self._selected, max(len(rows) - 1, 0))
+        if previous is not None:
+            same_run = (index for index, row in enumerate(rows) if row.directory == previous.directory)
+            self._selected = next(same_run, self._selected)
         self._selected = min(self._selected, max(len(rows) - 1, 0))
         self._draw()
-        if self.selected != before:
+        if self.selected != previous:
             self.post_message(self.SelectionChanged())
 
     def _draw(self) -> None:
@@ -170,37 +170,37 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     def on_resize(self) -> None:
-        """Lay the columns out anew."""
+        """Fit the columns to the new width."""
         self._draw()
-        self._reveal()
+        self._scroll_to_selected()
 
     def render_line(self, y: int) -> Strip:
         """Draw a row."""
         width = self.scrollable_content_region.width
-        place = self.scroll_offset.y + y
+        index = self.scroll_offset.y + y
         base = self.rich_style
-        if place >= len(self._drawn):
+        if index >= len(self._drawn):
             return Strip.blank(width, base)
-        row = self._rows[place]
+        row = self._rows[index]
         quiet = base + self.get_component_rich_style("runs--quiet", partial=True)
         name = "runs--bad" if row.damaged else _CLASSES[row.state] if row.state else "runs--quiet"
         style = base + self.get_component_rich_style(name, partial=True)
-        if place == self._selected:
+        if index == self._selected:
             base = quiet = self.get_component_rich_style("runs--cursor")
             style = base
-        state, title, *rest = self._drawn[place]
+        state, title, *rest = self._drawn[index]
         segments = [Segment(state, style), Segment(f" {title} ", base), Segment(" ".join(rest), quiet)]
         return Strip(segments, sum(cell_len(item.text) for item in segments)).crop_extend(0, width, base)
 
-    def _select(self, place: int) -> None:
-        place = min(max(place, 0), max(len(self._rows) - 1, 0))
-        if place != self._selected:
-            self._selected = place
-            self._reveal()
+    def _select(self, index: int) -> None:
+        index = min(max(index, 0), max(len(self._rows) - 1, 0))
+        if index != self._selected:
+            self._selected = index
+            self._scroll_to_selected()
             self.refresh()
             self.post_message(self.SelectionChanged())
 
-    def _reveal(self) -> None:
+    def _scroll_to_selected(self) -> None:
         top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
         if self._selected < top:
             self.scroll_to(y=self._selected, animate=False)
@@ -208,13 +208,13 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=self._selected - height + 1, animate=False)
 
     def on_click(self, event: Click) -> None:
-        """Select the row under the pointer; open it when it is selected already."""
-        place = self.scroll_offset.y + event.y
-        if place >= len(self._rows):
+        """Select the row under the pointer; open it if it is selected already."""
+        index = self.scroll_offset.y + event.y
+        if index >= len(self._rows):
             return
-        if place == self._selected:
+        if index == self._selected:
             self.post_message(self.RowOpened())
-        self._select(place)
+        self._select(index)
 
     def action_cursor(self, step: int) -> None:
         """Go a row up or down."""

@@ -1,4 +1,4 @@
-"""The state of a run in a few lines."""
+"""Status panel: the state of a run in a few lines, and the reason for a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from launcher.logs.events import FindingSeen, JobState
-from tui.formatting import GLYPHS, STYLES, bar, duration, number, ticking
+from tui.formatting import GLYPHS, STYLES, bar, duration, number
 from tui.run_view import RunView
 from tui.widgets.styled_lines import StyledLines
 
@@ -17,50 +17,51 @@ _BAR_WIDTH = 20
 _ARROW = "   → "
 
 
-class StateStrip(StyledLines):
-    """State, progress, what is awaited; and why it failed."""
+class StatusPanel(StyledLines):
+    """State, progress, current activity; for a failed run its findings."""
 
     def show(self, view: RunView, now: float, *, stopping: bool = False, unanswered: float = 0.0) -> None:
-        """Show a view as it is now."""
+        """Show a view at the time `now`; `unanswered`: seconds since the file system stopped answering."""
         width = self.size.width or self.app.size.width
-        self.say(state_lines(view, now, width, stopping=stopping, unanswered=unanswered))
+        self.set_lines(state_lines(view, now, width, stopping=stopping, unanswered=unanswered))
 
 
 def state_lines(
     view: RunView, now: float, width: int, *, stopping: bool = False, unanswered: float = 0.0
 ) -> list[Content]:
-    """Return the strip's lines, each at most `width` cells wide."""
-    lines = [_title(view, width), _progress(view, width), _moment(view, now, stopping=stopping)]
+    """Return the panel's lines, each at most `width` cells wide."""
+    lines = [_title(view, width), _progress(view, width), _activity_line(view, now, stopping=stopping)]
     if view.problem:
         lines.append(Content.assemble((" ! cannot read: ", "$text-error bold"), view.problem))
     elif unanswered:
-        waited = f" ! the file system has not answered for {ticking(unanswered)}"
-        lines.append(Content.assemble((waited, "$text-warning bold")))
+        elapsed = duration(unanswered, tenths=False)
+        warning = f" ! no answer from the file system for {elapsed}"
+        lines.append(Content.assemble((warning, "$text-warning bold")))
     if view.unanswered and not view.state.ended:
-        told = (" ! no answer from the cluster: ", "$text-warning bold")
-        lines.append(Content.assemble(told, view.unanswered))
+        label = (" ! no answer from the cluster: ", "$text-warning bold")
+        lines.append(Content.assemble(label, view.unanswered))
     if view.state is JobState.FAILED:
-        lines.append(Content.assemble((" ✗ why: ", "$text-error bold"), (view.reason, "$text-error")))
+        lines.append(Content.assemble((" ✗ reason: ", "$text-error bold"), (view.reason, "$text-error")))
     lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
 
 
 def _title(view: RunView, width: int) -> Content:
-    word = f"{GLYPHS[view.state]} {view.state.value}"
-    left = f" {word}  {view.about.title}"
+    state = f"{GLYPHS[view.state]} {view.state.value}"
+    left = f" {state}  {view.summary.title}"
     room = width - cell_len(left) - 1
-    detail = view.about.detail if cell_len(view.about.detail) <= room - 2 else ""
+    detail = view.summary.detail if cell_len(view.summary.detail) <= room - 2 else ""
     return Content.assemble(
-        (f" {word} ", f"{STYLES[view.state]} bold"),
-        (f" {view.about.title}", "bold"),
+        (f" {state} ", f"{STYLES[view.state]} bold"),
+        (f" {view.summary.title}", "bold"),
         (set_cell_size("", max(room - cell_len(detail), 0)), ""),
         (detail, "dim"),
     )
 
 
 def _progress(view: RunView, width: int) -> Content:
-    of = f"/{view.max_steps}" if view.max_steps else ""
-    parts: list[tuple[str, str]] = [(" step ", "dim"), (f"{view.step}{of}", "bold")]
+    total = f"/{view.max_steps}" if view.max_steps else ""
+    parts: list[tuple[str, str]] = [(" step ", "dim"), (f"{view.step}{total}", "bold")]
     if view.max_steps:
         done = view.step / view.max_steps
         bar_width = _BAR_WIDTH if width >= 100 else 12 if width >= 76 else 6
@@ -76,71 +77,67 @@ def _progress(view: RunView, width: int) -> Content:
     return Content.assemble(*parts)
 
 
-def _moment(view: RunView, now: float, *, stopping: bool) -> Content:
+def _activity_line(view: RunView, now: float, *, stopping: bool) -> Content:
+    """Return the elapsed time, the time left of the job, and the current activity."""
     parts: list[tuple[str, str]] = [(" ", "")]
     if view.started is not None:
         end = view.ended if view.ended is not None else None if view.state.ended else now
         if end is not None:
-            taken = duration(end - view.started) if view.state.ended else ticking(end - view.started)
-            parts += [("took " if view.state.ended else "elapsed ", "dim"), (taken, "")]
+            elapsed = duration(end - view.started, tenths=view.state.ended)
+            parts += [("took " if view.state.ended else "elapsed ", "dim"), (elapsed, "")]
     parts += _time_limit(view, now)
-    told = _doing(view, stopping=stopping)
-    if told:
+    activity = _activity(view, stopping=stopping)
+    if activity:
         parts += [
             (" · " if len(parts) > 1 else "", "dim"),
-            (told, "$text-warning" if stopping else ""),
+            (activity, "$text-warning" if stopping else ""),
         ]
     return Content.assemble(*parts)
 
 
 def _time_limit(view: RunView, now: float) -> list[tuple[str, str]]:
-    """Return when the job's time is over, and whether the steps that are left fit into it."""
+    """Return the time left of the job, and a warning where the remaining steps do not fit."""
     if view.deadline is None:
         return []
     left = max(view.deadline - now, 0.0)
     short = (view.remaining() or 0.0) > left
-    words = f"job ends in {ticking(left)}" + (", before the last step" if short else "")
-    return [(" · ", "dim"), (words, "$text-warning" if short else "")]
+    text = f"job ends in {duration(left, tenths=False)}" + (", before the last step" if short else "")
+    return [(" · ", "dim"), (text, "$text-warning" if short else "")]
 
 
-def _doing(view: RunView, *, stopping: bool) -> str:
+def _activity(view: RunView, *, stopping: bool) -> str:
     if view.state.ended:
-        ended = {
-            JobState.COMPLETED: "ended: it is completed",
-            JobState.FAILED: "ended: it failed",
-            JobState.CANCELLED: "ended: it was cancelled",
-        }[view.state]
-        told = view.reason if view.reason and view.state is JobState.CANCELLED else ""
-        return f"{ended} ({told})" if told else ended
+        reason = view.reason if view.state is JobState.CANCELLED else ""
+        return f"run {view.state.value} ({reason})" if reason else f"run {view.state.value}"
     if stopping:
         return "stopping …"
     if view.reading:
         return "reading the logs …"
     if view.state in (JobState.UNKNOWN, JobState.QUEUED) or not view.waiting:
         return view.reason
-    told = f" ({view.reason})" if view.reason == "stopping" else ""
-    return f"now: {view.waiting}{told}"
+    stopping_note = f" ({view.reason})" if view.reason == "stopping" else ""
+    return f"now: {view.waiting}{stopping_note}"
 
 
 def _findings(view: RunView, width: int) -> list[Content]:
-    """Return what went wrong: the first finding with all of its advice, of the others a line each."""
+    """Return the findings: the first one with its advice, the others with one line each."""
     if not view.findings:
         return []
     first, *others = view.findings[:_FINDINGS_SHOWN]
-    lines = [*_first(first, view.reason, width), *map(_also, others)]
+    lines = [*_first_finding(first, view.reason, width), *map(_further_finding, others)]
     if len(view.findings) > _FINDINGS_SHOWN:
         lines.append(Content(f"   and {len(view.findings) - _FINDINGS_SHOWN} more"))
     return lines
 
 
-def _first(finding: FindingSeen, reason: str, width: int) -> list[Content]:
+def _first_finding(finding: FindingSeen, reason: str, width: int) -> list[Content]:
     lines = []
     if not reason.startswith(finding.title):
-        lines.append(_titled(finding))
-    seen = finding.text if finding.text not in (finding.title, reason) else ""
-    place = _place(finding)
-    if place or seen:
-        lines.append(Content.assemble((f"   {place}  " if place else "   ", "dim"), (seen, "dim")))
+        lines.append(_title_of(finding))
+    text = finding.text if finding.text not in (finding.title, reason) else ""
+    source = _source(finding)
+    if source or text:
+        lines.append(Content.assemble((f"   {source}  " if source else "   ", "dim"), (text, "dim")))
     indent = len(_ARROW)
     advice = textwrap.wrap(
         finding.fix, max(width - 1, 20 + indent), initial_indent=_ARROW, subsequent_indent=" " * indent,
@@ -149,21 +146,21 @@ def _first(finding: FindingSeen, reason: str, width: int) -> list[Content]:
     return [*lines, *(Content.assemble((line[:indent], "bold"), line[indent:]) for line in advice)]
 
 
-def _also(finding: FindingSeen) -> Content:
-    return Content.assemble(_titled(finding), (f"  {_place(finding)}", "dim"))
+def _further_finding(finding: FindingSeen) -> Content:
+    return Content.assemble(_title_of(finding), (f"  {_source(finding)}", "dim"))
 
 
-def _titled(finding: FindingSeen) -> Content:
+def _title_of(finding: FindingSeen) -> Content:
     fatal = finding.severity == "fatal"
-    word, style = (" ✗ failure: ", "$text-error") if fatal else (" ! warning: ", "$text-warning")
-    return Content.assemble((word, f"{style} bold"), finding.title)
+    label, style = (" ✗ failure: ", "$text-error") if fatal else (" ! warning: ", "$text-warning")
+    return Content.assemble((label, f"{style} bold"), finding.title)
 
 
-def _place(finding: FindingSeen) -> str:
-    """Return where it stands, and of which process it tells."""
+def _source(finding: FindingSeen) -> str:
+    """Return a finding's log and line, with the rank and node of its process."""
     if not finding.source.line:
         return ""
-    place = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}"
-    who = [f"rank {finding.rank}"] if finding.rank is not None else []
-    who += [f"on {finding.node}"] if finding.node else []
-    return f"{place} ({' '.join(who)})" if who else place
+    line = f"{finding.source.log.rpartition('/')[2]}:{finding.source.line}"
+    process = [f"rank {finding.rank}"] if finding.rank is not None else []
+    process += [f"on {finding.node}"] if finding.node else []
+    return f"{line} ({' '.join(process)})" if process else line

@@ -1,4 +1,4 @@
-"""Text that is painted again only when it looks different."""
+"""Lines of text that are repainted only when they change."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from textual.widgets import Static
 
 
 class StyledLines(Static):
-    """Some lines of text."""
+    """Lines of styled text."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Content(""), id=id, classes=classes)
-        self._said: list[str] = []
+        self._markup: list[str] = []
 
-    def say(self, lines: Sequence[Content]) -> None:
-        """Show the lines, if they are not what is shown."""
-        said = [line.markup for line in lines]
-        if said != self._said:
-            taller = len(said) != len(self._said)
-            self._said = said
-            self.update(Content("\n").join(lines), layout=taller)
+    def set_lines(self, lines: Sequence[Content]) -> None:
+        """Show the lines."""
+        markup = [line.markup for line in lines]
+        if markup != self._markup:
+            height_changed = len(markup) != len(self._markup)
+            self._markup = markup
+            self.update(Content("\n").join(lines), layout=height_changed)

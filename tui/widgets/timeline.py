@@ -1,4 +1,4 @@
-"""The milestones of a run, one a line."""
+"""Timeline: the milestones of a run, one on each line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rich.cells import set_cell_size
 from textual.content import Content
 
 from launcher.logs.events import JobState
-from tui.formatting import clock_time, ticking
+from tui.formatting import clock_time, duration
 from tui.run_view import RunView, TimelineEntry
 from tui.widgets.styled_lines import StyledLines
 
@@ -15,38 +15,42 @@ WIDTH = 2 + _TITLE + _TIME + _TOOK + 1
 
 
 class Timeline(StyledLines):
-    """Reached milestones with time and duration, the awaited one with its running time."""
+    """Reached milestones with time and duration, the awaited one with the time spent waiting."""
 
     def show(self, view: RunView, now: float) -> None:
-        """Show a view as it is now."""
-        self.say(timeline_lines(view, now))
+        """Show a view at the time `now`."""
+        self.set_lines(timeline_lines(view, now))
 
 
 def timeline_lines(view: RunView, now: float) -> list[Content]:
     """Return a line for each milestone."""
-    last = max((place for place, mark in enumerate(view.marks) if mark.reached), default=-1)
-    return [_line(view, mark, now, broke_off=place == last + 1) for place, mark in enumerate(view.marks)]
+    last = max((index for index, entry in enumerate(view.timeline) if entry.reached), default=-1)
+    return [
+        _line(view, entry, now, first_missed=index == last + 1) for index, entry in enumerate(view.timeline)
+    ]
 
 
 def current_line(view: RunView) -> int:
-    """Return the line that matters most now: what is awaited, else the last one reached."""
-    places = [place for place, mark in enumerate(view.marks) if mark.reached or mark.awaited]
-    return max(places, default=0)
+    """Return the line of the awaited milestone, else of the last one reached."""
+    lines = [index for index, entry in enumerate(view.timeline) if entry.reached or entry.awaited]
+    return max(lines, default=0)
 
 
-def _line(view: RunView, mark: TimelineEntry, now: float, *, broke_off: bool) -> Content:
-    if mark.reached:
-        when = clock_time(mark.time) if mark.time is not None else "reached"
-        took = f"+{ticking(mark.took)}" if mark.took is not None else ""
-        return _row("✓", mark.title, when, took, "$text-success", "", "dim")
-    if mark.awaited:
-        waited = ticking(now - view.since) if view.since is not None and not view.reading else ""
-        return _row("◌", mark.title, "awaited", waited, "$text-warning", "bold", "")
-    if broke_off and view.state in (JobState.FAILED, JobState.CANCELLED):
+def _line(view: RunView, entry: TimelineEntry, now: float, *, first_missed: bool) -> Content:
+    if entry.reached:
+        when = clock_time(entry.time) if entry.time is not None else "reached"
+        took = f"+{duration(entry.duration, tenths=False)}" if entry.duration is not None else ""
+        return _row("✓", entry.title, when, took, "$text-success", "", "dim")
+    if entry.awaited:
+        waited = ""
+        if view.since is not None and not view.reading:
+            waited = duration(now - view.since, tenths=False)
+        return _row("◌", entry.title, "awaited", waited, "$text-warning", "bold", "")
+    if first_missed and view.state in (JobState.FAILED, JobState.CANCELLED):
         failed = view.state is JobState.FAILED
         glyph, style = ("✗", "$text-error") if failed else ("⊘", "$text-warning")
-        return _row(glyph, mark.title, "not", "reached", style, "", "")
-    return _row("·", mark.title, "", "", "dim", "dim", "")
+        return _row(glyph, entry.title, "not", "reached", style, "", "")
+    return _row("·", entry.title, "", "", "dim", "dim", "")
 
 
 def _row(

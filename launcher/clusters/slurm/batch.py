@@ -13,7 +13,6 @@ from pathlib import Path
 
 from launcher.checkout import check_venv
 from launcher.clusters.slurm.client import conf
-from launcher.plan import passed_on
 from launcher.request import JobOptions
 from launcher.runs import SECRETS
 from launcher.scripts import script_files, script_path
@@ -57,7 +56,7 @@ def bare_batch(
             "job.sh": job_script(site, options, "ray_bare.sub"),
         },
         {
-            **common_environment(environment, site, options),
+            **common_environment(environment, options),
             "BASE_LOG_DIR": str(directory / "logs"),
             "COMMAND": driver_command(argv, options, directory, saves=saves),
             "GPUS_PER_NODE": str(options.gpus_per_node),
@@ -69,13 +68,11 @@ def bare_batch(
     )
 
 
-def common_environment(environment: Mapping[str, str], site: Site, options: JobOptions) -> dict[str, str]:
-    """Return the variables of every job: some of this program's, the site's, the profile's."""
+def common_environment(environment: Mapping[str, str], options: JobOptions) -> dict[str, str]:
+    """Return the variables of every job, and where Slurm's commands find their configuration."""
     return {
-        **passed_on(environment),
+        **(options.environment.variables if options.environment is not None else {}),
         **conf(environment),
-        **site.job_environment(),
-        **options.profile_of(site).environment,
     }
 
 

@@ -27,7 +27,7 @@ from launcher.clusters.slurm.jobs import JobRecord
 from launcher.clusters.slurm.messages import busy, failure, gave_up, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.clusters.slurm.submission import again, render, sbatch_options, script_for_test_only
+from launcher.clusters.slurm.render import again, render, sbatch_options, script_for_test_only
 from launcher.errors import LaunchError, RefusedError, TransportError, UnreachableError
 from launcher.fields import FIELDS, Field
 from launcher.logs.events import JobChanged

@@ -44,7 +44,7 @@ def container_batch(
         InputError: the checkout has no `ray.sub`, no image is given, or a path cannot be mounted.
     """
     checkout = _checkout_with_script(transport, options)
-    common = common_environment(environment, site, options)
+    common = common_environment(environment, options)
     argv = ["uv", "run", "python", checkout.driver]
     return Batch(
         {

@@ -145,7 +145,9 @@ class DraftResolver:
             from launcher.checkout import choose
 
             try:
-                self._default_checkout_path = choose(self.store.transport, None, self.environment).path
+                self._default_checkout_path = choose(
+                    self.store.transport, None, self.environment, near=(Path.cwd(),)
+                ).path
             except (InputError, TransportError):
                 self._default_checkout_path = ""
         return self._default_checkout_path

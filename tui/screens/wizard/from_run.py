@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from launcher.durations import format_time_limit
 from launcher.effective import user_overrides
@@ -34,4 +35,17 @@ def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
             "chain": str(spec.slurm.chain),
         }
         texts |= {name: text for name, text in slurm_texts.items() if text}
-    return WizardState(texts, (*user_overrides(spec), *overrides))
+    record = spec.request
+    if record.profile:
+        texts["profile"] = record.profile
+    carried = {
+        "env_file": Path(record.env_file) if record.env_file else None,
+        "env": record.env,
+        "no_env": record.no_env,
+        "sbatch_args": record.sbatch_args,
+        "launcher": spec.launcher,
+        "container": record.container,
+        "mounts": record.mounts,
+    }
+    kept = {name: value for name, value in carried.items() if value and value != "ray_bare"}
+    return WizardState(texts, (*user_overrides(spec), *overrides), carried=kept)

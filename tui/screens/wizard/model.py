@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
@@ -57,6 +57,8 @@ class WizardState:
     """Overrides that belong to no field: from the command line, and from applied fixes."""
     skipped: tuple[str, ...] = ()
     """Ids of failing checks that must not block."""
+    carried: Mapping[str, Any] = field(default_factory=dict)
+    """Values of fields that no page asks for, by name: from a run that is made again."""
 
     @property
     def touched(self) -> bool:
@@ -335,6 +337,7 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
     kind = kind_of(state)
     return SubmitRequest.of(
         {
+            **state.carried,
             **values,
             "recipe": status.path,
             "kind": kind,

@@ -12,7 +12,7 @@ from launcher.errors import InputError
 from launcher.submit.submit import StartEstimate, SubmissionPlan
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
-from tui.opening import OpenFailed
+from tui.opening import ActionFailed
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import DraftStatus, WizardState
 
@@ -76,7 +76,7 @@ class WizardPoller(Background):
             self._get_resolver().ask_slurm(refresh=refresh)
             self.refresh()
 
-        in_background(ask, "detect", lambda error: post(self._target, OpenFailed(error)))
+        in_background(ask, "detect", lambda error: post(self._target, ActionFailed(error)))
 
     def estimate_start(self, plan: SubmissionPlan) -> None:
         """Ask Slurm when the job would start."""
@@ -100,7 +100,7 @@ class WizardPoller(Background):
             run = send(plan, resolver.store, resolver.environment, confirmed=True)
             post(self._target, Submitted(run.directory))
 
-        in_background(submit, "submit", lambda error: post(self._target, OpenFailed(error)))
+        in_background(submit, "submit", lambda error: post(self._target, ActionFailed(error)))
 
     def rehearse_here(self) -> None:
         """Start a rehearsal on this machine."""
@@ -119,7 +119,7 @@ class WizardPoller(Background):
                 Submitted(start(resolver.store.transport, resolver.store, resolver.environment).directory),
             )
 
-        in_background(begin, "rehearse", lambda error: post(self._target, OpenFailed(error)))
+        in_background(begin, "rehearse", lambda error: post(self._target, ActionFailed(error)))
 
     def _get_resolver(self) -> DraftResolver:
         if self._resolver is None:

@@ -10,8 +10,8 @@ from launcher.errors import UnreachableError
 from launcher.fields import field as field_of
 from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
-from tui.opening import OpenFailed
-from tui.screens.dialogs import Ask, DialogChoice, Wait, tell
+from tui.opening import ActionFailed
+from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.wizard.model import DraftStatus, WizardState, errors
 from tui.screens.wizard.pages import line
@@ -107,7 +107,7 @@ class WizardScreen(StepScreen):
             if value is not None:
                 await self._set_state(self.wizard_state.with_fix(fix_objects[int(value) - 1], self.status))
 
-        self.app.push_screen(Ask("Apply which fix?", "", options), take)
+        self.app.push_screen(ChoiceDialog("Apply which fix?", "", options), take)
 
     def action_skip(self) -> None:
         """Ask for a failing check to skip, or to enforce again."""
@@ -126,7 +126,7 @@ class WizardScreen(StepScreen):
             if value is not None:
                 await self._set_state(self.wizard_state.with_skipped(value))
 
-        self.app.push_screen(Ask("Skip which check?", text, options), take)
+        self.app.push_screen(ChoiceDialog("Skip which check?", text, options), take)
 
     def action_estimate_start(self) -> None:
         """Ask Slurm when the job would start."""
@@ -159,7 +159,7 @@ class WizardScreen(StepScreen):
             missing = errors(self.wizard_state, self.status).items()
             result = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
             self.app.push_screen(
-                Ask(
+                ChoiceDialog(
                     "Cannot be submitted yet",
                     result or str(self.status.plan_error or ""),
                     [DialogChoice("o", "OK", "ok")],
@@ -172,12 +172,13 @@ class WizardScreen(StepScreen):
 
         def answered(answer: str | None) -> None:
             if answer == "submit":
-                self.app.push_screen(Wait("submitting …\n\nThis usually takes a few seconds."))
+                self.app.push_screen(BusyDialog("submitting …\n\nThis usually takes a few seconds."))
                 self._submitting = True
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
-        self.app.push_screen(Ask("Submit?", question(plan), choices, chosen=1 if plan.asks else 0), answered)
+        dialog = ChoiceDialog("Submit?", question(plan), choices, chosen=1 if plan.asks else 0)
+        self.app.push_screen(dialog, answered)
 
     def _show_blocking(self, messages: list[str]) -> None:
         async def answered(answer: str | None) -> None:
@@ -189,7 +190,7 @@ class WizardScreen(StepScreen):
         choices = [DialogChoice("x", "skip a check", "skip"), DialogChoice("b", "back to the review", "back")]
         if self._fixes():
             choices.insert(0, DialogChoice("f", "apply a fix", "fix"))
-        self.app.push_screen(Ask("The run would fail", "\n".join(messages), choices), answered)
+        self.app.push_screen(ChoiceDialog("The run would fail", "\n".join(messages), choices), answered)
 
     # ------------------------------------------------------------ outcome
 
@@ -199,7 +200,7 @@ class WizardScreen(StepScreen):
         self._close_wait_dialogs()
         self._host.submitted(self, event.directory)
 
-    def on_open_failed(self, event: OpenFailed) -> None:
+    def on_action_failed(self, event: ActionFailed) -> None:
         """Show the error; the wizard's state is kept."""
         event.stop()
         self._close_wait_dialogs()
@@ -216,9 +217,9 @@ class WizardScreen(StepScreen):
                 DialogChoice("w", "watch the run, which resolves this", "watch"),
                 DialogChoice("b", "back", "back"),
             ]
-            self.app.push_screen(Ask("Submission unclear", str(error), choices), answered)
+            self.app.push_screen(ChoiceDialog("Submission unclear", str(error), choices), answered)
             return
-        self.app.push_screen(tell(error))
+        self.app.push_screen(error_dialog(error))
 
     def _close_wait_dialogs(self) -> None:
         while self._submitting and self.app.screen is not self:
@@ -228,7 +229,7 @@ class WizardScreen(StepScreen):
     def _show_slurm_error(self, error: ExplainedError) -> None:
         def answered(answer: str | None) -> None:
             if answer == "rehearse":
-                self.app.push_screen(Wait("starting a rehearsal on this machine …"))
+                self.app.push_screen(BusyDialog("starting a rehearsal on this machine …"))
                 self._submitting = True
                 self._poller.rehearse_here()
             elif answer == "back":
@@ -243,4 +244,4 @@ class WizardScreen(StepScreen):
             DialogChoice("l", "continue without Slurm: everything but submitting works", "look"),
             DialogChoice("b", "back to the list of runs", "back"),
         ]
-        self.app.push_screen(Ask("Slurm is not available here", text, choices), answered)
+        self.app.push_screen(ChoiceDialog("Slurm is not available here", text, choices), answered)

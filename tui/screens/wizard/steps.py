@@ -13,7 +13,7 @@ from textual.screen import Screen
 from launcher.fields import field as field_of
 from launcher.text import clean
 from tui.commands import Scope, bindings
-from tui.screens.dialogs import Ask, DialogChoice
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.model import (
@@ -33,7 +33,7 @@ from tui.screens.wizard.model import (
 )
 from tui.screens.wizard.pages import facts_of, line, summary, wrap_hanging
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
-from tui.widgets.form import Form, Go
+from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
 
@@ -44,7 +44,7 @@ class StepScreen(Screen[None]):
     """Edits a wizard state step by step."""
 
     BINDINGS = bindings(Scope.WIZARD)
-    PLACES = (Scope.WIZARD, Scope.APP)
+    SCOPES = (Scope.WIZARD, Scope.APP)
     ABOUT = (
         "Prepares and submits a run. Tab, ↑ and ↓ move between fields, enter goes to the next step. Nothing "
         "is submitted before the review, and going back loses nothing that was typed."
@@ -59,7 +59,7 @@ class StepScreen(Screen[None]):
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
         self.step: Step = STEPS[0]
-        self.bar_first: tuple[str, ...] = ()
+        self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
@@ -78,7 +78,7 @@ class StepScreen(Screen[None]):
             with Vertical(id="wizard-right"):
                 yield self.facts_box
         yield self.summary
-        yield KeyBar(*self.PLACES)
+        yield KeyBar(*self.SCOPES)
 
     async def on_mount(self) -> None:
         """Show the first step, and start resolving."""
@@ -136,7 +136,7 @@ class StepScreen(Screen[None]):
         async with self._form_lock:
             fields = fields_of(self.step, self.wizard_state, self.status)
             if self.form.names != tuple(item.name for item in fields):
-                await self.form.ask(fields)
+                await self.form.set_fields(fields)
             for row in self.form.rows:
                 name = row.item.name
                 note = note_on(row.item, self.wizard_state, self.status)
@@ -172,12 +172,12 @@ class StepScreen(Screen[None]):
     def _refresh_view(self) -> None:
         if not self.is_attached:
             return
-        self.bar_first = (
+        self.footer_first = (
             ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.back")
             if self.step.id == "review"
             else ("wizard.back", "wizard.next", "wizard.choose")
         )
-        self.title_line.say([self._title()])
+        self.title_line.set_lines([self._title()])
         row = self.form.focused_row
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
@@ -185,13 +185,13 @@ class StepScreen(Screen[None]):
         else:
             lines = facts_of(self.step.id, self.wizard_state, self.status, focused)
         width = self.facts_box.scrollable_content_region.width
-        self.facts.say(wrap_hanging(lines, width) if width else lines)
-        self.help_line.say(self._help(focused))
-        self.summary.say(
+        self.facts.set_lines(wrap_hanging(lines, width) if width else lines)
+        self.help_line.set_lines(self._help(focused))
+        self.summary.set_lines(
             [summary(self.wizard_state, self.status).truncate(max(self.size.width, 1), ellipsis=True)]
         )
         self._label_go_button()
-        self.query_one(KeyBar).look_again()
+        self.query_one(KeyBar).update_keys()
 
     @property
     def _is_current(self) -> bool:
@@ -200,7 +200,8 @@ class StepScreen(Screen[None]):
     def _label_go_button(self) -> None:
         steps = steps_of(self.wizard_state, self.status)
         index = self._step_index(steps)
-        self.form.go.say(f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit")
+        label = f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit"
+        self.form.next_button.set_label(label)
 
     def _title(self) -> Content:
         parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
@@ -264,7 +265,7 @@ class StepScreen(Screen[None]):
         else:
             await self._show_step(steps[index - 1])
 
-    async def on_go_pressed(self, event: Go.Pressed) -> None:
+    async def on_next_button_pressed(self, event: NextButton.Pressed) -> None:
         """Go to the next step."""
         event.stop()
         await self.action_next()
@@ -307,7 +308,7 @@ class StepScreen(Screen[None]):
                     )
                 )
 
-        self.app.push_screen(Ask(field_of(name).title, "", options, chosen=chosen), take)
+        self.app.push_screen(ChoiceDialog(field_of(name).title, "", options, chosen=chosen), take)
 
     async def action_reset(self) -> None:
         """Reset the focused field to its default."""

@@ -1,0 +1,88 @@
+"""Choices that are remembered for a site: variables of the environment, where runs and big files go.
+
+One JSON file in the configuration directory, by site; a secret's value is never in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from launcher.environment import EnvironmentChoices, is_secret
+from launcher.errors import InputError, TransportError
+from launcher.paths import config_root
+from launcher.transports.base import Transport
+
+FILE = "sites.json"
+
+
+class SiteChoices(BaseModel):
+    """Choices for one site."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    values: Mapping[str, str] = Field(default_factory=dict)
+    passed: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def environment(self) -> EnvironmentChoices:
+        """The choices about the environment."""
+        return EnvironmentChoices(self.values, self.passed, self.dropped)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    sites: Mapping[str, SiteChoices] = Field(default_factory=dict)
+
+
+def load_choices(transport: Transport, environment: Mapping[str, str], site: str) -> SiteChoices:
+    """Return the choices for a site; none where nothing is remembered.
+
+    Raises:
+        InputError: the file is damaged.
+        TransportError: it cannot be read.
+    """
+    return _load(transport, _path(environment)).sites.get(site, SiteChoices())
+
+
+def remember_choices(
+    transport: Transport, environment: Mapping[str, str], site: str, choices: EnvironmentChoices
+) -> None:
+    """Remember choices about the environment for a site, over those that are there.
+
+    A configuration directory that cannot be written remembers nothing; a damaged file is left as it is.
+    """
+    if not (choices.values or choices.passed or choices.dropped):
+        return
+    path = _path(environment)
+    try:
+        stored = _load(transport, path)
+        merged = choices.over(stored.sites.get(site, SiteChoices()).environment)
+        values = {name: value for name, value in merged.values.items() if not is_secret(name, value)}
+        own = SiteChoices(values=values, passed=merged.passed, dropped=merged.dropped)
+        text = _File(sites={**stored.sites, site: own}).model_dump_json(indent=1) + "\n"
+        transport.write_atomic(str(path), text.encode(), 0o600)
+    except (TransportError, InputError):
+        return
+
+
+def _path(environment: Mapping[str, str]) -> Path:
+    return config_root(environment) / FILE
+
+
+def _load(transport: Transport, path: Path) -> _File:
+    if transport.stat(str(path)) is None:
+        return _File()
+    try:
+        return _File.model_validate_json(transport.read(str(path)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(
+            f"the remembered choices are damaged: {first['msg']}",
+            where=path,
+            fix="Correct or delete the file; it holds only what you chose before.",
+        ) from error

@@ -1,0 +1,1 @@
+"""The configuration classes of a NeMo-RL checkout, read from its sources."""

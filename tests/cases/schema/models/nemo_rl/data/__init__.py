@@ -1,0 +1,4 @@
+try:
+    from nemo_rl.data.moved import DataConfig
+except ImportError:
+    DataConfig = dict

@@ -1,0 +1,3 @@
+from typing import Literal
+
+Kind = Literal["small", "large"]

@@ -1,0 +1,3 @@
+MAJOR = 1
+MINOR = 2
+PATCH = 3

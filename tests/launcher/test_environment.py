@@ -1,0 +1,183 @@
+"""The environment of a job: the user's world reaches it, secrets and the login node's own affairs do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.environment import EnvironmentChoices, JobEnvironment, Outcome, job_environment
+from launcher.sites import OFFLINE, Machine, recognise
+
+SITE = recognise(Machine("somewhere"))
+JUWELS = recognise(Machine("jwlogin24", "juwelsbooster"))
+SHELL = {
+    "HOME": "/home/u",
+    "PATH": "/usr/bin",
+    "USER": "u",
+    "EDITOR": "vi",
+    "PS1": "$",
+    "PWD": "/x",
+    "HF_HOME": "/p/project/hf",
+    "UV_CACHE_DIR": "/p/project/uv",
+    "NEMO_RL_VENV_DIR": "/p/project/venvs",
+    "NRL_FORCE_REBUILD_VENVS": "false",
+    "VLLM_USE_V1": "1",
+    "NCCL_SOCKET_IFNAME": "ib0",
+    "GLOO_SOCKET_IFNAME": "ib0",
+    "RAY_TMPDIR": "/local/r",
+    "RAY_PORT": "6399",
+    "WANDB_MODE": "online",
+    "WANDB_PROJECT": "p",
+    "CKPT_DIR": "/p/scratch/c",
+    "HF_TOKEN": "hf_secret",
+    "ANTHROPIC_API_KEY": "sk-secret",
+    "LLM_JUDGE_API_KEY": "secret3",
+    "LLM_JUDGE_MODEL": "m",
+    "VIRTUAL_ENV": "/v",
+    "PYTHONPATH": "/y",
+    "CUDA_VISIBLE_DEVICES": "0",
+    "SLURM_JOB_ID": "1",
+    "RAY_ADDRESS": "h:1",
+    "LD_LIBRARY_PATH": "/apps/python/lib",
+    "LOADEDMODULES": "Python/3.12",
+    "MODULEPATH": "/apps/m",
+    "BASE_LOG_DIR": "/p/logs",
+    "TMPDIR": "/tmp/u",
+    "https_proxy": "http://me:pw@proxy:8080",
+    "no_proxy": "localhost",
+}
+
+
+def outcomes(environment: JobEnvironment) -> dict[str, Outcome]:
+    return {item.name: item.outcome for item in environment.decisions}
+
+
+def test_caches_and_settings_reach_the_job() -> None:
+    job = job_environment(SHELL, SITE, {})
+    for name in (
+        "HF_HOME",
+        "UV_CACHE_DIR",
+        "NEMO_RL_VENV_DIR",
+        "NRL_FORCE_REBUILD_VENVS",
+        "VLLM_USE_V1",
+        "RAY_TMPDIR",
+        "RAY_PORT",
+        "NCCL_SOCKET_IFNAME",
+        "GLOO_SOCKET_IFNAME",
+        "WANDB_MODE",
+        "WANDB_PROJECT",
+        "CKPT_DIR",
+        "LLM_JUDGE_MODEL",
+        "LD_LIBRARY_PATH",
+        "LOADEDMODULES",
+        "MODULEPATH",
+        "no_proxy",
+        "HOME",
+        "PATH",
+    ):
+        assert job.variables[name] == SHELL[name], name
+
+
+def test_what_would_break_the_job_stays_out_and_says_why() -> None:
+    job = job_environment(SHELL, SITE, {})
+    reasons = {item.name: item.reason for item in job.decisions if item.outcome is Outcome.DROPPED}
+    assert set(reasons) == {
+        "VIRTUAL_ENV",
+        "PYTHONPATH",
+        "CUDA_VISIBLE_DEVICES",
+        "RAY_ADDRESS",
+        "BASE_LOG_DIR",
+        "TMPDIR",
+    }
+    assert all(reasons.values())
+    assert not set(reasons) & set(job.variables)
+    assert not {"SLURM_JOB_ID", "EDITOR", "PS1", "PWD"} & (set(job.variables) | set(outcomes(job)))
+
+
+def test_secrets_are_offered_by_name_and_never_shown() -> None:
+    job = job_environment(SHELL, SITE, {})
+    assert job.secrets == {"HF_TOKEN": "hf_secret"}
+    assert outcomes(job)["ANTHROPIC_API_KEY"] is outcomes(job)["LLM_JUDGE_API_KEY"] is Outcome.OFFERED
+    assert outcomes(job)["https_proxy"] is Outcome.OFFERED, "a URL with a password"
+    chosen = job_environment(
+        SHELL,
+        SITE,
+        {},
+        EnvironmentChoices(passed=frozenset({"ANTHROPIC_API_KEY"}), dropped=frozenset({"HF_TOKEN"})),
+    )
+    assert chosen.secrets == {"ANTHROPIC_API_KEY": "sk-secret"}
+
+
+SECRET_NAMES = st.sampled_from(
+    [
+        "HF_TOKEN",
+        "WANDB_API_KEY",
+        "OPENAI_API_KEY",
+        "X_SECRET",
+        "MY_ACCESS_KEY",
+        "DB_PASSWORD",
+        "LLM_JUDGE_KEY",
+        "GH_TOKEN",
+    ]
+)
+
+
+@given(
+    shell=st.dictionaries(SECRET_NAMES, st.text("abcdef0123456789", min_size=24, max_size=40), min_size=1),
+    passed=st.frozensets(SECRET_NAMES),
+    dropped=st.frozensets(SECRET_NAMES),
+)
+def test_no_secret_is_in_the_variables_or_the_decisions(
+    shell: dict[str, str], passed: frozenset[str], dropped: frozenset[str]
+) -> None:
+    job = job_environment(shell, SITE, {}, EnvironmentChoices(passed=passed, dropped=dropped))
+    shown = repr(job.variables) + repr(job.decisions)
+    assert not any(value in shown for value in shell.values())
+    assert not set(job.secrets) & dropped
+
+
+def test_an_offline_site_wins_over_the_shell_but_for_a_mode_that_needs_no_network() -> None:
+    job = job_environment({**SHELL, "HF_HUB_OFFLINE": "0"}, JUWELS, {})
+    assert {name: job.variables[name] for name in OFFLINE} == dict(OFFLINE)
+    assert outcomes(job)["HF_HUB_OFFLINE"] is outcomes(job)["WANDB_MODE"] is Outcome.SITE
+    disabled = job_environment({**SHELL, "WANDB_MODE": "disabled"}, JUWELS, {})
+    assert disabled.variables["WANDB_MODE"] == "disabled"
+
+
+def test_profile_over_site_and_the_users_choice_over_all() -> None:
+    job = job_environment(SHELL, JUWELS, {"WANDB_MODE": "online", "HF_HOME": "/profile"})
+    assert (job.variables["WANDB_MODE"], job.variables["HF_HOME"]) == ("online", "/profile")
+    assert outcomes(job)["HF_HOME"] is Outcome.PROFILE
+    chosen = EnvironmentChoices(
+        {"HF_HOME": "/mine"}, frozenset({"EDITOR"}), frozenset({"NCCL_SOCKET_IFNAME"})
+    )
+    job = job_environment(SHELL, JUWELS, {"HF_HOME": "/profile"}, chosen)
+    assert (job.variables["HF_HOME"], job.variables["EDITOR"]) == ("/mine", "vi")
+    assert "NCCL_SOCKET_IFNAME" not in job.variables
+
+
+def test_modules_of_the_site_replace_those_of_the_shell() -> None:
+    site = replace(SITE, modules=("Stages/2025", "CUDA"))
+    job = job_environment(SHELL, site, {})
+    assert not {"LD_LIBRARY_PATH", "LOADEDMODULES", "MODULEPATH"} & set(job.variables)
+    assert outcomes(job)["LD_LIBRARY_PATH"] is Outcome.DROPPED
+
+
+@pytest.mark.parametrize("path", ["/tmp/hf", "/dev/shm/x", "relative", "/var/tmp/u/hf"])
+def test_a_path_that_only_this_node_has_stays_out(path: str) -> None:
+    job = job_environment({"HF_HOME": path, "TMPDIR": path}, SITE, {})
+    assert not {"HF_HOME", "TMPDIR"} & set(job.variables)
+
+
+def test_where_runs_are_below_tmp_it_is_shared() -> None:
+    job = job_environment({"HF_HOME": "/tmp/w/hf"}, SITE, {}, shared=("/tmp/w/runs",))
+    assert job.variables["HF_HOME"] == "/tmp/w/hf"
+
+
+def test_choices_of_a_submission_go_over_remembered_ones() -> None:
+    remembered = EnvironmentChoices({"A": "1", "B": "2"}, frozenset({"C", "D"}), frozenset({"E"}))
+    merged = EnvironmentChoices({"D": "x"}, frozenset({"E"}), frozenset({"A"})).over(remembered)
+    assert merged == EnvironmentChoices({"B": "2", "D": "x"}, frozenset({"C", "E"}), frozenset({"A"}))
