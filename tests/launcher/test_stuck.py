@@ -181,7 +181,10 @@ def test_pending() -> None:
         return stuck(state, now)
 
     assert found(reason="waiting: jobs of higher priority are before it (Priority)") == ()
-    never = {"reason": "it can never start: it asks for more (PartitionTimeLimit)", "fix": "a shorter --time"}
+    never: dict[str, Any] = {
+        "reason": "it can never start: it asks for more (PartitionTimeLimit)",
+        "fix": "a shorter --time",
+    }
     assert "never start" in only(found(**never, stuck=True))[2]
     assert found(**never, stuck=True)[0].fix == "a shorter --time"
     assert found(**never) == ()  # what is stuck is decided where Slurm is known, not by words

@@ -108,7 +108,7 @@ def test_a_maintenance_ahead(user: User, admin: Callable[..., str]) -> None:
 def test_an_accounts_limit_per_job(user: User, admin: Callable[..., str]) -> None:
     limit(user, "1")
     job = submit(user, "-N2", "--time=10")
-    state = waits(user, job, "it can never start")
+    state = waits(user, job, "will never start")
     assert state["job"]["waits_for"] == "AssocMaxNodePerJobLimit"
     assert "fewer --nodes" in notices(state)[0]["fix"]
-    assert "limit of its account" not in state["reason"]
+    assert "limit of the account" not in state["reason"]

@@ -46,12 +46,12 @@ _EXACT: dict[str, PendingReason] = {
     "none": PendingReason(""),
     "null": PendingReason(""),
     "noreason": PendingReason(""),
-    "priority": PendingReason("waiting: jobs of higher priority are before it"),
+    "priority": PendingReason("waiting: jobs of higher priority come first"),
     "resources": PendingReason("next in line: waiting for nodes to become free"),
     "begintime": PendingReason("waiting for its begin time (a requeued job waits two minutes)"),
     "dependency": PendingReason("waiting for the job it depends on"),
     "dependencyneversatisfied": _stuck(
-        "it can never start: what it depends on failed", "Cancel it; resume or submit the run again."
+        "will never start: a job it depends on failed", "Cancel it; resume or submit the run again."
     ),
     "reservation": PendingReason("waiting for its reservation to begin"),
     "reservationdeleted": _RESERVATION_GONE,
@@ -85,37 +85,39 @@ _EXACT: dict[str, PendingReason] = {
     "inactivelimit": _REQUEUED,
     "outofmemory": _REQUEUED,
     "systemfailure": PendingReason("waiting after a failure of the system"),
-    "partitiondown": _stuck("its partition is closed", _ELSEWHERE),
-    "partitioninactive": _stuck("its partition is inactive", _ELSEWHERE),
-    "partitiontimelimit": _stuck("it can never start: its time limit is above the partition's", _SHORTER),
+    "partitiondown": _stuck("waiting: the partition is closed", _ELSEWHERE),
+    "partitioninactive": _stuck("waiting: the partition is closed (inactive)", _ELSEWHERE),
+    "partitiontimelimit": _stuck("will never start: its time limit is above the partition's", _SHORTER),
     "partitionnodelimit": _stuck(
-        "it can never start: it asks for more or fewer nodes than the partition allows", _FEWER
+        "will never start: it requests more or fewer nodes than the partition allows", _FEWER
     ),
-    "partitionconfig": _stuck("it can never start: the partition does not take such jobs", _ELSEWHERE),
+    "partitionconfig": _stuck("will never start: the partition does not take such jobs", _ELSEWHERE),
     "badconstraints": _stuck(
-        "it can never start: no node of the partition fits the request",
+        "will never start: no node of the partition fits the request",
         "Cancel it; `distill-tui detect` lists what nodes have (GPUs, memory, features).",
     ),
     "invalidaccount": _stuck(
-        "it can never start: its account is no longer valid", "Cancel it and submit with another --account."
+        "will never start: its account is no longer valid", "Cancel it and submit with another --account."
     ),
     "invalidqos": _stuck(
-        "it can never start: its QoS is no longer valid", "Cancel it and submit with another --qos."
+        "will never start: its QoS is no longer valid", "Cancel it and submit with another --qos."
     ),
     "qosnotallowed": _stuck(
-        "it can never start: the partition or account does not allow its QoS",
+        "will never start: the partition or account does not allow its QoS",
         "Cancel it and submit with another --qos or --partition.",
     ),
     "accountnotallowed": _stuck(
-        "it can never start: the partition does not allow its account",
+        "will never start: the partition does not allow its account",
         "Cancel it and submit with another --account or --partition.",
     ),
     "maxmemperlimit": _stuck(
-        "it can never start: it asks for more memory than the partition allows per CPU or node", _LESS_MEMORY
+        "will never start: it requests more memory than the partition allows (per CPU or node)", _LESS_MEMORY
     ),
-    "deadline": _stuck("it can never start: its deadline has passed", "Cancel it and submit it again."),
+    "deadline": _stuck("will never start: its deadline has passed", "Cancel it and submit it again."),
     "jobheldadmin": _stuck("held by the site", "Ask the site's support; only they can release it."),
-    "jobhelduser": _stuck("held by you", "`scontrol release JOB` lets it go on."),
+    "jobhelduser": _stuck(
+        "held by you; release it with `scontrol release`", "`scontrol release JOB` lets it go on."
+    ),
     "jobholdmaxrequeue": _stuck("held: it was requeued as often as the site allows", _RELEASE),
     "qosusagethreshold": PendingReason("waiting: the use of its QoS is above its threshold"),
 }
@@ -204,13 +206,13 @@ def _nodes(key: str, bare: str) -> PendingReason | None:
     if not key.startswith(("reqnodenotavail", "nodesrequired", "unavailablenodes")):
         return None
     if "forotherjob" in re.sub(r"[\s_]+", "", bare).lower():
-        return PendingReason("waiting: nodes that it needs may be reserved for another job")
+        return PendingReason("waiting: nodes it needs may be reserved for another job")
     match = re.search(r"Unavailable(?:[ _]?Nodes)?:\s*([\w.,\[\]-]+)", bare)
     names = match[1].strip(",") if match is not None else ""
     which = f" ({names})" if names else ""
-    return PendingReason(
-        f"waiting: nodes that it needs{which} are down, drained or reserved", unavailable_nodes=names
-    )
+    text = f"waiting: nodes it needs{which} are down, drained or reserved"
+    # Slurm's bare reason leaves open why; where it names nodes, no maintenance is meant.
+    return PendingReason(text if names else f"{text} (e.g. for maintenance)", unavailable_nodes=names)
 
 
 def _limits(key: str, bare: str) -> PendingReason | None:
@@ -220,23 +222,25 @@ def _limits(key: str, bare: str) -> PendingReason | None:
     whose = "account" if key.startswith(("assoc", "accounting")) else "QoS"
     if _BUDGET.match(key) and "run" not in key:
         return _stuck(
-            f"the budget of its {whose} is used up ({bare})",
+            f"the budget of the {whose} is used up ({bare})",
             "Cancel it and submit with another --account, or wait until the project's budget is renewed.",
         )
     if key.startswith("qosmin") or "notsatisfied" in key:
         return _stuck(
-            f"it can never start: it asks for less than its {whose} demands ({bare})",
+            f"will never start: it requests less than the {whose} demands ({bare})",
             "Cancel it and submit with more --nodes, or with another --qos.",
         )
     per_node = "pernode" in key
     if re.search(r"perjob|maxwall", key) or per_node:
         what = key.replace("pernode", "") if per_node else key.replace("perjob", "").removesuffix("limit")
         more, fix = next(
-            ((more, fix) for pattern, more, fix in _DIMENSIONS if re.search(pattern, f"{what}.")),
+            ((more, fix) for pattern, more, fix in _DIMENSIONS if re.search(pattern, what)),
             ("more of a resource", _FEWER),
         )
-        a_job = "on a node" if per_node else "a job"
-        return _stuck(f"it can never start: it asks for {more} than its {whose} allows {a_job} ({bare})", fix)
+        on_a_node = " on a node" if per_node else ""
+        return _stuck(
+            f"will never start: it requests {more} than the {whose} allows{on_a_node} ({bare})", fix
+        )
     whose = f"{whose} for each user" if "peruser" in key else whose
     whose = f"{whose} for each account" if "peraccount" in key else whose
-    return PendingReason(f"waiting: a limit of its {whose} is reached ({bare})")
+    return PendingReason(f"waiting: a limit of the {whose} is reached ({bare})")
