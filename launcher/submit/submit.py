@@ -27,7 +27,7 @@ from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head
 from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import remember_choices
 from launcher.submit.complete import complete, nodes_of
-from launcher.submit.hints import hints
+from launcher.submit.hints import cluster_hints, hints
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.red_lines import require_whole_gpus
 from launcher.submit.submission import Submission, lay_out
@@ -156,19 +156,15 @@ def plan_submission(
     require_whole_gpus(submission, partition)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
-    return SubmissionPlan(
-        request,
-        replace(submission, spec=spec),
-        _cost(options, partition),
-        partition,
-        result,
-        (
-            *submission.notes,
-            *result.notes,
-            *hints(environment, submission),
-            *cluster.hints(submission.layout, partition),
-        ),
+    cost = _cost(options, partition)
+    notes = (
+        *submission.notes,
+        *result.notes,
+        *hints(environment, submission),
+        *cluster.hints(submission.layout, partition),
+        *cluster_hints(detection, partition, options, cost),
     )
+    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes)
 
 
 def storage_of(plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str]) -> RunStorage:
