@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
 from launcher.transports.base import Transport
+from recipes.drivers import choose_driver
 
 VARIABLE = "NEMO_RL_ROOT"
 REMEMBERED = "checkout"
@@ -120,6 +122,30 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
             name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
         ),
     )
+
+
+def with_driver_of(
+    transport: Transport, checkout: NemoCheckout, values: Mapping[str, Any]
+) -> tuple[NemoCheckout, str]:
+    """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
+
+    A recipe for which the checkout has no driver keeps the usual one.
+    """
+    driver = choose_driver(values, _scripts(transport, checkout.path))
+    if driver.script is None:
+        return checkout, f"the checkout has no driver for this recipe: {driver.reason}"
+    if driver.script == checkout.driver:
+        return checkout, ""
+    return replace(checkout, driver=driver.script), f"the driver is {driver.script}: {driver.reason}"
+
+
+def _scripts(transport: Transport, path: str) -> tuple[str, ...]:
+    """Return the driver scripts of a checkout, relative to it."""
+    names = []
+    for folder in ("examples", "examples/nemo_gym"):
+        if transport.stat(f"{path}/{folder}") is not None:
+            names += [f"{folder}/{entry.name}" for entry in transport.listdir(f"{path}/{folder}")]
+    return tuple(name for name in names if re.fullmatch(r".*/run_\w+\.py", name))
 
 
 def _version(text: str) -> str | None:

@@ -178,7 +178,7 @@ FIELDS: tuple[Field, ...] = (
         "text", flag="--mounts", metavar="SRC:DST,…", repeatable=True, optional=True,
     ),
     Field(
-        "skip_checks", "Skipped checks", "Submit although this check fails (C34 …).",
+        "skip_checks", "Skipped checks", "Submit although this check fails: C34, or C66:KEY for one finding.",
         "text", flag="--skip-check", metavar="ID", repeatable=True, optional=True,
     ),
     _tensor("policy", "Student", "student"),

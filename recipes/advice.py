@@ -8,9 +8,9 @@ from recipes.errors import RecipeError
 from recipes.keys import format_key, parse_key
 from recipes.known_keys import known_keys
 from recipes.lint import unknown_path
-from recipes.schema.drivers import algorithm_of, driver_of_algorithm
-from recipes.schema.keys import key_info
-from recipes.schema.schema import schema_of
+from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
+from recipes.schema.checkout_schema import schema_of
+from recipes.schema.key_info import key_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

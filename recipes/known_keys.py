@@ -16,10 +16,10 @@ from recipes.chain import DEFAULTS, RecipeReader
 from recipes.errors import RecipeError
 from recipes.merge import OVERRIDE_KEY
 from recipes.schema import shipped
-from recipes.schema.drivers import ALGORITHMS, CROSS_TOKENIZER, algorithm_of, driver_of_algorithm
-from recipes.schema.keys import text_of
-from recipes.schema.schema import Schema, schema_of
-from recipes.schema.store import Store, digest
+from recipes.schema.algorithms import ALGORITHMS, CROSS_TOKENIZER, algorithm_of, driver_of_algorithm
+from recipes.schema.checkout_schema import Schema, schema_of
+from recipes.schema.key_info import text_of
+from recipes.schema.schema_cache import Store, digest
 from recipes.schema.types import Description, Type
 from recipes.values import Map, Seq, Value
 

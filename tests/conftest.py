@@ -44,7 +44,7 @@ def schema_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep schemas in a directory of the tests instead of the user's cache."""
     directory = tmp_path_factory.mktemp("schema-cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recipes.schema.schema.default_directory", lambda: directory)
+        patch.setattr("recipes.schema.checkout_schema.default_directory", lambda: directory)
         yield directory
 
 

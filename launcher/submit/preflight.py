@@ -13,7 +13,7 @@ from launcher.request import JobOptions, Kind
 from launcher.runs import SkippedCheck
 from launcher.sites import Site
 from launcher.submit.submission import Submission
-from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result
+from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result, is_skipped
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate
 
@@ -68,7 +68,9 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
         memory,
         report.blocking(ids),
         tuple(_question(phase, memory.gpu_gib) for phase in too_large if memory is not None),
-        tuple(SkippedCheck(id=item.id, message=item.message) for item in report.failing if item.id in ids),
+        tuple(
+            SkippedCheck(id=item.id, message=item.message) for item in report.failing if is_skipped(item, ids)
+        ),
         _notes(inputs, memory, options),
     )
 
@@ -87,11 +89,17 @@ def _notes(inputs: Inputs, memory: Estimate | None, options: JobOptions) -> tupl
 
 
 def _check_ids(skip: Sequence[str]) -> frozenset[str]:
-    ids = frozenset(text.upper() for text in skip)
-    unknown = sorted(ids - {rule.id for rule in RULES})
+    """Return the skipped rules and findings, their ids in capitals.
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    parts = [text.partition(":") for text in skip]
+    unknown = sorted({name.upper() for name, _, _ in parts} - {rule.id for rule in RULES})
     if unknown:
-        raise InputError(f"unknown check '{unknown[0]}'", fix="Give an id that `check` lists, such as C34.")
-    return ids
+        fix = "Give an id that `check` lists, such as C34, or C66:policy.model_name for one finding."
+        raise InputError(f"unknown check '{unknown[0]}'", fix=fix)
+    return frozenset(f"{name.upper()}{colon}{key}" for name, colon, key in parts)
 
 
 def cluster_request(

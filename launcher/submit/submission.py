@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.checkout import with_driver_of
 from launcher.clusters.base import Cluster, RunLayout
 from launcher.effective import (
     directory_overrides,
@@ -37,6 +38,8 @@ class Submission:
     layout: RunLayout
     overrides: tuple[str, ...]
     """All overrides: the user's, the job's size, the run's own directories."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the user."""
 
     @property
     def max_steps(self) -> int | None:
@@ -78,6 +81,11 @@ def lay_out(
     if further := single_checkpoint_overrides(options.kind, recipe):
         stored, overrides = (*stored, *further), (*overrides, *further)
         recipe = distillation(request.recipe, overrides, resolver)
+    notes: tuple[str, ...] = ()
+    if options.checkout is not None:
+        checkout, driver_note = with_driver_of(store.transport, options.checkout, recipe.values)
+        options = replace(options, checkout=checkout)
+        notes = (driver_note,) if driver_note else ()
     layout = RunLayout(identity, directory, recipe, options, site)
     jobs = cluster.plan(layout)
     reference = RecipeRef(source=str(request.recipe.absolute()), overrides=stored)
@@ -88,7 +96,7 @@ def lay_out(
         **jobs.files,
         "plan.json": jobs.plans[0].as_bytes(),
     }
-    return Submission(spec, files, jobs.plans, layout, overrides)
+    return Submission(spec, files, jobs.plans, layout, overrides, notes)
 
 
 def _spec(layout: RunLayout, recipe: RecipeRef, name: str, created: datetime, host: str) -> RunSpec:

@@ -147,11 +147,9 @@ def plan_submission(
     from launcher.submit.preflight import preflight
 
     transport = store.transport
-    checkout = (
-        None
-        if request.kind == "rehearsal"
-        else choose(transport, request.checkout, environment, near=(request.recipe, Path.cwd()))
-    )
+    near = (request.recipe, Path.cwd())
+    rehearsal = request.kind == "rehearsal"
+    checkout = None if rehearsal else choose(transport, request.checkout, environment, near=near)
     partition, options = complete(request, detection, transport, environment, checkout, resolver, store.root)
     cluster = slurm_cluster(transport, store.root, environment)
     submission = lay_out(cluster, store, detection.site, options, resolver)
@@ -164,7 +162,12 @@ def plan_submission(
         _cost(options, partition),
         partition,
         result,
-        (*result.notes, *hints(environment, submission), *cluster.hints(submission.layout, partition)),
+        (
+            *submission.notes,
+            *result.notes,
+            *hints(environment, submission),
+            *cluster.hints(submission.layout, partition),
+        ),
     )
 
 

@@ -1,7 +1,7 @@
-"""Start-up failures of NeMo-RL that can be foretold: one object per rule, with fixes that were tried."""
+"""Start-up failures of NeMo-RL that can be predicted: one object per rule, with fixes that were tried."""
 
 from recipes.checks.core import ClusterRequest, Context, Inputs, RecipeLine, Result, Rule
-from recipes.checks.engine import RULES, Checker, Report, apply
+from recipes.checks.engine import RULES, Checker, Report, apply, is_skipped
 
 __all__ = [
     "RULES",
@@ -14,4 +14,5 @@ __all__ = [
     "Result",
     "Rule",
     "apply",
+    "is_skipped",
 ]

@@ -1,19 +1,19 @@
-"""Rules on training backends: C49 to C52, C54 to C57, C67 to C69. They foretell the set-up."""
+"""Rules on training backends: C49 to C52, C54, C67 to C69. They predict failures of the set-up."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
-from recipes.planning.setup import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recipes.planning import Side
+
 
 _POLICY = "models/policy/lm_policy.py"
 _SETUP = "models/automodel/setup.py"
-_MEGATRON = "models/megatron/setup.py"
 _ADAM = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
 _OPTIMIZERS = {
     "torch.optim.AdamW": _ADAM,
@@ -27,7 +27,8 @@ def _attention(context: Context) -> Iterator[Finding]:
     for side in context.sides:
         key = side.key("dtensor_cfg.automodel_kwargs.attn_implementation")
         value = context.get(key)
-        if side.backend == "dtensor" and side.packing and value not in (None, "flash_attention_2"):
+        second = side.backend == "dtensor" and bool(side.get("dtensor_cfg._v2"))
+        if second and side.packing and value not in (None, "flash_attention_2"):
             yield fail(
                 f"{side.name}: sequence packing with attention '{value}'",
                 key,
@@ -43,7 +44,8 @@ def _yarn(context: Context) -> Iterator[Finding]:
     """C50."""
     for side in context.sides:
         key = side.key("hf_config_overrides.rope_scaling.rope_type")
-        if side.backend == "dtensor" and context.get(key) == "yarn":
+        second = side.backend == "dtensor" and bool(side.get("dtensor_cfg._v2"))
+        if second and context.get(key) == "yarn":
             yield fail(
                 f"{side.name}: YaRN needs the Megatron backend",
                 key,
@@ -56,17 +58,38 @@ def _precision(context: Context) -> Iterator[Finding]:
     for side in context.sides:
         key = side.key("precision")
         value = context.get(key)
-        if (
-            side.backend == "dtensor"
-            and isinstance(value, str)
-            and value not in ("float32", "bfloat16", "float16")
-        ):
+        if side.backend is None or not isinstance(value, str):
+            continue
+        if value not in ("float32", "bfloat16", "float16"):
+            text = f"KeyError: '{value}'" if side.backend == "megatron" else f"Unknown precision: {value}"
             yield fail(
                 f"{key} is {value}, not float32, bfloat16 or float16",
                 key,
                 fixes=[context.fix(key, "bfloat16")],
-                foretells=f"Unknown precision: {value}",
+                foretells=text,
             )
+        elif side.backend == "megatron" and value == "float32" and context.has_feature("Megatron precision"):
+            yield from _full_precision(context, side)
+
+
+def _full_precision(context: Context, side: Side) -> Iterator[Finding]:
+    """Megatron with float32 needs an optimizer that is not told another precision."""
+    base = side.key("megatron_cfg.optimizer")
+    wrong = [f"{base}.{name}" for name in ("bf16", "fp16") if context.get(f"{base}.{name}") is True]
+    if wrong:
+        yield fail(
+            f"{side.name}: with precision float32, {' and '.join(wrong)} must be false",
+            *wrong,
+            side.key("precision"),
+            fixes=[
+                context.fix_all(dict.fromkeys(wrong, False)),
+                context.fix(side.key("precision"), "bfloat16"),
+            ],
+            foretells=(
+                "policy.megatron_cfg.optimizer.bf16=False and policy.megatron_cfg.optimizer.fp16=False "
+                "must be set if policy.precision=float32"
+            ),
+        )
 
 
 def _dtensor_options(context: Context) -> Iterator[Finding]:
@@ -74,8 +97,9 @@ def _dtensor_options(context: Context) -> Iterator[Finding]:
     for side in context.sides:
         if side.backend != "dtensor":
             continue
-        second = side.get("dtensor_cfg._v2") is True
-        replicas = side.count("dtensor_cfg.dp_replicate_size")
+        second = bool(side.get("dtensor_cfg._v2"))
+        replicas = side.count("dtensor_cfg.dp_replicate_size") if context.has_feature("replicas") else 1
+        ranks = max(side.dp // side.count("dtensor_cfg.expert_parallel_size"), 1)
         v2, copies = side.key("dtensor_cfg._v2"), side.key("dtensor_cfg.dp_replicate_size")
         if replicas > 1 and not second:
             text = "dp_replicate_size > 1 requires policy.dtensor_cfg._v2: true"
@@ -86,10 +110,10 @@ def _dtensor_options(context: Context) -> Iterator[Finding]:
                 fixes=[context.fix(v2, after=True), context.fix(copies, 1)],
                 foretells=text,
             )
-        elif replicas > 1 and side in context.placed and side.dp % replicas:
-            text = f"Data parallel size ({side.dp}) must be divisible by dp_replicate_size ({replicas})."
+        elif replicas > 1 and side in context.placed and ranks % replicas:
+            text = f"Data parallel size ({ranks}) must be divisible by dp_replicate_size ({replicas})."
             yield fail(
-                f"{side.name}: {replicas} replicas do not divide {side.dp} data-parallel ranks",
+                f"{side.name}: {replicas} replicas do not divide {ranks} data-parallel ranks",
                 copies,
                 fixes=[context.fix(copies, 1)],
                 foretells=text,
@@ -105,7 +129,7 @@ def _dtensor_options(context: Context) -> Iterator[Finding]:
                 foretells=text,
             )
         offload = side.key("dtensor_cfg.cpu_offload")
-        if context.get(offload) is True and second and side.gpus == 1:
+        if context.get(offload) is True and second and side.gpus == 1 and context.has_feature("CPU offload"):
             text = "CPUOffload doesn't work on single GPU for AutoModel."
             yield fail(
                 f"{side.name}: CPU offload on a single GPU",
@@ -128,73 +152,6 @@ def _arch_list(context: Context) -> Iterator[Finding]:
     else:
         need = "It needs TORCH_CUDA_ARCH_LIST (A100: 8.0, H100: 9.0), which is not set here."
         yield cannot_tell("the driver's environment", need, key)
-
-
-def _chunks(context: Context) -> Iterator[Finding]:
-    """C55."""
-    for side in context.sides:
-        size = whole(side.get("logprob_chunk_size"))
-        key = side.key("megatron_cfg.defer_fp32_logits")
-        if side.backend == "megatron" and size is not None and size > 0 and context.get(key) is not True:
-            fixes = [context.fix(key, after=True), context.fix(side.key("logprob_chunk_size"), None)]
-            yield fail(
-                f"{side.name}: logprob_chunk_size needs defer_fp32_logits",
-                key,
-                side.key("logprob_chunk_size"),
-                fixes=fixes,
-            )
-
-
-def _optimizer_offload(context: Context) -> Iterator[Finding]:
-    """C56."""
-    side = context.setup.policy
-    base = "policy.megatron_cfg.optimizer"
-    if side.backend != "megatron" or context.get(f"{base}.optimizer_cpu_offload") is not True:
-        return
-    fraction = context.get(f"{base}.optimizer_offload_fraction")
-    off = context.fix(f"{base}.optimizer_cpu_offload", after=False)
-    if not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
-        key = f"{base}.optimizer_offload_fraction"
-        yield fail(
-            f"{key} is {fraction}, not in (0, 1]",
-            key,
-            fixes=[context.fix(key, 1.0), off],
-            foretells="optimizer_cpu_offload=True requires 0 < optimizer_offload_fraction <= 1",
-        )
-    if context.get(f"{base}.use_distributed_optimizer") is not True:
-        key = f"{base}.use_distributed_optimizer"
-        yield fail(
-            "offloading needs the distributed optimizer",
-            key,
-            fixes=[context.fix(key, after=True), off],
-            foretells="optimizer_cpu_offload=True requires use_distributed_optimizer=True",
-        )
-    if context.get(f"{base}.optimizer") not in ("adam", "sgd"):
-        key = f"{base}.optimizer"
-        yield fail(
-            "offloading needs adam or sgd",
-            key,
-            fixes=[context.fix(key, "adam"), off],
-            foretells="optimizer_cpu_offload=True requires optimizer to be adam or sgd",
-        )
-
-
-def _optimizer_precision(context: Context) -> Iterator[Finding]:
-    """C57."""
-    base = "policy.megatron_cfg.optimizer"
-    aware = context.get(f"{base}.use_precision_aware_optimizer") is True
-    key = f"{base}.bf16"
-    if (
-        context.setup.policy.backend == "megatron"
-        and aware
-        and context.get("policy.precision") == "bfloat16"
-        and context.get(key) is not True
-    ):
-        yield fail(
-            "a precision-aware optimizer with bfloat16 needs optimizer.bf16",
-            key,
-            fixes=[context.fix(key, after=True)],
-        )
 
 
 def _draft(context: Context) -> Iterator[Finding]:
@@ -297,14 +254,15 @@ def _scheduler_list(context: Context, entries: list[object]) -> Iterator[Finding
 
 
 def _save_format(context: Context) -> Iterator[Finding]:
-    """C69."""
+    """C69: NeMo-RL asks for `dtensor_cfg._v2` alone, also where Megatron trains."""
     side = context.setup.policy
     key = "checkpointing.model_save_format"
-    first = side.backend == "dtensor" and side.get("dtensor_cfg._v2") is not True
+    first = side.backend is not None and not side.get("dtensor_cfg._v2")
     if first and context.get("checkpointing.enabled") is True and context.get(key) is not None:
         fixes = [context.fix(key, None), context.fix("policy.dtensor_cfg._v2", after=True)]
+        worker = "Megatron" if side.backend == "megatron" else "the first DTensor worker"
         yield fail(
-            f"{key} is {context.get(key)}, but the first DTensor worker writes no such format",
+            f"{key} is {context.get(key)}, but without policy.dtensor_cfg._v2 {worker} has no such format",
             key,
             "policy.dtensor_cfg._v2",
             fixes=fixes,
@@ -331,7 +289,7 @@ RULES = (
         "C52",
         "Replicas, LoRA, CPU offload",
         _dtensor_options,
-        "the DTensor worker refuses",
+        "LoRA is not supported for DTensorPolicyWorker V1",
         f"{_POLICY}, {_SETUP}",
     ),
     Rule(
@@ -342,39 +300,19 @@ RULES = (
         _POLICY,
     ),
     Rule(
-        "C55",
-        "Chunked logits in Megatron",
-        _chunks,
-        "defer_fp32_logits must be True if logprob_chunk_size is set",
-        _MEGATRON,
-    ),
-    Rule(
-        "C56",
-        "Megatron's optimizer offload",
-        _optimizer_offload,
-        "optimizer_cpu_offload=True requires …",
-        _MEGATRON,
-    ),
-    Rule(
-        "C57",
-        "Megatron's optimizer precision",
-        _optimizer_precision,
-        "policy.megatron_cfg.optimizer.bf16=True must be set if policy.precision=bfloat16",
-        _MEGATRON,
-    ),
-    Rule(
         "C67",
         "Draft models",
         _draft,
         "policy.draft.enabled=true is only supported with the Megatron backend.",
         _POLICY,
     ),
-    Rule("C68", "Optimizer and scheduler", _optimizer, "the optimizer or scheduler cannot be made", _SETUP),
+    Rule("C68", "Optimizer and scheduler", _optimizer, "unknown scheduler config: …", _SETUP),
     Rule(
         "C69",
         "Checkpoint format of the first DTensor worker",
         _save_format,
-        "ValueError: model_save_format must be None or omitted, at the first save",
+        "model_save_format must be None or omitted if using DTensorPolicyWorker (_v2=False). "
+        "(at the first save)",
         _POLICY,
     ),
 )

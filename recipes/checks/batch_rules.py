@@ -1,4 +1,4 @@
-"""Rules on batches and lengths: C22 to C32. They foretell the first step, after all is loaded."""
+"""Rules on batches and lengths: C22 to C32. They predict failures in the first step, when all is loaded."""
 
 from __future__ import annotations
 
@@ -116,10 +116,11 @@ def _fits_tokens(context: Context, batching: str, *, dynamic: bool) -> Iterator[
         kind = "train" if side.name == "policy" else "logprob"
         key = side.key(f"{batching}.{kind}_mb_tokens")
         room = whole(context.get(key))
-        longest = padded
+        rounded = whole(side.get(f"{batching}.sequence_length_round")) or 64
         if dynamic:
-            rounded = whole(side.get(f"{batching}.sequence_length_round")) or 64
-            longest = min(padded, _up(length, rounded))
+            longest = min(padded, _up(length, max(rounded, 1)))
+        else:
+            longest = _up(length, _packing_divisor(context, side))
         if room is None or longest <= room:
             continue
         fixes = [context.fix(key, longest)]
@@ -129,7 +130,7 @@ def _fits_tokens(context: Context, batching: str, *, dynamic: bool) -> Iterator[
         else:
             fixes.insert(0, context.fix("policy.max_total_sequence_length", room // 64 * 64))
         text = (
-            f"got an input of padded (64) sequence length of {longest}, "
+            f"got an input of padded ({rounded}) sequence length of {longest}, "
             f"however max microbatch size is {room} tokens"
             if dynamic
             else f"Sequence length {longest} exceeds bin capacity {room}"
@@ -142,6 +143,13 @@ def _fits_tokens(context: Context, batching: str, *, dynamic: bool) -> Iterator[
             fixes=fixes,
             foretells=text,
         )
+
+
+def _packing_divisor(context: Context, side: Side) -> int:
+    """Return the multiple that each sample is padded to when a side packs: its own, not the policy's."""
+    if context.has_feature("packing pads by the recipe"):
+        return side.divisor
+    return 2 * side.cp * side.tp if side.cp > 1 else side.tp  # v0.4 and v0.5
 
 
 def _up(value: int, step: int) -> int:
@@ -219,7 +227,7 @@ def _megatron_padding(context: Context) -> Iterator[Finding]:
     """C29."""
     for side in context.sides:
         needed = side.required_divisor
-        if side.backend == "megatron" and side.divisor % needed:
+        if side.backend == "megatron" and side.packing and side.divisor % needed:
             key = side.key("make_sequence_length_divisible_by")
             yield fail(
                 f"{key} is {side.divisor}; TP {side.tp} and CP {side.cp} need a multiple of {needed}",
@@ -233,24 +241,9 @@ def _megatron_padding(context: Context) -> Iterator[Finding]:
             )
 
 
-def _sampling(context: Context) -> Iterator[Finding]:
-    """C30."""
-    side = context.setup.policy
-    base = "policy.generation"
-    top_k, top_p = whole(context.get(f"{base}.top_k")), context.get(f"{base}.top_p")
-    filtered = (top_k is not None and top_k >= 1) or (isinstance(top_p, (int, float)) and 0 < top_p < 1)
-    micro = side.count("train_micro_batch_size")
-    if not filtered or side.backend is None or side.tp == 1 or (micro * side.divisor) % side.tp == 0:
-        return
-    yield fail(
-        f"sampling is filtered (top_k, top_p): padded tokens must be a multiple of TP {side.tp}, "
-        f"the divisor is {side.divisor}",
-        _DIVISOR,
-        f"{base}.top_k",
-        f"{base}.top_p",
-        fixes=[context.fix(_DIVISOR, lcm(side.divisor, side.tp))],
-        foretells=f"B*S must be divisible by tensor parallel size {side.tp} when using top-p/top-k sampling.",
-    )
+def _sampling(context: Context) -> tuple[Finding, ...]:
+    """C30: a failure of losses on log probabilities; the distillation loss does not filter."""
+    return ()
 
 
 def _data_length(context: Context) -> Iterator[Finding]:
@@ -261,11 +254,11 @@ def _data_length(context: Context) -> Iterator[Finding]:
     known = sum(length for length in lengths if isinstance(length, int))
     if not entries or known >= prompts:
         return
-    unknown = next((length for length in lengths if isinstance(length, UnknownModel)), None)
-    if unknown is not None:
+    unsized = next((length for length in lengths if isinstance(length, UnknownModel)), None)
+    if unsized is not None:
         yield cannot_tell(
-            f"whether there are {prompts} training samples, {unknown.reason}",
-            unknown.fix,
+            f"whether there are {prompts} training samples, {unsized.reason}",
+            unsized.fix,
             f"{entries[0].key}",
         )
         return
@@ -291,9 +284,9 @@ def _resumes(context: Context) -> Iterator[Finding]:
     step = latest_step(folder) if folder is not None else None
     if folder is None or step is None:
         return
-    most = whole(context.get("distillation.max_num_steps")) or 1000
+    most = whole(context.get("distillation.max_num_steps", 1000)) or 0
     fresh = context.fix(key, f"{context.get(key)}-new")
-    if step >= most:
+    if step >= most > 0:
         fixes = [context.fix("distillation.max_num_steps", step + most), fresh]
         yield fail(
             f"{folder} is at step {step} of {most}: the run would do nothing and exit with 0",
@@ -323,10 +316,12 @@ RULES = (
         "C22",
         "The global batch divides a step",
         _step_divides,
-        "Total batch size is not a multiple of batch_size",
+        "Total batch size (…) is not a multiple of batch_size (…)",
         _DICT,
     ),
-    Rule("C23", "Ranks share the batch", _ranks_divide, "Batch size is not a multiple of shards", _DICT),
+    Rule(
+        "C23", "Ranks share the batch", _ranks_divide, "Batch size (…) is not a multiple of shards (…)", _DICT
+    ),
     Rule("C24", "Samples fit into dynamic micro batches", _dynamic_tokens, "max microbatch size", _DICT),
     Rule(
         "C25",

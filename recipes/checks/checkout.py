@@ -1,18 +1,31 @@
-"""What a NeMo-RL checkout can do, found out by looking at its sources (version numbers mislead)."""
+"""The abilities of a NeMo-RL checkout, found by looking at its sources (version numbers mislead)."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_DATASETS = "nemo_rl/data/datasets/response_datasets/__init__.py"
-_ENVIRONMENTS = "nemo_rl/environments/utils.py"
-_DRIVER = "nemo_rl/algorithms/distillation.py"
-_POLICY = "nemo_rl/models/policy/lm_policy.py"
+from recipes.checks.rule_sources import FEATURES, SOURCES, Anchor
+from recipes.drivers import driver_scripts
+
+if TYPE_CHECKING:
+    from recipes.inheritance import EffectiveRecipe
+    from recipes.reads import Found
+
+_PACKAGE = "nemo_rl"
+_BASE_RECIPE = "examples/configs/distillation_math.yaml"
+_DATASETS = "data/datasets/response_datasets/__init__.py"
+_ENVIRONMENTS = "environments/utils.py"
+_PACKERS = "data/packing/algorithms.py"
+_ALGORITHM = "algorithms/distillation.py"
 _REGISTRY = re.compile(r"^(DATASET_REGISTRY|ENV_REGISTRY)\b[^=]*= \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r'^    "([^"]+)":', re.MULTILINE)
+_COMPARED_NAME = re.compile(r'dataset_name == "([^"]+)"')  # v0.4 and v0.5 have no registry
+_PACKER = re.compile(r'^    ([A-Z_]+) = "', re.MULTILINE)
+_TEACHER_CLUSTER = re.compile(r"teacher_(?:cluster|resources|num_nodes)\b")
 
 BUILT_IN_DATASETS = frozenset(
     (
@@ -65,28 +78,141 @@ BUILT_IN_ENVIRONMENTS = frozenset(
 """Environments that NeMo-RL of August 2026 knows by name."""
 
 
-@dataclass(frozen=True, slots=True)
+PACKERS = frozenset(
+    ("CONCATENATIVE", "FIRST_FIT_DECREASING", "FIRST_FIT_SHUFFLE", "MODIFIED_FIRST_FIT_DECREASING")
+)
+"""Packing algorithms that NeMo-RL of August 2026 knows by name."""
+
+
+@dataclass(frozen=True)
 class Checkout:
-    """A NeMo-RL checkout and its features; where a source file is missing, those of the newest version."""
+    """A NeMo-RL checkout and its abilities; without any sources it counts as the newest release.
+
+    Sources are read when something is asked of them, each once; a file that a fork has moved is found by
+    its name.
+    """
 
     path: Path
-    validates: bool
-    """Whether the driver validates the recipe with pydantic before Ray starts (v0.7 and later)."""
-    tp_accuracy_check: bool
-    datasets: frozenset[str]
-    environments: frozenset[str]
+    cache: Path | None = None
+    _texts: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _features: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    _rules: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    _reads: dict[str, Found | None] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def at(cls, path: Path) -> Checkout:
-        """Look at a checkout."""
-        driver, policy = _read(path / _DRIVER), _read(path / _POLICY)
-        return cls(
-            path,
-            not driver or "class MasterConfig(BaseModel" in driver,
-            not policy or "NRL_IGNORE_TP_ACCURACY_CHECK" in policy,
-            _names(_read(path / _DATASETS)) or BUILT_IN_DATASETS,
-            _names(_read(path / _ENVIRONMENTS)) or BUILT_IN_ENVIRONMENTS,
-        )
+    def at(cls, path: Path, cache: Path | None = None) -> Checkout:
+        """Look at a checkout; `cache` is where what is found in it is kept."""
+        return cls(path, cache)
+
+    @cached_property
+    def has_sources(self) -> bool:
+        """Whether NeMo-RL's algorithms are there at all."""
+        return (self.path / _PACKAGE / "algorithms").is_dir()
+
+    def text(self, file: str) -> str:
+        """Return a source below `nemo_rl/`; "" where it is nowhere."""
+        if file not in self._texts:
+            self._texts[file] = _read(self.path / _PACKAGE / file)
+        return self._texts[file]
+
+    def _moved(self, file: str) -> str:
+        """Return a file of the same name elsewhere in the package: a fork may have moved it."""
+        key = f"*/{file}"
+        if key not in self._texts:
+            name = file.rpartition("/")[2]
+            matches = () if name == "__init__.py" else sorted((self.path / _PACKAGE).rglob(name))
+            self._texts[key] = "\n".join(_read(path) for path in matches)
+        return self._texts[key]
+
+    @cached_property
+    def _everything(self) -> str:
+        """The whole package, for texts of a file that a fork has given another name."""
+        return "\n".join(_read(path) for path in sorted((self.path / _PACKAGE).rglob("*.py")))
+
+    def _matches(self, files: tuple[str, ...], pattern: str, *, literal: bool = False) -> bool:
+        """Tell whether a source says something."""
+        texts = [text for file in files if (text := self.text(file))]
+        if not texts:
+            texts = [text for file in files if (text := self._moved(file))]
+        if literal:
+            return any(pattern in text for text in texts or [self._everything])
+        return any(re.search(pattern, text) is not None for text in texts)
+
+    def has(self, feature: str) -> bool:
+        """Tell whether a feature on which a rule's form depends is there."""
+        if feature not in self._features:
+            known = FEATURES[feature]
+            self._features[feature] = (
+                self._matches(known.files, known.pattern) if self.has_sources else known.newest
+            )
+        return self._features[feature]
+
+    def has_rule(self, id_: str) -> bool:
+        """Tell whether what a rule predicts can come from this checkout."""
+        if id_ not in self._rules:
+            self._rules[id_] = self._has_source(SOURCES.get(id_, Anchor()))
+        return self._rules[id_]
+
+    def _has_source(self, source: Anchor) -> bool:
+        if source.never:
+            return False
+        if not self.has_sources or source.dependency or not source.files:
+            return True
+        if source.needs and not self.has(source.needs):
+            return False
+        if source.quote:
+            return self._matches(source.files, source.quote, literal=True)
+        return self._matches(source.files, source.code)
+
+    @property
+    def validates(self) -> bool:
+        """Whether the driver validates the recipe with pydantic before Ray starts (v0.7 and later)."""
+        return self.has("validates")
+
+    @cached_property
+    def datasets(self) -> frozenset[str]:
+        """Data sets that it knows by name."""
+        text = self.text(_DATASETS)
+        return _names(text) or frozenset(_COMPARED_NAME.findall(text)) or BUILT_IN_DATASETS
+
+    @cached_property
+    def environments(self) -> frozenset[str]:
+        """Environments that it knows by name."""
+        return _names(self.text(_ENVIRONMENTS)) or BUILT_IN_ENVIRONMENTS
+
+    @cached_property
+    def packers(self) -> frozenset[str]:
+        """Packing algorithms that it knows by name, in capitals."""
+        return frozenset(_PACKER.findall(self.text(_PACKERS))) or PACKERS
+
+    @cached_property
+    def scripts(self) -> tuple[str, ...]:
+        """Driver scripts, relative to the checkout."""
+        return driver_scripts(self.path)
+
+    def reads(self, script: str) -> Found | None:
+        """Return the keys that a driver script reads without a default."""
+        if script not in self._reads:
+            from recipes.reads import find_reads
+
+            self._reads[script] = find_reads(self.path, script, self.cache)
+        return self._reads[script]
+
+    @cached_property
+    def base_recipe(self) -> EffectiveRecipe | None:
+        """The recipe that its own distillation recipes begin with; None if it is missing or broken."""
+        from recipes.errors import RecipeError
+        from recipes.inheritance import Resolver
+
+        try:
+            return Resolver().resolve(self.path / _BASE_RECIPE, ())
+        except RecipeError:
+            return None
+
+    @cached_property
+    def has_teacher_pool(self) -> bool:
+        """Whether the teacher has GPUs of its own: a fork with three pools."""
+        return _TEACHER_CLUSTER.search(self.text(_ALGORITHM)) is not None
 
 
 def _read(path: Path) -> str:
@@ -97,7 +223,7 @@ def _read(path: Path) -> str:
     return _text(path, stamp.st_mtime_ns, stamp.st_size)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _text(path: Path, modified: int, size: int) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")

@@ -1,11 +1,11 @@
-"""Rules on checkpoints: C18 to C21. They foretell the end at the first save, hours after the start."""
+"""Rules on checkpoints: C18 to C21. They predict failures at the first save, hours after the start."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
 from recipes.planning.setup import whole
 from recipes.planning.sizes import must_save_by
 
@@ -89,7 +89,10 @@ def _metric(context: Context) -> Iterator[Finding]:
     if not isinstance(value, str) or context.get("checkpointing.enabled") is not True:
         return
     kind, _, name = value.partition(":")
-    if kind == "val" and name not in _METRICS["val"]:
+    if kind == "val" and name not in _METRICS["val"] and context.gym:
+        need = "NeMo-Gym adds metrics of its own; the log of a first run lists them."
+        yield cannot_tell(f"whether validation has a metric '{name}'", need, key)
+    elif kind == "val" and name not in _METRICS["val"]:
         fixes = [context.fix(key, "val:accuracy")]
         yield fail(
             f"validation has no metric '{name}': only accuracy and avg_length",
@@ -129,18 +132,28 @@ RULES = (
         "C18",
         "Form of checkpoint_must_save_by",
         _save_by,
-        "ValueError: not enough values to unpack (expected 4), after set-up",
+        "ValueError: not enough values to unpack (expected 4) (after set-up)",
         "utils/timer.py",
     ),
     Rule(
         "C19",
         "Form of the checkpoint metric",
         _metric_form,
-        "metric_name must start with 'val:' or 'train:', at the first save",
+        "metric_name=… must start with 'val:' or 'train:' (at the first save)",
         _DISTILLATION,
     ),
     Rule(
-        "C20", "The checkpoint metric exists", _metric, "Metric … not found, at the first save", _DISTILLATION
+        "C20",
+        "The checkpoint metric exists",
+        _metric,
+        "Metric … not found in … metrics (at the first save)",
+        _DISTILLATION,
     ),
-    Rule("C21", "A save period", _save_period, "ZeroDivisionError in the first step", _DISTILLATION),
+    Rule(
+        "C21",
+        "A save period",
+        _save_period,
+        "ZeroDivisionError: integer modulo by zero (in the first step)",
+        _DISTILLATION,
+    ),
 )

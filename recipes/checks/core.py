@@ -1,4 +1,4 @@
-"""What a check is, what it sees, and what it says."""
+"""Rules: their inputs, their findings and their results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from recipes.checks.checkout import Checkout
+from recipes.checks.rule_sources import FEATURES, SOURCES
+from recipes.drivers import Driver, choose_driver, recipe_kind
 from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
-from recipes.schema.drivers import algorithm_of, driver_of_algorithm
-from recipes.schema.schema import Schema, Schemas
+from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
+from recipes.schema.checkout_schema import Schema, Schemas
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -25,7 +27,7 @@ Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterRequest:
-    """What is asked of the cluster; None is unknown.
+    """The requested resources and those that exist; None is unknown.
 
     `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
     when it starts the driver. `node_gpus`, `node_cpus` and `available_nodes` are what there is.
@@ -50,7 +52,7 @@ class ClusterRequest:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a check may look at besides the recipe.
+    """All that a check may use besides the recipe.
 
     `environment` is the driver's, None where it is not known. `root` is the driver's working directory.
     """
@@ -61,6 +63,8 @@ class Inputs:
     request: ClusterRequest = field(default_factory=ClusterRequest)
     root: Path = field(default_factory=Path.cwd)
     schemas: Schemas = field(default_factory=Schemas, compare=False)
+    cache: Path | None = None
+    """Where what is found in a checkout is kept; None is the user's cache."""
 
     @classmethod
     def of(
@@ -69,21 +73,23 @@ class Inputs:
         environment: Mapping[str, str] | None = None,
         checkout: Path | None = None,
         request: ClusterRequest | None = None,
+        cache: Path | None = None,
     ) -> Inputs:
         """Return the inputs for a driver that would start in a checkout (default: here)."""
         root = checkout or Path.cwd()
         return cls(
             Models.of(environment, root),
             environment,
-            Checkout.at(checkout) if checkout is not None else None,
+            Checkout.at(checkout, cache) if checkout is not None else None,
             request or ClusterRequest(),
             root,
+            cache=cache,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a rule has to say; the first key is what it is about."""
+    """One finding of a rule; the first key is its subject."""
 
     outcome: Outcome
     message: str
@@ -103,7 +109,7 @@ class RecipeLine:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one rule, once per finding."""
+    """The outcome of one rule, once per finding."""
 
     id: str
     title: str
@@ -148,14 +154,42 @@ class Context:
 
     @cached_property
     def gym(self) -> bool:
-        """Whether NeMo-Gym's own driver is to run."""
-        return self.get("env.should_use_nemo_gym") is True
+        """Whether NeMo-Gym generates the answers."""
+        return self.get("env.should_use_nemo_gym") is True and self.has_feature("nemo-gym")
+
+    @cached_property
+    def driver(self) -> Driver:
+        """The driver script that the recipe is for."""
+        if self.checkout is None or not self.checkout.scripts:
+            kind, reason = recipe_kind(self.recipe.values)
+            return Driver(None, kind, reason)
+        return choose_driver(self.recipe.values, self.checkout.scripts)
+
+    def has_feature(self, name: str) -> bool:
+        """Tell whether NeMo-RL has a feature; without a checkout, whether the newest release has it."""
+        return FEATURES[name].newest if self.checkout is None else self.checkout.has(name)
+
+    @cached_property
+    def three_pools(self) -> str:
+        """The key by which the teacher has GPUs of its own, as in some forks; "" if it has none."""
+        for key in ("teacher.resources", "teacher.cluster", "teacher.colocated.resources", "cluster.teacher"):
+            if isinstance(self.get(key), dict):
+                return key
+        for section in ("cluster", "distillation", "teacher"):
+            values = self.get(section)
+            for name in values if isinstance(values, dict) else ():
+                if str(name).startswith("teacher_") and str(name).endswith(
+                    ("_nodes", "_gpus_per_node", "_gpus")
+                ):
+                    return f"{section}.{name}"
+        return ""
 
     @property
     def validates(self) -> bool:
         """Whether the run validates at all; NeMo-RL does every 20 steps where nothing is said."""
         period = whole(self.get("distillation.val_period"))
-        starts = self.get("distillation.val_at_start") is True or self.get("distillation.val_at_end") is True
+        starts = self.get("distillation.val_at_start") is True
+        starts = starts or (self.get("distillation.val_at_end") is True and self.has_feature("val_at_end"))
         return starts or (20 if period is None else period) > 0
 
     @property
@@ -183,7 +217,7 @@ class Context:
         return self._facts[side.name]
 
     def known(self, side: Side) -> ModelFacts | None:
-        """Return a side's model facts, None if they cannot be told."""
+        """Return a side's model facts, None if they are unknown."""
         facts = self.model(side)
         return facts if isinstance(facts, ModelFacts) else None
 
@@ -212,9 +246,9 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A failure that can be foretold: `find` yields nothing where there is nothing to say.
+    """A failure that can be predicted: `find` yields nothing where there is nothing to report.
 
-    `foretells` is what NeMo-RL (or what it stands on) would say, `place` where in NeMo-RL.
+    `foretells` is the message of NeMo-RL (or of a library below it), `place` where it is in NeMo-RL.
     """
 
     id: str
@@ -224,9 +258,17 @@ class Rule:
     place: str
 
     def results(self, context: Context) -> list[Result]:
-        """Apply the rule; one passed result if it finds nothing."""
+        """Apply the rule; one passed result if it finds nothing, or if NeMo-RL has no such failure."""
+        if not self.applies(context):
+            return [Result(self.id, self.title, "pass", "")]
         found = [self._result(context, finding) for finding in self.find(context)]
         return found or [Result(self.id, self.title, "pass", "")]
+
+    def applies(self, context: Context) -> bool:
+        """Tell whether what the rule predicts can come from the NeMo-RL at hand."""
+        if context.checkout is None:
+            return self.id not in SOURCES or not SOURCES[self.id].never
+        return context.checkout.has_rule(self.id)
 
     def _result(self, context: Context, finding: Finding) -> Result:
         where = []
@@ -234,11 +276,11 @@ class Rule:
             origin = context.recipe.origin(key) or context.recipe.origin(key.rpartition(".")[0])
             if origin is not None:
                 where.append(RecipeLine(origin.file, origin.line, key))
-        foretold = ""
+        predicted = ""
         if finding.outcome in ("fail", "warn"):
-            foretold = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
+            predicted = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
         return Result(
-            self.id, self.title, finding.outcome, finding.message, foretold, tuple(where), finding.fixes
+            self.id, self.title, finding.outcome, finding.message, predicted, tuple(where), finding.fixes
         )
 
 
@@ -248,13 +290,13 @@ def fail(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "
 
 
 def warn(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "") -> Finding:
-    """Return the finding that something is doubtful, or has no effect."""
+    """Return the finding that something has no effect, or may go wrong."""
     return Finding("warn", message, keys, tuple(fixes), foretells)
 
 
 def cannot_tell(message: str, needed: str, *keys: str) -> Finding:
-    """Return the finding that a rule cannot be decided, and what would be needed."""
-    return Finding("unknown", f"cannot tell: {message}. {needed}", keys)
+    """Return the finding that a rule cannot be decided, and what would decide it."""
+    return Finding("unknown", f"unknown: {message}. {needed}", keys)
 
 
 def shown(value: object) -> str:

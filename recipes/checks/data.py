@@ -64,6 +64,9 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
     default = recipe.get("data.default")
     default = default if isinstance(default, dict) else {}
     found: list[DataSet] = []
+    section = recipe.get("data")
+    if isinstance(section, dict) and isinstance(section.get("dataset_name"), str) and "train" not in section:
+        return [_read("train", "data", section, {})]  # the form up to v0.5: one data set for all
     for split in ("train", "validation"):
         section = recipe.get(f"data.{split}")
         entries = section if isinstance(section, list) else [section]

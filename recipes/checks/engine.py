@@ -11,11 +11,15 @@ from recipes.checks import (
     backend_rules,
     batch_rules,
     checkpoint_rules,
+    driver_rules,
     generation_rules,
+    megatron_rules,
     model_rules,
     parallel_rules,
+    read_rules,
     schema_rules,
     settings_rules,
+    vllm_rules,
 )
 from recipes.checks.core import Context, Finding, Inputs, RecipeLine, Result, Rule
 from recipes.errors import RecipeError
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from recipes.document import Revision
     from recipes.planning import Fix
 
+_READS = "C5"
 _STAND_IN = "rehearsal/"
 """How the names of a rehearsal's models begin."""
 _OFFERED = 3
@@ -32,7 +37,7 @@ _TRIED = 8
 """Fixes that are offered and tried, at most, per finding."""
 
 
-def _nothing(context: Context) -> tuple[Finding, ...]:  # the recipe has been read: nothing to say
+def _nothing(context: Context) -> tuple[Finding, ...]:  # the recipe has been read: nothing to report
     return ()
 
 
@@ -60,6 +65,7 @@ RULES: tuple[Rule, ...] = tuple(
         (
             *ENTRY_RULES,
             *schema_rules.RULES,
+            *read_rules.RULES,
             *settings_rules.RULES,
             *checkpoint_rules.RULES,
             *batch_rules.RULES,
@@ -67,6 +73,9 @@ RULES: tuple[Rule, ...] = tuple(
             *backend_rules.RULES,
             *generation_rules.RULES,
             *model_rules.RULES,
+            *driver_rules.RULES,
+            *vllm_rules.RULES,
+            *megatron_rules.RULES,
         ),
         key=lambda rule: int(rule.id[1:]),
     )
@@ -76,28 +85,36 @@ RULES: tuple[Rule, ...] = tuple(
 
 @dataclass(frozen=True)
 class Report:
-    """What all rules say about a recipe; `recipe` is None where it could not be read."""
+    """The results of all rules for a recipe; `recipe` is None where it could not be read."""
 
     results: tuple[Result, ...]
     recipe: EffectiveRecipe | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is foretold to fail."""
+        """Whether no failure is predicted."""
         return not self.failing
 
     @property
     def failing(self) -> tuple[Result, ...]:
-        """The findings that foretell a failure."""
+        """The findings that predict a failure."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
     def blocking(self, skipped: Collection[str] = ()) -> tuple[Result, ...]:
-        """Return what stands in the way of a submission, but for checks that are skipped by id."""
-        return tuple(result for result in self.failing if result.id not in skipped)
+        """Return the findings that block a submission, without skipped ones.
+
+        Skipped are rules by id (`C66`), or a rule's finding on one key (`C66:policy.model_name`).
+        """
+        return tuple(result for result in self.failing if not is_skipped(result, skipped))
 
     def of(self, id_: str) -> tuple[Result, ...]:
-        """Return what one rule said."""
+        """Return the results of one rule."""
         return tuple(result for result in self.results if result.id == id_)
+
+
+def is_skipped(result: Result, skipped: Collection[str]) -> bool:
+    """Return whether a finding is skipped: by its rule's id, or with the key that it is about."""
+    return result.id in skipped or any(f"{result.id}:{line.key}" in skipped for line in result.where[:1])
 
 
 class Checker:
@@ -182,21 +199,46 @@ class Checker:
             (RecipeLine(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
         )
         message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
-        foretold = f"{rule.foretells} ({rule.place})"
-        return Report((Result(rule.id, rule.title, "fail", message, foretold, where),))
+        predicted = f"{rule.foretells} ({rule.place})"
+        return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
+
+
+_OF_ANY_DRIVER = frozenset(("C5", "C18", "C19", "C62", "C63", "C70"))
+"""Rules that hold for distillation of another kind, too."""
+
+_OF_TWO_POOLS = frozenset(("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63"))
+"""Rules that count GPUs as NeMo-RL's releases share them out, with none for the teacher alone."""
 
 
 def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
     """Apply all rules to an effective recipe; the quick way while somebody types."""
-    sections = [name for name in ("teacher", "distillation") if isinstance(recipe.get(name), dict)]
-    if not sections or recipe.has("teachers"):
-        message = "cannot tell: this is not a recipe of on-policy distillation from one teacher"
-        return [Result("C4", "An on-policy distillation recipe", "unknown", message)]
-    if str(recipe.get("policy.model_name")).startswith(_STAND_IN):
-        message = "cannot tell: a rehearsal with stand-in models, which NeMo-RL does not run"
-        return [Result("C4", "A recipe for NeMo-RL", "unknown", message)]
     context = Context(recipe, inputs)
-    return [result for rule in RULES for result in rule.results(context)]
+    if context.driver.kind == "other":
+        return driver_rules.DRIVER.results(context)
+    if str(recipe.get("policy.model_name")).startswith(_STAND_IN):
+        message = "unknown: a rehearsal with stand-in models, which NeMo-RL does not run"
+        return [Result("C4", "A recipe for NeMo-RL", "unknown", message)]
+    if not context.driver.is_on_policy:
+        return [result for rule in RULES if rule.id in _OF_ANY_DRIVER for result in rule.results(context)]
+    left_out = _OF_TWO_POOLS if driver_rules.has_three_pools(context) else frozenset()
+    return _once([result for rule in RULES if rule.id not in left_out for result in rule.results(context)])
+
+
+def _once(results: list[Result]) -> list[Result]:
+    """Leave out missing keys that a rule of their own reports, with a better message.
+
+    The classes (C4) may refuse the same key earlier: both are true, and only C5 names the line that reads it.
+    """
+    of_keys = (_READS, "C4")
+    reported = {
+        _subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys
+    }
+    kept = [result for result in results if result.id != _READS or _subject(result) not in reported - {""}]
+    if any(result.id == _READS for result in kept):
+        return kept
+    title = next(rule.title for rule in RULES if rule.id == _READS)
+    at = next((number for number, result in enumerate(kept) if result.id == "C6"), len(kept))
+    return [*kept[:at], Result(_READS, title, "pass", ""), *kept[at:]]
 
 
 def _subject(result: Result) -> str:

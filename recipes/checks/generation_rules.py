@@ -17,7 +17,9 @@ _DISTILLATION = "algorithms/distillation.py"
 _BASE = "policy.generation.vllm_cfg"
 _RESOURCES = "policy.generation.colocated.resources"
 _CPUS_PER_GPU = 3
-"""Worker groups that share a GPU, each with a CPU of its own."""
+"""CPUs that Ray reserves per GPU, one for each worker group that may share it; with Megatron generation 1."""
+_OLD_TOP_K, _OLD_TOP_P = 8000, 0.99
+"""TOP_K_THRESHOLD and TOP_P_THRESHOLD of models/generation/vllm/vllm_generation.py in v0.4 and v0.5."""
 _REQUIRED = {
     "tensor_parallel_size": 1,
     "pipeline_parallel_size": 1,
@@ -81,8 +83,10 @@ def _experts(context: Context) -> Iterator[Finding]:
             fixes=fixes,
             foretells="When EP > 1, EP must be a multiple of TP since vLLM's EP = DP * TP.",
         )
-    elif expert != tensor and context.get(f"{_BASE}.async_engine") is True and not context.gym:
-        fixes = [context.fix(f"{_BASE}.async_engine", after=False), context.fix(key, tensor)]
+    elif expert != tensor and (context.get(f"{_BASE}.async_engine") is True or context.gym):
+        fixes = [context.fix(key, tensor)]
+        if not context.gym:  # NeMo-Gym needs the asynchronous engine
+            fixes.insert(0, context.fix(f"{_BASE}.async_engine", after=False))
         yield fail(
             f"an asynchronous engine with EP {expert} and TP {tensor}",
             key,
@@ -93,26 +97,40 @@ def _experts(context: Context) -> Iterator[Finding]:
 
 
 def _sampling(context: Context) -> Iterator[Finding]:
-    """C41."""
+    """C41: up to v0.5 nearly no filtering is allowed at all."""
     if not _vllm(context):
         return
+    old = context.has_feature("sampling thresholds")
+    smallest_k, smallest_p = (_OLD_TOP_K, _OLD_TOP_P) if old else (1, 0.0)
     key = "policy.generation.top_k"
     top_k = whole(context.get(key))
-    if top_k is not None and top_k != -1 and top_k < 1:
+    if top_k is not None and top_k != -1 and top_k < smallest_k:
         yield fail(
-            f"{key} is {top_k}",
+            f"{key} is {top_k}, it must be null, -1 or at least {smallest_k}",
             key,
             fixes=[context.fix(key, None)],
-            foretells=f"top_k valid values: … Got top_k={top_k}.",
+            foretells=(
+                f"top_k sampling with values < {smallest_k} is not supported"
+                if old
+                else f"top_k valid values: i) None or -1: no filtering. … Got top_k={top_k}."
+            ),
         )
     key = "policy.generation.top_p"
-    top_p = context.get(key)
-    if isinstance(top_p, (int, float)) and not isinstance(top_p, bool) and not 0 < top_p <= 1:
+    top_p = context.get(key, 1.0)
+    if not isinstance(top_p, (int, float)) or isinstance(top_p, bool):
+        return
+    if top_p < smallest_p or (not old and (top_p <= 0 or top_p > 1)):
         yield fail(
-            f"{key} is {top_p}, not in (0, 1]",
+            f"{key} is {top_p}, it must be at least {smallest_p}"
+            if old
+            else f"{key} is {top_p}, not in (0, 1]",
             key,
             fixes=[context.fix(key, 1.0)],
-            foretells=f"top_p valid values: … Got top_p={top_p}.",
+            foretells=(
+                f"top_p sampling with values < {smallest_p} is not supported"
+                if old
+                else f"top_p valid values: i) 1.0: no filtering. … Got top_p={top_p}."
+            ),
         )
 
 
@@ -212,13 +230,15 @@ def _split_nodes(context: Context) -> Iterator[Finding]:
 
 
 def _resources(context: Context) -> Iterator[Finding]:
-    """C61: three worker groups share a GPU and each takes a CPU."""
+    """C61: both clusters of a split reserve as many CPUs per GPU as one that is shared."""
     setup, request = context.setup, context.inputs.request
     cpus = request.node_cpus
-    needed = setup.gpus_per_node * (_CPUS_PER_GPU if setup.colocated else 1)
+    megatron = context.get("policy.generation.backend") == "megatron"
+    each = 1 if megatron and setup.colocated else _CPUS_PER_GPU
+    needed = setup.gpus_per_node * each
     if cpus is not None and cpus < needed:
         yield fail(
-            f"a node has {cpus} CPUs for Ray, {needed} are needed ({_CPUS_PER_GPU} per GPU)",
+            f"a node has {cpus} CPUs for Ray, {needed} are needed ({each} per GPU)",
             "cluster.gpus_per_node",
             foretells=f"Not enough CPUs available. Requested {needed} CPUs, but only {cpus} are available",
         )
@@ -251,13 +271,15 @@ def _segments(context: Context) -> Iterator[Finding]:
     """C63."""
     key = "cluster.segment_size"
     size = whole(context.get(key))
-    nodes = context.setup.nodes
-    if size is None:
+    setup = context.setup
+    if size is None or not setup.split_is_legal:
         return
+    apart = not setup.colocated and setup.nodes > 1
+    nodes = setup.nodes - (setup.generation_nodes or 0) if apart else setup.nodes
     if size <= 0 or nodes % size:
         text = f"num_nodes ({nodes}) must be divisible by segment_size ({size})."
         yield fail(
-            f"segments of {size} do not divide {nodes} nodes",
+            f"segments of {size} do not divide {nodes} {'training ' if apart else ''}nodes",
             key,
             "cluster.num_nodes",
             fixes=[context.fix(key, None)],
@@ -283,7 +305,7 @@ RULES = (
         _VLLM,
     ),
     Rule("C40", "Expert parallelism of engines", _experts, "When EP > 1, EP must be a multiple of TP", _VLLM),
-    Rule("C41", "Sampling", _sampling, "top_k and top_p valid values", _VLLM),
+    Rule("C41", "Sampling", _sampling, "top_k valid values: …", _VLLM),
     Rule(
         "C42",
         "Keys that vLLM needs",
@@ -320,5 +342,11 @@ RULES = (
         "Timed out waiting for placement groups to be ready.",
         _CLUSTER,
     ),
-    Rule("C63", "Segments of nodes", _segments, "num_nodes must be divisible by segment_size", _CLUSTER),
+    Rule(
+        "C63",
+        "Segments of nodes",
+        _segments,
+        "num_nodes (…) must be divisible by segment_size (…).",
+        _CLUSTER,
+    ),
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recipes.checks.data import REPOSITORIES, datasets, is_cached
 from recipes.files import is_directory, is_file
+from recipes.models.hub import hub_name
 
 if TYPE_CHECKING:
     from recipes.checks.core import Context
@@ -25,7 +26,7 @@ _WORKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that must lie on a file system that the nodes see; `found` None: cannot be told from here."""
+    """One thing that must lie on a file system that the nodes see; `found` None: unknown from here."""
 
     what: str
     key: str
@@ -45,7 +46,7 @@ def needs(context: Context) -> Iterator[Need]:
         name = side.model
         if name and name not in seen:
             seen.add(name)
-            command = f"hf download {name}"
+            command = f"hf download {hub_name(name)}"
             yield Need(f"the model {name}", side.key("model_name"), models.has_weights(name), hub, command)
         other = side.tokenizer
         if other and other not in seen:
@@ -53,7 +54,11 @@ def needs(context: Context) -> Iterator[Need]:
             there = models.directory(other) is not None
             key = side.key("tokenizer.name")
             yield Need(
-                f"the tokenizer {other}", key, there, hub, f"hf download {other} --include 'token*' '*.json'"
+                f"the tokenizer {other}",
+                key,
+                there,
+                hub,
+                f"hf download {hub_name(other)} --include 'token*' '*.json'",
             )
     for entry in datasets(context.recipe):
         label = entry.path or entry.name

@@ -1,11 +1,11 @@
-"""Rules on parallel sizes and batching: C33 to C37, C43 to C48, C53. They foretell the set-up."""
+"""Rules on parallel sizes and batching: C33 to C37, C43 to C48, C53. They predict failures of the set-up."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
-from recipes.models import UnknownModel
+from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import Side
 from recipes.planning.sizes import divisors, nearest_parallel
 
@@ -85,7 +85,8 @@ def _enough_gpus(context: Context) -> Iterator[Finding]:
                 fixes=_size_fixes(context, side),
                 foretells=(
                     f"World size ({side.gpus}) is insufficient for the parallelism configuration. "
-                    f"Required minimum: PP({side.pp}) * CP({side.cp}) * TP({side.tp}) = {side.width}."
+                    f"Required minimum world size: PP({side.pp}) * CP({side.cp}) * TP({side.tp}) = "
+                    f"{side.width}."
                 ),
             )
 
@@ -108,8 +109,6 @@ def _gpus_divide(context: Context) -> Iterator[Finding]:
 
 def _tp_accuracy(context: Context) -> Iterator[Finding]:
     """C36."""
-    if context.checkout is not None and not context.checkout.tp_accuracy_check:
-        return
     for side in context.sides:
         logprob = side.get("logprob_batch_size")
         train = side.get("train_micro_batch_size")
@@ -215,24 +214,38 @@ def _sequence_context(context: Context) -> Iterator[Finding]:
 
 
 def _context_models(context: Context) -> Iterator[Finding]:
-    """C47."""
+    """C47: the second worker refuses by the model's type since v0.6, before by its class like the first."""
     for side in context.sides:
         if side.backend != "dtensor" or side.cp == 1:
             continue
         facts = context.model(side)
         if isinstance(facts, UnknownModel):
-            need = f"{facts.fix}"
             yield cannot_tell(
-                f"whether {side.name} can run with CP {side.cp}, {facts.reason}", need, side.size_key("cp")
+                f"whether {side.name} can run with CP {side.cp}, {facts.reason}",
+                facts.fix,
+                side.size_key("cp"),
             )
-        elif facts.family.startswith(("gemma3", "qwen3_5")) or side.get("is_vlm") is True:
-            kind = "a vision-language model" if side.get("is_vlm") is True else facts.family
+            continue
+        text = _refused(context, side, facts)
+        if text:
             yield fail(
-                f"{side.name}: {facts.id} ({kind}) with CP {side.cp}",
+                f"{side.name}: {facts.id} ({facts.model_type or facts.family}) with CP {side.cp}",
                 side.size_key("cp"),
                 side.key("model_name"),
                 fixes=[context.fix(side.size_key("cp"), 1)],
+                foretells=text,
             )
+
+
+def _refused(context: Context, side: Side, facts: ModelFacts) -> str:
+    """Return with which text a worker refuses context parallelism for a model, "" if it does not."""
+    kind = facts.model_type or facts.family
+    second = bool(side.get("dtensor_cfg._v2"))
+    if second and context.has_feature("Gemma3 by model type"):
+        if kind == "qwen3_5" and context.has_feature("Qwen3.5"):
+            return "Context parallel is not supported for Qwen3.5 dense models"
+        return "Context parallel is not supported for Gemma3ForCausalLM." if kind == "gemma3" else ""
+    return "Context parallel is not supported for Gemma3" if kind.startswith("gemma3") else ""
 
 
 def _sequence_alone(context: Context) -> Iterator[Finding]:
@@ -259,13 +272,25 @@ def _megatron_context(context: Context) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("C33", "One training backend", _one_backend, "Configure either Megatron or DTensor", _POLICY),
-    Rule("C34", "Enough GPUs for a copy of the model", _enough_gpus, "World size is insufficient", _POLICY),
+    Rule(
+        "C33",
+        "One training backend",
+        _one_backend,
+        "Configure either Megatron (policy.megatron_cfg.enabled=true) or DTensor",
+        _POLICY,
+    ),
+    Rule(
+        "C34",
+        "Enough GPUs for a copy of the model",
+        _enough_gpus,
+        "World size (…) is insufficient for the parallelism configuration.",
+        _POLICY,
+    ),
     Rule(
         "C35",
         "GPUs divide into copies of the model",
         _gpus_divide,
-        "World size must be divisible by PP * CP * TP",
+        "World size (…) must be divisible by PP * CP * TP (…).",
         _POLICY,
     ),
     Rule(
@@ -279,7 +304,7 @@ RULES = (
         "C37",
         "Heads divide by TP",
         _heads,
-        "num_attention_heads must be divisible by TP size",
+        "num_attention_heads (…) must be divisible by TP size (…)",
         "Automodel, parallelizer.py",
     ),
     Rule(
@@ -314,7 +339,7 @@ RULES = (
         "C47",
         "Models that allow context parallelism",
         _context_models,
-        "Context parallel is not supported for this model",
+        "Context parallel is not supported for Gemma3ForCausalLM.",
         _SETUP,
     ),
     Rule(

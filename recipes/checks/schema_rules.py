@@ -1,4 +1,4 @@
-"""Rules on keys and types: C4, C5. They foretell the driver's first seconds."""
+"""The rule on keys and types: C4. It predicts failures in the driver's first seconds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recipes.planning import Fix
-    from recipes.schema.explain import Problem
-    from recipes.schema.schema import Judgement, Schema
+    from recipes.schema.checkout_schema import Judgement, Schema
+    from recipes.schema.explain import SchemaProblem
 
 _POLICY = "models/policy/__init__.py"
 _SIDES = ("policy", "teacher")
@@ -48,7 +48,7 @@ def _finding(context: Context, schema: Schema, judgement: Judgement) -> Finding:
     return fail(message, key, fixes=_fixes(context, problem, key), foretells=foretold)
 
 
-def _message(context: Context, schema: Schema, problem: Problem, key: str) -> str:
+def _message(context: Context, schema: Schema, problem: SchemaProblem, key: str) -> str:
     if problem.kind == "missing":
         if len(problem.path) == 1:
             return f"the section {key} is missing"
@@ -64,9 +64,9 @@ def _message(context: Context, schema: Schema, problem: Problem, key: str) -> st
     return f"{key} is {shown(problem.value)}, it must be {problem.expected}"
 
 
-def _misspelt(schema: Schema, problem: Problem) -> str:
+def _misspelt(schema: Schema, problem: SchemaProblem) -> str:
     """Return a key of the section that is unknown and spelled like the one that is missing."""
-    from recipes.schema.keys import keys_below
+    from recipes.schema.key_info import keys_below
 
     *above, name = problem.path
     if not isinstance(problem.value, dict):
@@ -77,7 +77,7 @@ def _misspelt(schema: Schema, problem: Problem) -> str:
     return format_key((*above, near[0])) if near else ""
 
 
-def _fixes(context: Context, problem: Problem, key: str) -> list[Fix]:
+def _fixes(context: Context, problem: SchemaProblem, key: str) -> list[Fix]:
     """Offer for a missing key what stands beside it: the value for training, or that of the other side."""
     if problem.kind != "missing":
         return []
@@ -89,44 +89,4 @@ def _fixes(context: Context, problem: Problem, key: str) -> list[Fix]:
     return [context.fix(key, value)] if isinstance(value, (bool, int, float, str)) else []
 
 
-def _read_keys(context: Context) -> Iterator[Finding]:
-    """C5: keys that are read without a default."""
-    needed = [
-        "checkpointing.checkpoint_must_save_by",
-        "checkpointing.keep_top_k",
-        "checkpointing.save_optimizer",
-    ]
-    if context.get("logger.monitor_gpus") is True:
-        needed += ["logger.gpu_monitoring.collection_interval", "logger.gpu_monitoring.flush_interval"]
-    needed += [
-        f"logger.{name}" for name in ("swanlab", "mlflow") if context.get(f"logger.{name}_enabled") is True
-    ]
-    defaults: dict[str, object] = {
-        "checkpoint_must_save_by": None,
-        "keep_top_k": 3,
-        "save_optimizer": True,
-        "collection_interval": 10,
-        "flush_interval": 10,
-    }
-    for key in needed:
-        section, _, name = key.rpartition(".")
-        if not context.has(key) and isinstance(context.get(section), dict):
-            fixes = [context.fix(key, defaults[name])] if name in defaults else []
-            yield fail(
-                f"{key} is missing, and is read without a default",
-                key,
-                fixes=fixes,
-                foretells=f"KeyError: '{name}'",
-            )
-
-
-RULES = (
-    Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),
-    Rule(
-        "C5",
-        "Keys that are read without a default",
-        _read_keys,
-        "KeyError",
-        "utils/checkpoint.py, utils/logger.py",
-    ),
-)
+RULES = (Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),)

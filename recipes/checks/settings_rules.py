@@ -1,4 +1,4 @@
-"""Rules on settings and entry: C6 to C17. They foretell the driver's first minutes."""
+"""Rules on settings and entry: C6 to C17. They predict failures in the driver's first minutes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def _generation(context: Context) -> Iterator[Finding]:
 def _refit(context: Context) -> Iterator[Finding]:
     """C7."""
     key = "policy.generation.refit_transport"
-    if context.get(key) in ("vllm_s3_sparse", "vllm_zmq_sparse"):
+    if context.get("policy.generation.backend") == "vllm" and context.get(key) in (
+        "vllm_s3_sparse",
+        "vllm_zmq_sparse",
+    ):
         yield fail(f"{key} {context.get(key)} is for GRPO only", key, fixes=[context.removal(key)])
 
 
@@ -40,7 +43,10 @@ def _sequence_parallel_packing(context: Context) -> Iterator[Finding]:
                 f"{side.name}: sequence parallelism and sequence packing exclude each other",
                 *keys,
                 fixes=[context.fix(keys[0], after=False), context.fix(keys[1], after=False)],
-                foretells=f"Distillation does not support sequence parallel + packing ({who} policy).",
+                foretells=(
+                    "Distillation does not support DTensor sequence parallel + sequence packing "
+                    f"({who} policy)."
+                ),
             )
 
 
@@ -56,9 +62,8 @@ def _dataset_names(context: Context) -> Iterator[Finding]:
     """C10."""
     known = context.checkout.datasets if context.checkout else None
     for entry in datasets(context.recipe):
-        if not entry.name or "." in entry.name:
+        if not entry.name or ("." in entry.name and context.has_feature("dataset paths")):
             continue
-
         names = known or BUILT_IN_DATASETS
         if entry.name in names:
             continue
@@ -68,7 +73,7 @@ def _dataset_names(context: Context) -> Iterator[Finding]:
             f"NeMo-RL knows no data set '{entry.name}'",
             key,
             fixes=[context.fix(key, near)] if near else [],
-            foretells=f"Unsupported dataset_name='{entry.name}'. Please set dataset_name to one of: …",
+            foretells=f"Unsupported dataset_name='{entry.name}'.",
         )
 
 
@@ -125,6 +130,8 @@ def _validation_data(context: Context) -> Iterator[Finding]:
     """C13."""
     if not isinstance(context.get("data"), dict) or not context.validates or context.get("data.validation"):
         return
+    if not context.has_feature("data.train"):
+        return  # up to v0.5 each data set brings its own validation data
     train = context.get("data.train")
     entries = train if isinstance(train, list) else [train]
     if any(isinstance(entry, dict) and (entry.get("split_validation_size") or 0) > 0 for entry in entries):
@@ -158,7 +165,7 @@ def _gym(context: Context) -> Iterator[Finding]:
         yield fail(f"{key} must be null with NeMo-Gym", key, fixes=[context.fix(key, None)], foretells=text)
     for name in ("async_engine", "expose_http_server"):
         engine = f"policy.generation.vllm_cfg.{name}"
-        if context.get(engine) is not True:
+        if context.driver.script is None and context.get(engine) is not True:
             yield warn(
                 f"{engine} is not true: only NeMo-Gym's own driver sets it by itself",
                 engine,
@@ -243,7 +250,7 @@ RULES = (
         "C12",
         "Environments are configured",
         _environments,
-        "KeyError, or Env name … is not registered",
+        "Env name … is not registered in ENV_REGISTRY",
         "environments/utils.py",
     ),
     Rule(
@@ -257,7 +264,7 @@ RULES = (
         "C14",
         "Number of validation samples",
         _validation_samples,
-        "TypeError: unsupported operand type(s) for //: 'NoneType' and 'int', at the first validation",
+        "TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' (at the first validation)",
         _DISTILLATION,
     ),
     Rule(
@@ -271,14 +278,14 @@ RULES = (
         "C16",
         "Kind and weight of the divergence",
         _loss,
-        "Invalid KL type, after both models are loaded",
+        "Invalid KL type (after both models are loaded)",
         "algorithms/loss/loss_functions.py",
     ),
     Rule(
         "C17",
         "At least one logit",
         _topk,
-        "topk must be positive, in the first step",
+        "topk must be positive, got … (in the first step)",
         "distributed/model_utils.py",
     ),
 )

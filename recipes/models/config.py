@@ -70,6 +70,7 @@ def facts_of(data: dict[str, Any], name: str, source: Source, path: str = "") ->
         regular=not mixed and _is_count(_count(ffn, _count(text.get("intermediate_size"), 0))),
         yarn=_is_yarn(text),
         path=path,
+        model_type=str(data.get("model_type") or ""),
     )
 
 

@@ -36,6 +36,8 @@ class ModelFacts:
     regular: bool = True
     yarn: bool = False
     path: str = ""
+    model_type: str = ""
+    """As Transformers' `AutoConfig` has it: of the whole model; `family` is that of its language part."""
 
     @property
     def attention_width(self) -> int:

@@ -21,8 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _HUB_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
+_CACHED = re.compile(r"(?:.*/)?models--(?P<name>[^/]+?)(?:/(?:snapshots(?:/[^/]*)?)?)?/?")
 _WEIGHTS = (".safetensors", ".bin", ".gguf")
 Kind = Literal["models", "datasets"]
+
+
+def hub_name(name: str) -> str:
+    """Return the name of a model that is given by its place in a Hugging Face cache; any other name as it is.
+
+    `/data/hub/models--ORG--NAME/snapshots/REVISION` is `ORG/NAME`, also where that cache is not mounted.
+    """
+    match = _CACHED.fullmatch(name)
+    return match["name"].replace("--", "/", 1) if match else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +91,15 @@ class Models:
         local = self.root / with_home(name)
         if is_directory(local):
             return local
-        return self.hub.snapshot(name) if _HUB_NAME.fullmatch(name) else None
+        known = hub_name(name)
+        return self.hub.snapshot(known) if _HUB_NAME.fullmatch(known) else None
 
     def find(self, name: str) -> ModelFacts | UnknownModel:
         """Return a model's facts, or why they cannot be told and what to do."""
         local = self.root / with_home(name)
         if name and is_directory(local):
             return read_config(local / "config.json", name, "config.json")
+        name = hub_name(name)
         if not _HUB_NAME.fullmatch(name):
             return UnknownModel(f"there is no model directory {local}", "Correct the path of the model.")
         snapshot = self.hub.snapshot(name)
@@ -107,7 +119,7 @@ class Models:
 
     def has_weights(self, name: str) -> bool:
         """Tell whether weights of a model lie in its directory or in the cache."""
-        directory = self.directory(name)
+        directory = self.directory(name) if hub_name(name) == name else self.root / Path(name).expanduser()
         if directory is None:
             return False
         try:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from recipes.known_keys import Known, known_of, stock_keys
-from recipes.schema.drivers import ALGORITHMS, CROSS_TOKENIZER, driver_of_algorithm
+from recipes.schema.algorithms import ALGORITHMS, CROSS_TOKENIZER, driver_of_algorithm
+from recipes.schema.checkout_source import CheckoutSource
 from recipes.schema.roots import describe
-from recipes.schema.source import CheckoutSource
 from recipes.schema.types import to_json
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from recipes.schema.checkout_source import CheckoutSource, Module, dotted_name
 from recipes.schema.constants import NotConstantError, constant
-from recipes.schema.source import CheckoutSource, Module, dotted_name
 from recipes.schema.types import ANY, NONE, Type, union
 
 SIMPLE = frozenset(("int", "float", "str", "bool", "bytes", "complex", "None"))

@@ -1,6 +1,6 @@
 """Described classes, made again as what they are, for pydantic itself to answer by.
 
-This imports pydantic (0.1 s); what it makes is kept by `recipes.schema.store` as a core schema.
+This imports pydantic (0.1 s); what it makes is kept by `recipes.schema.schema_cache` as a core schema.
 """
 
 from __future__ import annotations

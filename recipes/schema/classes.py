@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recipes.schema.annotations import AnnotationReader
+from recipes.schema.checkout_source import CheckoutSource, Module, dotted_name
 from recipes.schema.constants import NotConstantError, constant
-from recipes.schema.docs import attribute_docs, class_doc, field_doc
-from recipes.schema.source import CheckoutSource, Module, dotted_name
+from recipes.schema.field_docs import attribute_docs, class_doc, field_doc
 from recipes.schema.types import ANY, ClassKind, SchemaClass, SchemaField, Type
 
 _KINDS: dict[str, ClassKind] = {

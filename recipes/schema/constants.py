@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from recipes.schema.source import CheckoutSource, Module, dotted_name
+from recipes.schema.checkout_source import CheckoutSource, Module, dotted_name
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

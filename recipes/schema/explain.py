@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from recipes.schema.core import ALTERNATIVE
+from recipes.schema.core_schema import ALTERNATIVE
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of the recipe."""
@@ -29,7 +29,7 @@ _LIMITS = {
 }  # fmt: skip
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A step of an error's location: a key of the recipe, or the alternative of a union."""
 
     key: str | int
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """A value that the classes refuse.
 
     `kind` is `missing`, `extra` or `type`; `expected` says in words what is accepted, `message` is
@@ -53,7 +53,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Error:
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     type: str
     message: str
     context: Mapping[str, Any]
@@ -64,16 +64,16 @@ class _Error:
         return tuple(step.key for step in self.steps if not step.alternative)
 
 
-def problems(errors: Iterable[Mapping[str, Any]]) -> list[Problem]:
+def problems(errors: Iterable[Mapping[str, Any]]) -> list[SchemaProblem]:
     """Return what pydantic's errors say, each key once, in their order."""
     read = [_read(error) for error in errors]
-    merged: dict[Path, Problem] = {}
+    merged: dict[Path, SchemaProblem] = {}
     for problem in _reduced(read, 0):
         earlier = merged.get(problem.path)
         if earlier is None:
             merged[problem.path] = problem
         elif problem.expected not in earlier.expected.split(" or "):
-            merged[problem.path] = Problem(
+            merged[problem.path] = SchemaProblem(
                 problem.path, earlier.kind, f"{earlier.expected} or {problem.expected}", earlier.message,
                 problem.value,
             )  # fmt: skip
@@ -85,13 +85,13 @@ def _read(error: Mapping[str, Any]) -> _Error:
     for item in error["loc"]:
         alternative = isinstance(item, str) and item.startswith(ALTERNATIVE) and item[1:].isdigit()
         if item != "[key]":
-            steps.append(Step(item, alternative))
+            steps.append(PathStep(item, alternative))
     return _Error(tuple(steps), error["type"], error["msg"], error.get("ctx") or {}, error.get("input"))
 
 
-def _reduced(errors: list[_Error], start: int) -> Iterator[Problem]:
+def _reduced(errors: list[_Error], start: int) -> Iterator[SchemaProblem]:
     """Yield the problems of errors whose first steps agree with one another up to `start`."""
-    groups: dict[tuple[Step, ...], list[_Error]] = {}
+    groups: dict[tuple[PathStep, ...], list[_Error]] = {}
     for error in errors:
         ahead = next(
             (n for n in range(start, len(error.steps)) if error.steps[n].alternative), len(error.steps)
@@ -108,7 +108,7 @@ def _reduced(errors: list[_Error], start: int) -> Iterator[Problem]:
             yield from _of_union(list(branches.values()), len(prefix) + 1)
 
 
-def _of_union(branches: list[list[_Error]], start: int) -> Iterator[Problem]:
+def _of_union(branches: list[list[_Error]], start: int) -> Iterator[SchemaProblem]:
     """Yield the problems of the branch that was meant: the one that suits the value's outer form best."""
     inside = [branch for branch in branches if any(len(error.steps) > start for error in branch)]
     if not inside:
@@ -129,9 +129,9 @@ def _mismatches(branch: list[_Error], start: int) -> list[_Error]:
     return [error for error in branch if error.type == "literal_error" and len(error.steps) == start + 1]
 
 
-def _problem(error: _Error) -> Problem:
+def _problem(error: _Error) -> SchemaProblem:
     kind = {"missing": "missing", "extra_forbidden": "extra"}.get(error.type, "type")
-    return Problem(
+    return SchemaProblem(
         error.path, kind, expectation(error.type, error.context, error.message), error.message, error.value
     )
 

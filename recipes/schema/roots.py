@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from recipes.schema.checkout_source import CheckoutSource, Definition, Module, dotted_name
 from recipes.schema.classes import ClassReader
-from recipes.schema.paths import Conditions, Frame, Function, steps
-from recipes.schema.source import CheckoutSource, Definition, Module, dotted_name
+from recipes.schema.code_paths import Conditions, Frame, Function, steps
 from recipes.schema.types import Description, LateRoot, SchemaClass
 
 ROOT_CLASS = "MasterConfig"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recipes.models import ModelFacts, Models, UnknownModel
+from recipes.models import Hub, ModelFacts, Models, UnknownModel
+from recipes.models.hub import hub_name
 from recipes.models.table import TABLE
 from recipes.models.vocabulary import VocabularyDifference, compare
 
@@ -157,3 +158,26 @@ def test_vocabularies_are_compared_token_by_token(tmp_path: Path) -> None:
     assert "3 tokens" in longer.what
     assert isinstance(compare(known, "a/one", "a/broken"), UnknownModel)
     assert isinstance(compare(known, "a/one", "a/absent"), UnknownModel)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("/p/data/hub/models--Qwen--Qwen3-1.7B/snapshots/0123abcd", "Qwen/Qwen3-1.7B"),
+        ("models--Qwen--Qwen3-1.7B/snapshots/0123abcd/", "Qwen/Qwen3-1.7B"),
+        ("/hub/models--Qwen--Qwen3-1.7B", "Qwen/Qwen3-1.7B"),
+        ("/hub/models--gpt2/snapshots/1", "gpt2"),
+        ("/hub/models--org--a--b/snapshots/1", "org/a--b"),
+        ("/hub/models--Qwen--Qwen3-1.7B/refs/main", "/hub/models--Qwen--Qwen3-1.7B/refs/main"),
+        ("Qwen/Qwen3-1.7B", "Qwen/Qwen3-1.7B"),
+        ("/models/Qwen3-1.7B", "/models/Qwen3-1.7B"),
+    ],
+)
+def test_a_path_into_a_cache_elsewhere_is_known_by_its_name(tmp_path: Path, given: str, name: str) -> None:
+    assert hub_name(given) == name
+    models = Models(Hub(tmp_path / "hub"), tmp_path)
+    facts = models.find(given)
+    if name == "Qwen/Qwen3-1.7B":
+        assert isinstance(facts, ModelFacts)
+        assert (facts.id, facts.layers) == (name, 28)
+        assert not models.has_weights(given), "known by its name, but its files are not here"

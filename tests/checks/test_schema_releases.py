@@ -16,8 +16,8 @@ from recipes.errors import RecipeError
 from recipes.inheritance import Resolver
 from recipes.known_keys import known_keys
 from recipes.lint import unknown_keys
-from recipes.schema.drivers import algorithm_of, driver_of_algorithm
-from recipes.schema.schema import schema_of
+from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
+from recipes.schema.checkout_schema import schema_of
 from tests.checks.world import BASE, World
 
 TREES = ("v0.4.0", "v0.5.0", "v0.6.0", "v0.7.0", "main-7ea279ab")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.checkout import VARIABLE, choose, probe, remember
+from launcher.checkout import VARIABLE, choose, probe, remember, with_driver_of
 from launcher.errors import InputError
 from launcher.transports.local import LocalTransport
 
@@ -105,3 +105,17 @@ def test_a_place_that_cannot_be_written_forgets_and_does_not_fail(tmp_path: Path
     remember(TRANSPORT, found, environment(tmp_path))
     with pytest.raises(InputError, match="is not known"):
         choose(TRANSPORT, None, environment(tmp_path))
+
+
+def test_the_driver_is_the_recipes(tmp_path: Path) -> None:
+    gym = "examples/nemo_gym/run_distillation_nemo_gym.py"
+    usual = probe(TRANSPORT, str(checkout(tmp_path, {**NEW, gym: "", "examples/run_grpo.py": ""})))
+    plain: dict[str, object] = {"policy": {}, "teacher": {}, "distillation": {}}
+    assert with_driver_of(TRANSPORT, usual, plain) == (usual, "")
+    found, note = with_driver_of(TRANSPORT, usual, {**plain, "env": {"should_use_nemo_gym": True}})
+    assert (found.driver, found.path) == (gym, usual.path)
+    assert gym in note
+    assert "should_use_nemo_gym" in note
+    kept, note = with_driver_of(TRANSPORT, usual, {**plain, "teachers": []})
+    assert kept == usual
+    assert "no driver" in note

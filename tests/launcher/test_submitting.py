@@ -238,6 +238,22 @@ def test_a_shorter_time_that_starts_no_sooner_is_not_told(tmp_path: Path) -> Non
     assert not any("--time=00:07:30" in argv for argv in desk.transport.asked)
 
 
+def test_one_finding_of_a_check_can_be_skipped(desk: Desk) -> None:
+    site = replace(SITE, offline=True)
+    offline = replace(desk, detection=replace(DETECTION, site=site))
+    named = ("++policy.model_name=some/student", "++teacher.model_name=some/teacher")
+    failing = {
+        (item.id, item.where[0].key)
+        for item in offline.plan_of(request_for(desk, overrides=named)).blocking
+        if item.id == "C66" and item.where
+    }
+    assert ("C66", "policy.model_name") in failing
+    skipped = offline.plan_of(request_for(desk, overrides=named, skip_checks=("c66:policy.model_name",)))
+    left = {(item.id, item.where[0].key) for item in skipped.blocking if item.id == "C66" and item.where}
+    assert left == failing - {("C66", "policy.model_name")}
+    assert any(item.id == "C66" for item in skipped.submission.spec.skipped_checks)
+
+
 @pytest.mark.parametrize("kind", ["a100_1g.5gb", "nvidia_h100_80gb_hbm3_3g.40gb", "1g.10gb"])
 def test_a_model_over_several_mig_slices_is_refused(desk: Desk, kind: str) -> None:
     sliced = replace(BOOSTER, mix=(Mix(Gpus(4, kind), 2),))

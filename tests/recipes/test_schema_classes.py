@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recipes.schema.keys import KeyInfo, key_info, keys_below
+from recipes.schema.checkout_source import CheckoutSource
+from recipes.schema.key_info import KeyInfo, key_info, keys_below
 from recipes.schema.roots import describe
-from recipes.schema.source import CheckoutSource
 from recipes.schema.types import Description, LateRoot, from_json, to_json
 
 DRIVER = "nemo_rl.algorithms.distillation"

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes.inheritance import resolve
-from recipes.schema.keys import key_info
-from recipes.schema.schema import Judgement, Schema, schema_of
-from recipes.schema.store import Store, digest
+from recipes.schema.checkout_schema import Judgement, Schema, schema_of
+from recipes.schema.key_info import key_info
+from recipes.schema.schema_cache import Store, digest
 
 DRIVER = "nemo_rl.algorithms.distillation"
 MODELS = Path(__file__).parents[1] / "cases" / "schema" / "models"

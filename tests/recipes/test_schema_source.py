@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipes.schema.source import CheckoutSource
+from recipes.schema.checkout_source import CheckoutSource
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = sorted(path for name in ("recipes", "launcher", "tui", "tests") for path in (ROOT / name).rglob("*.py"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recipes.chain import decode, refuse_unreadable
 from recipes.document import Document
-from recipes.schema.drivers import holding_checkout
+from recipes.schema.algorithms import holding_checkout
 from recipes.yaml.typed import writable
 from tui.headless.output import say, write_document
 

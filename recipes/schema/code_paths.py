@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from recipes.schema.checkout_source import CheckoutSource, Module, dotted_name
 from recipes.schema.constants import NotConstantError, constant
-from recipes.schema.source import CheckoutSource, Module, dotted_name
 from recipes.schema.types import Condition
 
 Path = tuple[str, ...]

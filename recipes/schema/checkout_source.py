@@ -70,7 +70,7 @@ class Module:
     def text_of(self, function: str) -> str:
         """Return the text of a function, "" where it is not known without parsing."""
         blocks = self.functions
-        if isinstance(blocks, _Table) and function in blocks.blocks:
+        if isinstance(blocks, _LazyTable) and function in blocks.blocks:
             start, end = blocks.blocks.span(function)
             return self.text[start:end]
         return ""
@@ -128,7 +128,7 @@ class CheckoutSource:
             return _parse_whole(name, path, text)
         classes: Blocks[ast.ClassDef] = Blocks(cut.parse, cut.spans["class"])
         functions: Blocks[Function] = Blocks(cut.parse, cut.spans["def"])
-        module = Module(name, path, text, _Table(classes), _Table(functions))
+        module = Module(name, path, text, _LazyTable(classes), _LazyTable(functions))
         _collect_all(module, cut.rest)
         return module
 
@@ -212,7 +212,7 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         yield from _top_level(handler.body)
 
 
-class _Table(Mapping[str, Node]):
+class _LazyTable(Mapping[str, Node]):
     """Statements by name: those in blocks at the margin, and those that were met inside `if` or `try`."""
 
     def __init__(self, blocks: Blocks[Node] | None = None) -> None:
@@ -242,7 +242,7 @@ def _parse_whole(name: str, path: str, text: str) -> Module | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    module = Module(name, path, text, _Table(), _Table())
+    module = Module(name, path, text, _LazyTable(), _LazyTable())
     _collect_all(module, tree)
     return module
 
@@ -276,10 +276,10 @@ def _names_of(node: ast.stmt) -> set[str]:
 
 def _collect(module: Module, node: ast.stmt, package: str) -> None:
     if isinstance(node, ast.ClassDef):
-        assert isinstance(module.classes, _Table)
+        assert isinstance(module.classes, _LazyTable)
         module.classes.inner.setdefault(node.name, node)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        assert isinstance(module.functions, _Table)
+        assert isinstance(module.functions, _LazyTable)
         module.functions.inner.setdefault(node.name, node)
     elif isinstance(node, ast.Assign):
         for target in node.targets:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from recipes.schema import shipped
-from recipes.schema.conditions import holds, part_of
-from recipes.schema.drivers import algorithm_of_driver, driver_of_algorithm
-from recipes.schema.explain import Problem, problems
-from recipes.schema.store import Store, default_directory
+from recipes.schema.algorithms import algorithm_of_driver, driver_of_algorithm
+from recipes.schema.explain import SchemaProblem, problems
+from recipes.schema.root_conditions import holds, part_of
+from recipes.schema.schema_cache import Store, default_directory
 from recipes.schema.types import Description, LateRoot, from_json, to_json
 
 
@@ -23,7 +23,7 @@ class Judgement:
     `certain`: the code surely comes to where the value is refused.
     """
 
-    problem: Problem
+    problem: SchemaProblem
     title: str
     late: LateRoot | None = None
     certain: bool = True
@@ -98,7 +98,7 @@ class Schema:
         if class_id not in self._validators:
             from pydantic_core import SchemaValidator
 
-            from recipes.schema.core import restored
+            from recipes.schema.core_schema import restored
 
             self._validators[class_id] = SchemaValidator(restored(self.compiled.cores[class_id]))
         return self._validators[class_id]
@@ -121,7 +121,7 @@ class Schema:
             part = part_of(values, late.path)
             if False not in reached and part is not None and part != {} and not result:
                 for problem in self._problems(late.class_id, part, strict=False):
-                    below = Problem(
+                    below = SchemaProblem(
                         (*late.path.split("."), *problem.path), problem.kind, problem.expected,
                         problem.message, problem.value,
                     )  # fmt: skip
@@ -129,7 +129,7 @@ class Schema:
                     result.append(Judgement(below, title, late, certain=None not in reached))
         return result
 
-    def _problems(self, class_id: str, values: object, *, strict: bool) -> list[Problem]:
+    def _problems(self, class_id: str, values: object, *, strict: bool) -> list[SchemaProblem]:
         from pydantic_core import ValidationError
 
         try:
@@ -138,7 +138,7 @@ class Schema:
             details = error.errors(include_url=False)
             return problems(item for item in details if not (strict and _whole_float(item)))
         except (TypeError, RecursionError) as error:
-            return [Problem((), "type", "readable by pydantic", str(error), values)]
+            return [SchemaProblem((), "type", "readable by pydantic", str(error), values)]
         return []
 
 
@@ -151,7 +151,7 @@ def _whole_float(error: Mapping[str, Any]) -> bool:
 def _compiled(made: Description) -> dict[str, Any]:
     """Make the classes, and have pydantic make core schemas of them."""
     from recipes.schema.build import Builder
-    from recipes.schema.core import NotPlainError, as_data
+    from recipes.schema.core_schema import NotPlainError, as_data
 
     roots = (made.root, *(item.class_id for item in made.late))
     builder = Builder(made, lenient=not made.validates)

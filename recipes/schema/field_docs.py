@@ -6,7 +6,7 @@ import ast
 import re
 import textwrap
 
-from recipes.schema.source import Module
+from recipes.schema.checkout_source import Module
 
 _ATTRIBUTE = re.compile(r"^\s*`{0,2}(\w+)`{0,2}\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _LONGEST = 800
