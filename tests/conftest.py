@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).parent.parent
 settings.register_profile(
@@ -18,6 +18,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
+# The same examples each time, and none made smaller: tests/mutation asks only whether a test fails.
+settings.register_profile(
+    "mutation",
+    settings.get_profile("fast"),
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 # Under nohup, or behind `&` in a script, they are ignored, which is inherited: bash cannot trap them then.

@@ -150,7 +150,13 @@ def test_a_failure_is_settled_when_the_scheduler_has_reported_the_end(
 
 
 @pytest.mark.parametrize(
-    ("newest", "state"), [(None, "unknown"), (880.0, "running"), (879.0, "unknown"), (1000.0, "running")]
+    ("newest", "state", "reason"),
+    [
+        (None, "unknown", "no logs here yet"),
+        (880.0, "running", "its logs are being written"),
+        (879.0, "unknown", "its logs are no longer written and do not show an end"),
+        (1000.0, "running", "its logs are being written"),
+    ],
 )
-def test_the_age_of_logs(newest: float | None, state: str) -> None:
-    assert job_status_by_log_age(newest, 1000.0).state.value == state
+def test_the_age_of_logs(newest: float | None, state: str, reason: str) -> None:
+    assert job_status_by_log_age(newest, 1000.0) == JobChanged(JobState(state), reason)

@@ -64,7 +64,6 @@ _REASONS = (
     ("AssocMaxWall", "will never start: it requests more time than the account allows"),
     ("QOS", "waiting: a limit of the QoS is reached"),
     ("Assoc", "waiting: a limit of the account is reached"),
-    ("AssociationJobLimit", "waiting: a limit of the account is reached"),
     ("Licenses", "waiting for a license"),
     ("BadConstraints", "will never start: no node meets its request"),
     ("InvalidAccount", "will never start: its account is no longer valid"),
