@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         path = set_setting(os.environ, key, options.value)
         say(f"{key} set in {path}")
         if key == "storage.runs":
-            _tell_earlier()
+            tell_earlier()
     values = _values(load_settings(os.environ))[key]
     if options.json:
         print_json(SCHEMA | {"key": key, "value": values, "file": str(settings_path())})
@@ -59,7 +59,7 @@ def _values(settings: Settings) -> dict[str, str | list[str] | None]:
     }
 
 
-def _tell_earlier() -> None:
+def tell_earlier() -> None:
     """Say that the variable goes first, and which runs stay elsewhere."""
     from launcher.paths import RUNS_VARIABLE, runs_root
     from tui.headless.stores import run_store
