@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
@@ -69,6 +70,7 @@ def tell_earlier() -> None:
         return
     store = run_store()
     for root in store.earlier:
-        count = sum(entry.is_dir for entry in store.transport.listdir(root))
+        # A moved run is a link there.
+        count = sum(item.is_dir() and not item.is_symlink() for item in Path(root).iterdir())
         if count:
             say(f"{count} runs stay in {root}; `distill-tui runs --move {store.root}` moves them")
