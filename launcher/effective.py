@@ -76,6 +76,11 @@ def directory_overrides(kind: Kind, directory: str | Path = "") -> tuple[str, ..
     return tuple(f"++{key}={hydra(str(Path(directory, path)))}" for key, path in _OWN_DIRECTORIES.items())
 
 
+def own_directory_keys(kind: Kind) -> frozenset[str]:
+    """Return the keys that `directory_overrides` sets: they name the directory a run was submitted in."""
+    return frozenset() if kind == "training" else frozenset(_OWN_DIRECTORIES)
+
+
 def user_overrides(spec: RunSpec) -> tuple[str, ...]:
     """Return a run's overrides without those of `size_overrides`."""
     added = size_overrides(spec.kind, spec.nodes, spec.gpus_per_node)

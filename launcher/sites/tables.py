@@ -233,14 +233,14 @@ def validate(data: Mapping[str, Any], path: Path | str, text: str = "") -> SiteF
             key, table = str(context["key"]), location
             what, fix = str(first["msg"]), f"Keys{_of(table)}: {context['keys']}."
         else:
-            location = _known(location, data)
+            location = _existing_keys(location, data)
             *table, key = location or [""]
             what, fix = f"invalid {key}: {_lower(str(first['msg']))}", ""
-        place = FilePosition(str(path), _line(text, table, key))
-        raise InputError(clean(what + _in(table)), where=place, fix=clean(fix)) from error
+        position = FilePosition(str(path), _line(text, table, key))
+        raise InputError(clean(what + _in(table)), where=position, fix=clean(fix)) from error
 
 
-def _known(location: Sequence[str], data: Mapping[str, Any]) -> list[str]:
+def _existing_keys(location: Sequence[str], data: Mapping[str, Any]) -> list[str]:
     """Return a location without what pydantic adds to it: the members of a union, places in lists."""
     path: list[str] = []
     value: Any = data

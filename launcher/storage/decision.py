@@ -46,36 +46,30 @@ class RunStorage:
         """Whether the checkpoints lie in the run's own directory."""
         return self.checkpoints is not None and self.checkpoints.path.is_relative_to(self.root.path)
 
-    @property
-    def needed_bytes(self) -> int | None:
-        """The most that goes into the directory of the runs; None where it is unknown."""
-        return (self.size.peak_bytes if self.in_run else 0) if self.size.kept != 0 else 0
-
     def warnings(self) -> tuple[str, ...]:
         """Return what speaks against the checkpoints' directory: too little room, or the home directory."""
-        place = self.checkpoints
-        if place is None:
+        checkpoints = self.checkpoints
+        if checkpoints is None:
             return ()
-        peak, free, text = self.size.peak_bytes, place.free_bytes, self.size.in_words()
+        peak, free, text = self.size.peak_bytes, checkpoints.free_bytes, self.size.in_words()
         if peak is not None and free is not None and peak + _LOGS_BYTES > free:
-            limit = f" of a quota of {gigabytes(place.quota_bytes)}" if place.quota_bytes else ""
-            return (f"checkpoints do not fit: {gigabytes(free)} free{limit} in {place.path}; {text}",)
-        if place.in_home and not self.in_run:
-            return (
-                text if self.scratch else f"checkpoints go into your home directory ({place.path}); {text}",
-            )
+            limit = f" of a quota of {gigabytes(checkpoints.quota_bytes)}" if checkpoints.quota_bytes else ""
+            return (f"checkpoints do not fit: {gigabytes(free)} free{limit} in {checkpoints.path}; {text}",)
+        if checkpoints.in_home and not self.in_run:
+            where = f"checkpoints go into your home directory ({checkpoints.path}); "
+            return (text if self.scratch else f"{where}{text}",)
         return ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `submit --json` prints it."""
-        place = self.checkpoints
+        checkpoints = self.checkpoints
         return {
             "runs": str(self.root.path),
             "runs_in_home": self.root.in_home,
-            "checkpoint_dir": str(place.path) if place is not None else None,
-            "checkpoints_in_home": place.in_home if place is not None else None,
-            "free_bytes": place.free_bytes if place is not None else self.root.free_bytes,
-            "quota_bytes": place.quota_bytes if place is not None else self.root.quota_bytes,
+            "checkpoint_dir": str(checkpoints.path) if checkpoints is not None else None,
+            "checkpoints_in_home": checkpoints.in_home if checkpoints is not None else None,
+            "free_bytes": checkpoints.free_bytes if checkpoints is not None else self.root.free_bytes,
+            "quota_bytes": checkpoints.quota_bytes if checkpoints is not None else self.root.quota_bytes,
             "checkpoint_bytes": self.size.bytes,
             "checkpoints_kept": self.size.kept,
             "peak_bytes": self.size.peak_bytes,

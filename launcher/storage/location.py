@@ -145,16 +145,16 @@ def unix_quota(text: str, device: str, point: str) -> tuple[int, int] | None:
 def gpfs_quota(text: str, device: str) -> tuple[int, int] | None:
     """Read `mmlsquota -Y`: a header with the names of the columns, a row for each file system, in KiB."""
     columns: list[str] = []
-    wanted = Path(device).name
+    name = Path(device).name
     for line in text.splitlines():
         fields = line.split(":")
         if "HEADER" in fields[:3]:
             columns = fields
             continue
         row = dict(zip(columns, fields, strict=False))
-        if row.get("filesystemName") != wanted:
+        if row.get("filesystemName") != name:
             continue
-        values = [row.get(name, "") for name in ("blockUsage", "blockQuota", "blockLimit")]
+        values = [row.get(column, "") for column in ("blockUsage", "blockQuota", "blockLimit")]
         if all(value.isdecimal() for value in values):
             return _rest([int(value) for value in values], 1024)
     return None
@@ -196,7 +196,7 @@ def offers(
         scratch: The site's directory for large files; may name variables.
         user: The user's name, for directories that several people share.
     """
-    found: list[Offer] = []
+    result: list[Offer] = []
     reals: set[Path] = set()
     for source, base in _bases(environment, scratch):
         writable = within(lambda base=base: _writable(base, user))  # type: ignore[misc]
@@ -206,8 +206,8 @@ def offers(
         if location.real is None or location.in_home is not False or location.real in reals:
             continue
         reals.add(location.real)
-        found.append(Offer(writable / "distill-tui" / "runs", source, location.free_bytes))
-    return tuple(found)
+        result.append(Offer(writable / "distill-tui" / "runs", source, location.free_bytes))
+    return tuple(result)
 
 
 def _bases(environment: Mapping[str, str], scratch: str) -> list[tuple[str, Path]]:

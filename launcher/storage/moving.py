@@ -189,11 +189,11 @@ def _retire(source: Path, target: Path) -> str:
     return ""
 
 
-def _link(place: Path, target: Path) -> None:
+def _link(path: Path, target: Path) -> None:
     """Make a link, or let an existing one lead to another target, at once."""
-    new = place.with_name(f".link-{place.name}-{secrets.token_hex(3)}")
+    new = path.with_name(f".link-{path.name}-{secrets.token_hex(3)}")
     new.symlink_to(target)
-    os.replace(new, place)
+    os.replace(new, path)
 
 
 def _listing(directory: Path) -> set[tuple[str, int, int]]:

@@ -198,7 +198,7 @@ COMMANDS: tuple[Subcommand, ...] = (
         "tui.headless.runs:run",
         (
             Argument(
-                "runs", "RUN", "with an option: name of a run, or a part of it (default: all)", repeat="*"
+                "runs", "RUN", "with an option: a run, or a part of its name (default: all)", repeat="*"
             ),
             flag(
                 "--disk-use",

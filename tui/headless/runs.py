@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if options.runs:
         raise InputError(
             f"unexpected argument '{options.runs[0]}'",
-            fix="RUN goes with --disk-use, --move or --remove-checkpoints; `report RUN` tells of one run.",
+            fix="RUN goes with --disk-use, --move or --remove-checkpoints: `distill-tui runs --help`.",
         )
     return _list(options)
 

@@ -40,6 +40,7 @@ def _ask(question: StorageQuestion, root: Path) -> bool:
     """Ask until there is an answer that can be used; an empty one decides nothing."""
     from launcher.settings import KEEP
     from launcher.storage.decision import decide
+    from tui.headless.settings import tell_earlier
 
     for line in question.lines():
         say(line)
@@ -66,4 +67,5 @@ def _ask(question: StorageQuestion, root: Path) -> bool:
             say(str(error))
             continue
         say(f"runs are kept in {chosen}; `distill-tui settings storage.runs DIR` changes that")
+        tell_earlier()
         return chosen != root

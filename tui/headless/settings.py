@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         path = set_setting(os.environ, key, options.value)
         say(f"{key} set in {path}")
         if key == "storage.runs":
-            _tell_earlier()
+            tell_earlier()
     values = _values(load_settings(os.environ))[key]
     if options.json:
         print_json(SCHEMA | {"key": key, "value": values, "file": str(settings_path())})
@@ -59,7 +60,7 @@ def _values(settings: Settings) -> dict[str, str | list[str] | None]:
     }
 
 
-def _tell_earlier() -> None:
+def tell_earlier() -> None:
     """Say that the variable goes first, and which runs stay elsewhere."""
     from launcher.paths import RUNS_VARIABLE, runs_root
     from tui.headless.stores import run_store
@@ -69,6 +70,7 @@ def _tell_earlier() -> None:
         return
     store = run_store()
     for root in store.earlier:
-        count = sum(entry.is_dir for entry in store.transport.listdir(root))
+        # A moved run is a link there.
+        count = sum(item.is_dir() and not item.is_symlink() for item in Path(root).iterdir())
         if count:
             say(f"{count} runs stay in {root}; `distill-tui runs --move {store.root}` moves them")
