@@ -201,7 +201,8 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"the run's plan is damaged: {error}", where=path) from error
     script = plan.argv[-1]
-    if Path(script).parent != Path(run.directory).absolute():
+    # A run that `runs --move` moved is found through the link in its old directory.
+    if os.path.realpath(Path(script).parent) != os.path.realpath(run.directory):
         raise InputError(
             "this run was moved, or is a copy: its plan names another directory",
             where=Path(script).parent,

@@ -182,7 +182,7 @@ def test_submit_takes_overrides_after_options() -> None:
         ("submit F --time 1 --sbatch-arg --hold", "write --sbatch-arg=--hold if that is its value"),
         ("check F --json=yes", "--json: ignored explicit argument 'yes'"),
         ("check", "the following arguments are required: FILE"),
-        ("runs foo", "unexpected argument 'foo'"),
+        ("detect foo", "unexpected argument 'foo'"),
         ("recipe set F k -abc", "unknown option -abc; put -- before values that begin with -"),
         ("recipe show F --expand --effective", "not allowed with argument"),
     ],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
     from launcher.request import Cost, Kind, SubmitRequest
+    from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Report, Result
     from recipes.errors import ExplainedError
@@ -120,6 +121,10 @@ class DraftStatus:
     """The submission; None where it cannot be planned, or was not planned yet."""
     plan_error: ExplainedError | None = None
     """Why no submission can be planned."""
+    storage: RunStorage | None = None
+    """What the submission would write, and where."""
+    storage_question: StorageQuestion | None = None
+    """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
 
@@ -172,11 +177,19 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     """Return the chosen partition, else the default one."""
     if status.detection is None:
         return None
-    name = state.texts.get("partition")
+    name = state.texts.get("partition") or profile_answer("partition", state, status)
     if name:
         return status.detection.partition(name)
     default = next((item for item in status.detection.partitions if item.default), None)
     return default or next(iter(status.detection.partitions), None)
+
+
+def profile_answer(name: str, state: WizardState, status: DraftStatus) -> str:
+    """Return what the chosen profile answers for a field; empty where it does not."""
+    profiles = status.detection.site.profiles if status.detection is not None else {}
+    profile = profiles.get(state.texts.get("profile", ""))
+    value = getattr(profile, name, None)
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
@@ -185,6 +198,8 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
     if item.key:
         value = status.recipe.get(key_of(item, status)) if status.recipe is not None else None
         return str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    if answer := profile_answer(name, state, status):
+        return answer
     partition = partition_of(state, status)
     if name == "partition":
         return partition.name if partition is not None else ""
