@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from launcher.plan import PASSED_ON
-from launcher.sites import Site
+from launcher.sites import OFFLINE, Site
 
 VariableKind = Literal["storage", "scratch", "setting", "module", "secret", "shell"]
 """A path on storage, a node's own path, a setting, set by modules, a secret, or the shell's own business."""
@@ -175,6 +175,8 @@ class _Sources:
     set_by_site: Mapping[str, str]
     profile: Mapping[str, str]
     choices: EnvironmentChoices
+    why_offline: str
+    """Where it is known from that nodes have no internet."""
     node_local: tuple[str, ...]
     """Directories of each node's own."""
 
@@ -185,7 +187,7 @@ def job_environment(
     profile: Mapping[str, str],
     choices: EnvironmentChoices | None = None,
     *,
-    set_by_site: Mapping[str, str] | None = None,
+    partition: str | None = None,
     shared: Sequence[str] = (),
 ) -> JobEnvironment:
     """Return the environment of a job.
@@ -195,15 +197,16 @@ def job_environment(
         site: The site, for the modules that its jobs load.
         profile: The variables of the chosen profile.
         choices: The user's own choices.
-        set_by_site: The site's variables for this job; None: those for all of its jobs.
+        partition: The partition of the job, for what the site knows of it.
         shared: Paths that jobs see (the run's, the checkout's): /tmp counts as shared where one is below it.
     """
     sources = _Sources(
         shell,
         site,
-        site.job_environment() if set_by_site is None else set_by_site,
+        site.job_environment(partition),
         profile,
         choices or EnvironmentChoices(),
+        f"nodes have no internet: {site.offline_source(partition)}".rstrip(": "),
         tuple(local for local in _NODE_LOCAL if not any(_is_below(path, local) for path in shared)),
     )
     secrets = dict(_secrets(sources))
@@ -245,8 +248,9 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
         return VariableDecision(name, choices.values[name], Outcome.CHOSEN)
     if name in sources.profile:
         return VariableDecision(name, sources.profile[name], Outcome.PROFILE)
-    if name in sources.set_by_site and not _suits_offline(name, value, sources.set_by_site[name]):
-        return VariableDecision(name, sources.set_by_site[name], Outcome.SITE)
+    if name in sources.set_by_site and not _stands(name, value, sources.set_by_site[name]):
+        reason = sources.why_offline if name in OFFLINE else ""
+        return VariableDecision(name, sources.set_by_site[name], Outcome.SITE, reason)
     rule = _rule_of(name)
     if value and is_secret(name, value) and (rule is not None or name in choices.passed):
         return VariableDecision(name, "", Outcome.OFFERED, f"--env {name} gives it to the driver")
@@ -260,9 +264,17 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
     return VariableDecision(name, value, Outcome.PASSED)
 
 
-def _suits_offline(name: str, value: str, set_by_site: str) -> bool:
-    """Return whether a shell's WANDB_MODE stands although the site sets it: any mode without a network."""
-    return name == "WANDB_MODE" and set_by_site == "offline" and value in _OFFLINE_MODES
+def _stands(name: str, value: str, set_by_site: str) -> bool:
+    """Return whether the shell's value stands although the site has one.
+
+    It does for a site's defaults, such as interfaces. Nodes without internet are a fact: there only another
+    WANDB_MODE that needs no network stands.
+    """
+    if not value:
+        return False
+    if name == "WANDB_MODE" and set_by_site == "offline":
+        return value in _OFFLINE_MODES
+    return name not in OFFLINE
 
 
 def _obstacle(rule: VariableRule, name: str, value: str, sources: _Sources) -> str:

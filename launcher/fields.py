@@ -97,7 +97,7 @@ FIELDS: tuple[Field, ...] = (
         step="cluster", sbatch="reservation", scheduler=True, optional=True,
     ),
     Field(
-        "profile", "Profile", "A profile of your site.toml: variables and sbatch options under one name.",
+        "profile", "Profile", "A profile of your site.toml: partition, time, variables … under one name.",
         "choice", flag="--profile", metavar="NAME", step="cluster", optional=True,
     ),
     Field(
@@ -140,7 +140,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "time", "Time limit", "Time limit of each job: MM, HH:MM:SS, D-HH:MM:SS, 30m or 2h30.",
-        "time", flag="--time", metavar="T", step="job", scheduler=True,
+        "time", flag="--time", metavar="T", default="the profile's", step="job", scheduler=True,
     ),
     Field(
         "chain", "Chain", "The most jobs that follow one another; each resumes from the last checkpoint.",

@@ -1,4 +1,4 @@
-"""Directories of runs, configuration and cache."""
+"""Directories of the program's files, as the environment and the user's settings have them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,46 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from launcher.base_directories import cache_root, config_root, default_runs_root, expand
+
+__all__ = [
+    "RUNS_VARIABLE",
+    "cache_root",
+    "config_root",
+    "default_runs_root",
+    "earlier_runs_roots",
+    "expand",
+    "runs_root",
+]
 RUNS_VARIABLE = "DISTILL_TUI_RUNS"
 
 
 def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of runs: $DISTILL_TUI_RUNS, else $XDG_STATE_HOME/distill-tui/runs."""
-    if given := environment.get(RUNS_VARIABLE):
-        return Path(given).expanduser()
-    state = environment.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    return Path(state) / "distill-tui" / "runs"
+    """Return the directory of runs: $DISTILL_TUI_RUNS, else the setting `storage.runs`, else the default.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    if directory := environment.get(RUNS_VARIABLE):
+        return Path(directory).expanduser()
+    from launcher.settings import load_settings
+
+    configured = load_settings(environment).runs
+    return Path(configured) if configured else default_runs_root(environment)
 
 
-def config_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of the user's configuration: $XDG_CONFIG_HOME/distill-tui."""
-    return Path(environment.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "distill-tui"
+def earlier_runs_roots(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Return further directories whose runs are listed: those before `storage.runs`, as far as they exist.
 
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    if environment.get(RUNS_VARIABLE):
+        return ()
+    from launcher.settings import load_settings
 
-def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of the cache: $XDG_CACHE_HOME/distill-tui."""
-    return Path(environment.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "distill-tui"
+    settings, default = load_settings(environment), default_runs_root(environment)
+    if not settings.runs:
+        return ()
+    earlier = [*map(Path, settings.earlier_runs), default]
+    return tuple(path for path in dict.fromkeys(earlier) if path != Path(settings.runs) and path.is_dir())

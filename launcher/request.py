@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from launcher.environment import JobEnvironment
     from launcher.runs import Launcher, SlurmRequest
 
+PROFILE_ANSWERS = ("partition", "account", "qos", "reservation", "time", "nodes", "gpus_per_node")
+"""Fields that a profile answers where the request leaves them open."""
 Kind = Literal["rehearsal", "smoke", "training"]
 
 
@@ -25,8 +27,8 @@ class SubmitRequest:
     recipe: Path
     nodes: int | None
     """None: the recipe's; for a smoke run the fewest on which nothing fails and the memory suffices."""
-    time: str | int
-    """Time limit of each job: as typed, or in seconds."""
+    time: str | int | None = None
+    """Time limit of each job: as typed, or in seconds; None: the profile's."""
     overrides: tuple[str, ...] = ()
     kind: Kind = "training"
     gpus_per_node: int | None = None
@@ -105,7 +107,20 @@ class JobOptions:
 
     def profile_of(self, site: Site) -> Profile:
         """Return the chosen profile; an empty one where none is chosen."""
-        return site.profiles[self.request.profile] if self.request.profile is not None else Profile()
+        return site.profile(self.request.profile) if self.request.profile is not None else Profile()
+
+
+def with_profile(request: SubmitRequest, site: Site) -> SubmitRequest:
+    """Return a request with its profile's answers where it leaves something open.
+
+    Raises:
+        InputError: there is no such profile.
+    """
+    if request.profile is None:
+        return request
+    profile = site.profile(request.profile)
+    answers = {name: getattr(profile, name) for name in PROFILE_ANSWERS if getattr(request, name) is None}
+    return replace(request, **answers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ One directory per run, below a runs root; it can be read, moved and copied:
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import InputError, TransportError
+from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
 from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
 
@@ -208,20 +210,28 @@ class RunStore:
 
     transport: Transport
     root: str
+    """Where new runs are made."""
+    earlier: tuple[str, ...] = ()
+    """Further directories whose runs are listed; of two of one name, the first counts."""
 
     def list(self) -> list[Run | Damaged]:
-        """Return all runs, newest first; directories without a `run.json` are ignored."""
-        if self.transport.stat(self.root) is None:
-            return []
-        runs: list[Run | Damaged] = []
-        for entry in reversed(self.transport.listdir(self.root)):
-            directory = str(Path(self.root, entry.name))
-            if entry.is_dir and self.transport.stat(str(Path(directory, SPEC))) is not None:
+        """Return all runs, newest first; a directory that is no run at all is passed over."""
+        directories: dict[str, str] = {}
+        for root in (self.root, *self.earlier):
+            if self.transport.stat(root) is None:
+                continue
+            for entry in self.transport.listdir(root):
+                # A run that is being moved has a hidden name until it is complete.
+                if entry.is_dir and not entry.name.startswith("."):
+                    directories.setdefault(entry.name, str(Path(root, entry.name)))
+        found: list[Run | Damaged] = []
+        for _, directory in sorted(directories.items(), reverse=True):
+            if self.transport.stat(str(Path(directory, SPEC))) is not None:
                 try:
-                    runs.append(load(self.transport, directory))
+                    found.append(load(self.transport, directory))
                 except InputError as error:
-                    runs.append(Damaged(directory, error.what))
-        return runs
+                    found.append(Damaged(directory, error.what))
+        return found
 
     def find(self, reference: str) -> Run:
         """Return the run with an id, an unambiguous part of one, or a path to its directory.
@@ -273,6 +283,17 @@ class RunStore:
                 self.transport.remove_tree(directory)
             raise
         return Run(directory, spec, ())
+
+
+def user_store(transport: Transport, root: Path, environment: Mapping[str, str] = os.environ) -> RunStore:
+    """Return the store at a root; if that is the user's, with the runs of earlier roots.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    if environment.get(RUNS_VARIABLE) or root != runs_root(environment):
+        return RunStore(transport, str(root))
+    return RunStore(transport, str(root), tuple(map(str, earlier_runs_roots(environment))))
 
 
 def load(transport: Transport, directory: str) -> Run:

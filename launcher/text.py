@@ -7,6 +7,7 @@ Textual passes escape bytes in a widget's text on to the terminal: a log line co
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _SEQUENCES = re.compile(
     r"""
@@ -33,3 +34,11 @@ def clean(text: str) -> str:
 def clean_lines(text: str) -> str:
     """Return `text` with each line cleaned and its line breaks kept."""
     return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` for the nearest of some names; empty where none is near."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""

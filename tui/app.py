@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -195,6 +195,13 @@ class DistillApp(App[None]):
         from tui.screens.wizard.draft_resolver import DraftResolver
 
         return DraftResolver(RunStore(local(), str(self.settings.runs_root)), os.environ)
+
+    def use_runs_root(self, root: Path) -> None:
+        """Keep and list runs in another directory from now on."""
+        self.settings = replace(self.settings, runs_root=root)
+        for screen in self.screen_stack:
+            if isinstance(screen, HomeScreen):
+                screen.use_runs_root(root)
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
         """Return from the wizard to the list; the draft is kept for the next time."""

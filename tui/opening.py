@@ -71,9 +71,9 @@ def find_run(root: Path, reference: str) -> OpenedRun:
     Raises:
         InputError: no run matches, or several do.
     """
-    from launcher.runs import RunStore
+    from launcher.runs import user_store
 
-    return open_run(RunStore(local(), str(root)).find(reference))
+    return open_run(user_store(local(), root).find(reference))
 
 
 def summary_of(run: Run) -> RunSummary:

@@ -84,14 +84,14 @@ class RunLister:
 
     def relist(self, *, forced: bool = False) -> None:
         """List the root's directories again if it has changed."""
-        from launcher.runs import Damaged, RunStore
+        from launcher.runs import Damaged, user_store
 
         stat = self.transport.stat(self.root)
         version = (stat.mtime, stat.inode) if stat is not None else None
         if not forced and version == self._root_version and self._order:
             return
         order: list[str | RunRow] = []
-        for item in RunStore(self.transport, self.root).list():
+        for item in user_store(self.transport, Path(self.root)).list():
             if isinstance(item, Damaged):
                 order.append(damaged_row(item))
                 continue
@@ -216,6 +216,11 @@ class HomePoller(Background):
         self._posted: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
+
+    def use_root(self, root: Path) -> None:
+        """List another directory from the next look on."""
+        self._root, self._lister = str(root), None
+        self.wake()
 
     def pause(self) -> None:
         """Stop polling until `resume`."""

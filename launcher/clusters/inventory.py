@@ -70,6 +70,10 @@ class Partition:
     denied: tuple[str, ...] = ()
     cpus: Cpus = UNKNOWN_CPUS
     """Those that most of its nodes have."""
+    nodes_down: int | None = None
+    """Nodes that are down, drained or draining, failing, or do not respond."""
+    nodes_usable: int | None = None
+    """Nodes that are neither that nor in a maintenance; powered-off ones count, Slurm powers them up."""
 
     @property
     def gpus(self) -> Gpus:
@@ -100,6 +104,9 @@ class Budget:
 
     project: str
     account: str
+    core_h_left: float | None = None
+    """Core-hours that remain in the current period; None where unknown."""
+    core_h_total: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class Detection:
     cluster: str | None
     partitions: tuple[Partition, ...] = ()
     accounts: tuple[Account, ...] | None = None
-    """None where accounting gave no answer."""
+    """None where accounting gave no answer, and where the cluster keeps none."""
     budgets: tuple[Budget, ...] | None = None
     """None where the site has no `jutil`."""
     problems: tuple[DetectionProblem, ...] = ()

@@ -261,6 +261,12 @@ class JobChanged:
     """Nodes of the allocation, in Slurm's notation."""
     waits_for: str = ""
     """The scheduler's own reason why the job waits."""
+    stuck: bool = False
+    """Whether a waiting job does not start unless somebody does something."""
+    fix: str = ""
+    """What to change about a waiting job; empty where nothing need be done."""
+    unavailable_nodes: str = ""
+    """Nodes that a waiting job needs and cannot get, in Slurm's notation."""
     submitted: float | None = None
     began: float | None = None
     """When it got its nodes."""

@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,10 +20,9 @@ from typing import Protocol
 from launcher.errors import InputError
 from launcher.logs.events import JobState
 from launcher.monitor.state import RunState
-from launcher.paths import config_root
+from launcher.settings import load_settings
 from launcher.text import clean
 
-SETTINGS = "settings.toml"
 TEXT_LIMIT = 200
 COMMAND_TIMEOUT_S = 60.0
 BELL = "\a"
@@ -197,19 +195,7 @@ def channels_in_settings(environment: Mapping[str, str] = os.environ) -> tuple[s
     Raises:
         InputError: the file cannot be read.
     """
-    path = config_root(environment) / SETTINGS
-    try:
-        setting = tomllib.loads(path.read_text(encoding="utf-8")).get("notify", ())
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read the settings: {error}", where=path) from error
-    items = [setting] if isinstance(setting, str) else setting
-    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
-        raise InputError(
-            "invalid notify (expected bell, terminal, a command, or a list of these)", where=path
-        )
-    return tuple(items)
+    return load_settings(environment).notify
 
 
 @dataclass(slots=True)

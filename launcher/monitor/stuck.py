@@ -73,16 +73,16 @@ def _pending(state: RunState, now: float) -> Iterator[FindingSeen]:
         return
     no_log = Source("", Role.SLURM, 0)
     why = job.reason or "Slurm gives no reason"
-    if "never start" in why or why.startswith("held"):
+    if job.stuck:
         title = "The job will not start by itself"
-        fix = "Release it if it is held (scontrol release); else cancel it and request what Slurm allows."
-        yield _warning("stuck-pending", title, why, no_log, job.submitted, fix)
+        yield _warning("stuck-pending", title, why, no_log, job.submitted, job.fix)
     elif job.starts is not None and now > job.starts + START_PASSED_S:
         text = f"{why}; Slurm expected it to start at {_moment(job.starts)}"
-        yield _warning("stuck-pending", "The job did not start when Slurm expected", text, no_log, job.starts)
+        title = "The job did not start when Slurm expected"
+        yield _warning("stuck-pending", title, text, no_log, job.starts, job.fix)
     elif job.starts is None and job.submitted is not None and now > job.submitted + PENDING_S:
         text = f"{why}; submitted at {_moment(job.submitted)}; Slurm does not predict a start"
-        fix = "`submit --test-only` shows when a shorter or smaller job would start."
+        fix = job.fix or "`submit --test-only` shows when a shorter or smaller job would start."
         yield _warning("stuck-pending", "The job has been waiting for long", text, no_log, job.submitted, fix)
 
 

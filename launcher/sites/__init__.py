@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launcher.errors import InputError
 from launcher.paths import config_root
+from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
+
+if TYPE_CHECKING:
+    from launcher.sites.tables import ProfileTable, SiteFile
 
 GENERIC = "generic"
 USER_FILE = "site.toml"
@@ -32,7 +36,7 @@ OFFLINE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Named set of options by the user, for `submit --profile NAME`."""
+    """Named set of options by the user, for `submit --profile NAME`; None and empty: not given."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     sbatch_args: tuple[str, ...] = ()
@@ -40,6 +44,14 @@ class Profile:
     """Image for NeMo-RL's `ray.sub`."""
     mounts: tuple[str, ...] = ()
     """Mounts of its container besides checkout and run: `/SOURCE:/TARGET[:ro]`."""
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    time: str | None = None
+    """Time limit as typed."""
+    nodes: int | None = None
+    gpus_per_node: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,15 @@ class SmokeTarget:
     max_nodes: int | None = None
     """Of the reservation; Slurm reports a partition's limits."""
     max_time_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """Facts about one partition, and where they are from."""
+
+    offline: bool
+    source: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +92,11 @@ class Site:
     host_suffix: str = ""
     """Suffix of host names on the fast network."""
     offline: bool = False
-    """True if its compute nodes have no internet."""
+    """True if its compute nodes have no internet, unless `partitions` says otherwise."""
+    source: str = ""
+    date: str = ""
+    """Where its facts are from, and of when."""
+    partitions: Mapping[str, PartitionFacts] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that its jobs need."""
     modules: tuple[str, ...] = ()
@@ -91,10 +116,35 @@ class Site:
     """Seconds between two queries in the background."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
 
-    def job_environment(self) -> dict[str, str]:
-        """Return the variables that the site adds to a job's environment."""
+    def profile(self, name: str) -> Profile:
+        """Return a profile by its name.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        if name in self.profiles:
+            return self.profiles[name]
+        names = ", ".join(self.profiles) or "none"
+        raise InputError(
+            f"unknown profile '{clean(name)}'{did_you_mean(name, self.profiles)}",
+            fix=f"Profiles of your site.toml: {names}.",
+        )
+
+    def is_offline(self, partition: str | None = None) -> bool:
+        """Return whether a partition's nodes have no internet; None: those of the site in general."""
+        facts = self.partitions.get(partition or "")
+        return facts.offline if facts is not None else self.offline
+
+    def offline_source(self, partition: str | None = None) -> str:
+        """Return where that is known from, with its date; empty where it is not said."""
+        facts = self.partitions.get(partition or "")
+        source, date = (facts.source, facts.date) if facts is not None else (self.source, self.date)
+        return ", ".join(text for text in (source, date) if text)
+
+    def job_environment(self, partition: str | None = None) -> dict[str, str]:
+        """Return the variables that the site adds to the environment of a job in a partition."""
         suffix = {"RAY_BARE_HOST_SUFFIX": self.host_suffix} if self.host_suffix else {}
-        return {**suffix, **(OFFLINE if self.offline else {}), **self.variables}
+        return {**suffix, **(OFFLINE if self.is_offline(partition) else {}), **self.variables}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,29 +225,38 @@ def _matches(host: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(host, pattern) for pattern in patterns)
 
 
+def user_file(environment: Mapping[str, str]) -> Path:
+    """Return the path of the user's site file."""
+    return config_root(environment) / USER_FILE
+
+
 def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
     """Return the site of the machine behind a transport, with the user's overrides.
 
     Raises:
-        InputError: the user's file cannot be read.
+        InputError: the user's file cannot be read, or has a key or a value that is none.
         TransportError: the machine's files cannot be read.
     """
     site = recognise(inspect_machine(transport, environment))
-    path = config_root(environment) / USER_FILE
+    path = user_file(environment)
     if transport.stat(str(path)) is None:
         return site
+    return site_with(site, transport.read(str(path)), path)
+
+
+def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:
+    """Return a site with the overrides of a user's file, whose `path` is named in errors.
+
+    Raises:
+        InputError: the file is no site file.
+    """
+    from launcher.sites.tables import parse, validate
+
     try:
-        overrides = tomllib.loads(transport.read(str(path)).decode())
-        return _site(_merged(_data(site.id), overrides))
-    except (
-        tomllib.TOMLDecodeError,
-        UnicodeDecodeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-    ) as error:
+        text = overrides.decode()
+    except UnicodeDecodeError as error:
         raise InputError(f"invalid site file: {error}", where=path) from error
+    return _site(validate(_merged(_data(site.id), parse(text, path)), path, text))
 
 
 def _data(identity: str) -> dict[str, Any]:
@@ -214,40 +273,47 @@ def _merged(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, 
 
 
 def _load(path: Path) -> Site:
-    return _site(tomllib.loads(path.read_text(encoding="utf-8")))
+    from launcher.sites.tables import validate
+
+    text = path.read_text(encoding="utf-8")
+    return _site(validate(tomllib.loads(text), path, text))
 
 
-def _site(data: Mapping[str, Any]) -> Site:
-    recognised, job, polling = data["recognise"], data.get("job", {}), data.get("polling", {})
+def _site(file: SiteFile) -> Site:
+    job = file.job
     return Site(
-        id=data["id"],
-        name=data["name"],
-        systemnames=tuple(recognised.get("systemname", ())),
-        hosts=tuple(recognised.get("hosts", ())),
-        login_hosts=tuple(data["login"]["hosts"]),
-        gpu_memory_gib={key.lower(): float(value) for key, value in data.get("gpu_memory_gib", {}).items()},
-        host_suffix=job.get("host_suffix", ""),
-        offline=bool(job.get("offline", False)),
-        variables=_strings(job.get("environment", {})),
-        modules=tuple(job.get("modules", ())),
-        container=str(job.get("container", "")),
-        mounts=tuple(map(str, job.get("mounts", ()))),
-        scratch=job.get("scratch", ""),
-        smoke=SmokeTarget(**data.get("smoke", {})),
-        stores_environments=bool(job.get("stores_environments", False)),
-        front_s=max(float(polling.get("front_s", 30.0)), 15.0),
-        behind_s=max(float(polling.get("behind_s", 120.0)), 15.0),
-        profiles={name: _profile(value) for name, value in data.get("profiles", {}).items()},
+        id=file.id,
+        name=file.name,
+        systemnames=file.recognise.systemname,
+        hosts=file.recognise.hosts,
+        login_hosts=file.login.hosts,
+        gpu_memory_gib={key.lower(): value for key, value in file.gpu_memory_gib.items()},
+        host_suffix=job.host_suffix,
+        offline=job.offline,
+        source=file.source,
+        date=str(file.date),
+        partitions={
+            name: PartitionFacts(table.offline, table.source, str(table.date))
+            for name, table in file.partitions.items()
+        },
+        variables=_strings(job.environment),
+        modules=job.modules,
+        container=job.container,
+        mounts=job.mounts,
+        scratch=job.scratch,
+        smoke=SmokeTarget(**dict(file.smoke)),
+        stores_environments=job.stores_environments,
+        front_s=max(file.polling.front_s, 15.0),
+        behind_s=max(file.polling.behind_s, 15.0),
+        profiles={name: _profile(table) for name, table in file.profiles.items()},
     )
 
 
-def _profile(data: Mapping[str, Any]) -> Profile:
-    return Profile(
-        _strings(data.get("environment", {})),
-        tuple(map(str, data.get("sbatch_args", ()))),
-        str(data.get("container", "")),
-        tuple(map(str, data.get("mounts", ()))),
-    )
+def _profile(table: ProfileTable) -> Profile:
+    values = dict(table)
+    time = values.pop("time")
+    environment = _strings(values.pop("environment"))
+    return Profile(**values, time=None if time is None else str(time), environment=environment)
 
 
 def _strings(values: Mapping[str, Any]) -> dict[str, str]:

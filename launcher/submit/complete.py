@@ -37,19 +37,19 @@ def complete(
         InputError: the request contradicts itself, or something is missing.
         RecipeError: the recipe cannot be read.
     """
-    shared = (root, *((checkout.path,) if checkout is not None else ()))
-    job = environment_of(request, detection.site, transport, environment, shared=shared)
     nodes = nodes_of(request, resolver)
-    if nodes == 1 and has_dedicated_head(job):
-        raise InputError(
-            "RAY_BARE_DEDICATED_HEAD=1 keeps one node for Ray's head, and none is left to work",
-            fix="Give --nodes 2 or more, or --no-env RAY_BARE_DEDICATED_HEAD.",
-        )
     if nodes < 1 or (request.gpus_per_node or 0) < 0 or request.chain < 1:
         raise InputError("--nodes and --chain must be whole numbers >= 1, --gpus-per-node one >= 0")
     limit_s = time_limit_of(request.time)
     name, reservation = _partition_name(request, detection, nodes, limit_s)
     partition = detection.partition(name)
+    shared = (root, *((checkout.path,) if checkout is not None else ()))
+    job = environment_of(request, detection.site, transport, environment, partition=name, shared=shared)
+    if nodes == 1 and has_dedicated_head(job):
+        raise InputError(
+            "RAY_BARE_DEDICATED_HEAD=1 keeps one node for Ray's head, and none is left to work",
+            fix="Give --nodes 2 or more, or --no-env RAY_BARE_DEDICATED_HEAD.",
+        )
     options = JobOptions(
         request,
         nodes=nodes,
@@ -71,12 +71,14 @@ def complete(
     return partition, options
 
 
-def time_limit_of(time: str | int) -> int:
+def time_limit_of(time: str | int | None) -> int:
     """Return a time limit in seconds.
 
     Raises:
-        InputError: the time limit is invalid.
+        InputError: the time limit is invalid, or not given.
     """
+    if time is None:
+        raise InputError("no time limit", fix="Give --time, or `time` in a profile of your site.toml.")
     try:
         return parse_time_limit(time) if isinstance(time, str) else _positive(time)
     except DurationError as error:

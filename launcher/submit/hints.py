@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
+from launcher.clusters.inventory import Detection, Partition
 from launcher.environment import Outcome, kind_of
+from launcher.request import Cost, JobOptions
 from launcher.submit.submission import Submission
 
 
@@ -22,6 +24,27 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
     if kind == "training":
         lines += _big_files(environment, submission)
     return tuple(lines)
+
+
+def cluster_hints(
+    detection: Detection, partition: Partition | None, options: JobOptions, cost: Cost
+) -> Iterator[str]:
+    """Yield hints about nodes that are down and a budget that does not suffice."""
+    usable = partition.nodes_usable if partition is not None else None
+    if partition is not None and usable is not None and options.nodes > usable:
+        yield (
+            f"only {usable} of {partition.nodes} nodes of {partition.name} can be used now: a job of"
+            f" {options.nodes} waits until others are back"
+        )
+    account = options.slurm_request.account
+    for budget in detection.budgets or ():
+        if budget.account != account or budget.core_h_left is None or cost.core_hours is None:
+            continue
+        if cost.core_hours > budget.core_h_left:
+            yield (
+                f"the job may cost {cost.core_hours:,.0f} core-hours; the budget {account} has"
+                f" {budget.core_h_left:,.0f} left"
+            )
 
 
 def _dropped_variables(submission: Submission) -> Iterator[str]:

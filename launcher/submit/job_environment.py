@@ -21,6 +21,7 @@ def environment_of(
     transport: Transport,
     environment: Mapping[str, str],
     *,
+    partition: str | None = None,
     shared: Sequence[str] = (),
 ) -> JobEnvironment:
     """Return the environment that a request's jobs get; `environment` is this program's.
@@ -29,15 +30,10 @@ def environment_of(
         InputError: there is no such profile or variable, a secret has a value on the command line, or the
             remembered choices are damaged.
     """
-    if request.profile is not None and request.profile not in site.profiles:
-        profiles = ", ".join(site.profiles) or "none"
-        raise InputError(
-            f"unknown profile '{request.profile}'", fix=f"Profiles of your site.toml: {profiles}."
-        )
-    profile = site.profiles[request.profile].environment if request.profile is not None else {}
+    profile = site.profile(request.profile).environment if request.profile is not None else {}
     remembered = load_choices(transport, environment, site.id).environment
     choices = choices_of(request, environment).over(remembered)
-    return job_environment(environment, site, profile, choices, shared=shared)
+    return job_environment(environment, site, profile, choices, partition=partition, shared=shared)
 
 
 def choices_of(request: SubmitRequest, environment: Mapping[str, str]) -> EnvironmentChoices:

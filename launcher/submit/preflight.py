@@ -110,7 +110,8 @@ def cluster_request(
     environment: Mapping[str, str] | None = None,
 ) -> ClusterRequest:
     """Return a request with the partition's resources; `environment` is the job's, None if unknown."""
-    request = replace(request, offline=site.offline, submitting=True)
+    name = partition.name if partition is not None else None
+    request = replace(request, offline=site.is_offline(name), submitting=True)
     if partition is None:
         return request
     nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)

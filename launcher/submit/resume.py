@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.clusters.registry import cluster_of, slurm_cluster
-from launcher.effective import directory_overrides, distillation
+from launcher.effective import directory_overrides, distillation, own_directory_keys
 from launcher.errors import InputError, LaunchError
 from launcher.monitor.watch_run import summary_of
 from launcher.plan import LaunchPlan
@@ -182,7 +182,9 @@ def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
         recipe = distillation(source, overrides)
     except (ExplainedError, OSError):
         return None
-    return tuple(item.key for item in differences(dict(effective), dict(recipe.values)))
+    moved = own_directory_keys(run.spec.kind)
+    changes = differences(dict(effective), dict(recipe.values))
+    return tuple(item.key for item in changes if item.key not in moved)
 
 
 def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
@@ -201,7 +203,8 @@ def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"the run's plan is damaged: {error}", where=path) from error
     script = plan.argv[-1]
-    if Path(script).parent != Path(run.directory).absolute():
+    # A run that `runs --move` moved is found through the link in its old directory.
+    if os.path.realpath(Path(script).parent) != os.path.realpath(run.directory):
         raise InputError(
             "this run was moved, or is a copy: its plan names another directory",
             where=Path(script).parent,

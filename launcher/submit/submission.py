@@ -15,6 +15,7 @@ from launcher.effective import (
     distillation,
     effective_yaml,
     max_steps_of,
+    single_checkpoint_overrides,
     size_overrides,
 )
 from launcher.plan import LaunchPlan
@@ -60,7 +61,7 @@ def lay_out(
     *,
     name: str = "",
 ) -> Submission:
-    """Lay out a submission on a cluster; the recipe is resolved once, and gives the run its name by default.
+    """Lay out a submission on a cluster; the recipe gives the run its name by default.
 
     Raises:
         RecipeError: the recipe cannot be read.
@@ -77,6 +78,9 @@ def lay_out(
     # Without a scheduler the driver starts in the run's directory: relative paths survive a move of it.
     overrides = (*stored, *directory_overrides(options.kind, "" if options.slurm is None else directory))
     recipe = distillation(request.recipe, overrides, resolver)
+    if further := single_checkpoint_overrides(options.kind, recipe):
+        stored, overrides = (*stored, *further), (*overrides, *further)
+        recipe = distillation(request.recipe, overrides, resolver)
     notes: tuple[str, ...] = ()
     if options.checkout is not None:
         checkout, driver_note = with_driver_of(store.transport, options.checkout, recipe.values)

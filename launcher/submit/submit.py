@@ -23,11 +23,11 @@ from launcher.checkout_state import checkout_state
 from launcher.clusters.inventory import Detection, Partition
 from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
-from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head
+from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import remember_choices
 from launcher.submit.complete import complete, nodes_of
-from launcher.submit.hints import hints
+from launcher.submit.hints import cluster_hints, hints
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.red_lines import require_whole_gpus
 from launcher.submit.submission import Submission, lay_out
@@ -35,6 +35,7 @@ from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
     from launcher.clusters.base import Scheduler
+    from launcher.storage.decision import RunStorage
     from launcher.submit.preflight import Preflight
     from recipes.checks import Report, Result
     from recipes.memory import Estimate
@@ -140,6 +141,7 @@ def plan_submission(
         TransportError: a file or a Python environment is missing.
     """
     resolver = resolver or Resolver()
+    request = with_profile(request, detection.site)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
     from launcher.submit.preflight import preflight
@@ -154,19 +156,23 @@ def plan_submission(
     require_whole_gpus(submission, partition)
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
-    return SubmissionPlan(
-        request,
-        replace(submission, spec=spec),
-        _cost(options, partition),
-        partition,
-        result,
-        (
-            *submission.notes,
-            *result.notes,
-            *hints(environment, submission),
-            *cluster.hints(submission.layout, partition),
-        ),
+    cost = _cost(options, partition)
+    notes = (
+        *submission.notes,
+        *result.notes,
+        *hints(environment, submission),
+        *cluster.hints(submission.layout, partition),
+        *cluster_hints(detection, partition, options, cost),
     )
+    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes)
+
+
+def storage_of(plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str]) -> RunStorage:
+    """Return what a plan would write, and where; `environment` is this program's."""
+    from launcher.storage.decision import run_storage
+
+    job = {**plan.submission.plans[0].environment, **plan.options.keys}
+    return run_storage(plan.submission.layout, job, Path(store.root), store.transport, environment)
 
 
 def _cost(options: JobOptions, partition: Partition | None) -> Cost:

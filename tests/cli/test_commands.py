@@ -20,7 +20,16 @@ from tui.cli.spec import Subcommand
 from tui.cli.subcommands import COMMANDS, GROUPS, ROLES
 
 ROOT = Path(__file__).parent.parent.parent
-NEED_CLUSTER_OR_SCREEN = ("demo", "new", "detect", "submit", "resume", "cancel")
+NEED_CLUSTER_OR_SCREEN = (
+    "demo",
+    "new",
+    "detect",
+    "submit",
+    "resume",
+    "cancel",
+    "profile edit",
+    "site import",
+)
 
 by_name = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 
@@ -37,6 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (logs / "ray-driver.log").write_text(DriverText([0.9, 0.5], save_at=(2,)).text())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISTILL_TUI_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HF_HOME", "/nonexistent")
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     monkeypatch.delenv("NEMO_RL_ROOT", raising=False)

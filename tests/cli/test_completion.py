@@ -63,6 +63,11 @@ def test_runs(script: Path, tmp_path: Path) -> None:
     (tmp_path / "runs" / "20261128-a").mkdir(parents=True)
     (tmp_path / "runs" / "20261127-b").mkdir()
     assert complete(script, "resume", "20261128", DISTILL_TUI_RUNS=str(tmp_path / "runs")) == {"20261128-a"}
+    config = tmp_path / "config" / "distill-tui"
+    config.mkdir(parents=True)
+    (config / "settings.toml").write_text(f'[storage]\nruns = "{tmp_path}/runs"  # mine\n')
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "DISTILL_TUI_RUNS": ""}
+    assert complete(script, "resume", "20261127", **own) == {"20261127-b"}
 
 
 @pytest.mark.parametrize("shell", SHELLS)

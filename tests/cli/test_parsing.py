@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.cli import main, parse
@@ -100,6 +100,7 @@ def flat(units: list[Words]) -> Words:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 def test_options_and_values_in_any_order_mean_the_same(command: Subcommand) -> None:
+    @settings(max_examples=20)  # for each of 60 commands
     @given(st.data())
     def check(data: st.DataObject) -> None:
         values, options, mixed = data.draw(command_lines(command))
@@ -113,6 +114,7 @@ def test_options_and_values_in_any_order_mean_the_same(command: Subcommand) -> N
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 def test_after_two_dashes_everything_is_a_value(command: Subcommand) -> None:
+    @settings(max_examples=20)  # for each of 60 commands
     @given(st.data())
     def check(data: st.DataObject) -> None:
         parser = command_parser(command)
@@ -183,7 +185,7 @@ def test_submit_takes_overrides_after_options() -> None:
         ("submit F --time 1 --sbatch-arg --hold", "write --sbatch-arg=--hold if that is its value"),
         ("check F --json=yes", "--json: ignored explicit argument 'yes'"),
         ("check", "the following arguments are required: FILE"),
-        ("runs foo", "unexpected argument 'foo'"),
+        ("detect foo", "unexpected argument 'foo'"),
         ("recipe set F k -abc", "unknown option -abc; put -- before values that begin with -"),
         ("recipe show F --expand --effective", "not allowed with argument"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.environment import EnvironmentChoices, JobEnvironment, Outcome, job_environment
-from launcher.sites import OFFLINE, Machine, recognise
+from launcher.sites import OFFLINE, Machine, PartitionFacts, recognise
 
 SITE = recognise(Machine("somewhere"))
 JUWELS = recognise(Machine("jwlogin24", "juwelsbooster"))
@@ -145,6 +145,21 @@ def test_an_offline_site_wins_over_the_shell_but_for_a_mode_that_needs_no_networ
     assert outcomes(job)["HF_HUB_OFFLINE"] is outcomes(job)["WANDB_MODE"] is Outcome.SITE
     disabled = job_environment({**SHELL, "WANDB_MODE": "disabled"}, JUWELS, {})
     assert disabled.variables["WANDB_MODE"] == "disabled"
+
+
+def test_a_sites_default_gives_way_to_the_shell() -> None:
+    assert job_environment({}, JUWELS, {}).variables["NCCL_SOCKET_IFNAME"] == "ib0"
+    own = job_environment({"NCCL_SOCKET_IFNAME": "ib2"}, JUWELS, {})
+    assert own.variables["NCCL_SOCKET_IFNAME"] == "ib2"
+
+
+def test_whether_nodes_are_offline_is_known_by_partition() -> None:
+    site = replace(JUWELS, partitions={"devel": PartitionFacts(offline=False, source="measured")})
+    assert "HF_HUB_OFFLINE" not in job_environment({}, site, {}, partition="devel").variables
+    there = job_environment({}, site, {}, partition="booster")
+    reasons = {item.name: item.reason for item in there.decisions}
+    assert there.variables["HF_HUB_OFFLINE"] == "1"
+    assert "JSC" in reasons["HF_HUB_OFFLINE"]
 
 
 def test_profile_over_site_and_the_users_choice_over_all() -> None:

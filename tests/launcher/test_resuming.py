@@ -12,6 +12,7 @@ import distill_tui
 from launcher.errors import InputError, LaunchError
 from launcher.request import SubmitRequest
 from launcher.runs import SUMMARY, RecipeRef, Run, RunSpec, load, load_summary, save_summary
+from launcher.storage.moving import move_run
 from launcher.submit.resume import go_on, lay_out_resume
 from launcher.submit.submit import send
 from recipes.document import Document
@@ -41,6 +42,30 @@ def driver_says(run: Run, text: str) -> None:
     log = Path(run.logs, f"{run.jobs[-1].id}-logs", "ray-driver.log")
     log.parent.mkdir()
     log.write_text(text)
+
+
+@pytest.mark.parametrize("listed_in", ["old", "new"])
+def test_a_run_that_was_moved_goes_on_as_long_as_its_link_is_there(
+    desk: Desk, tmp_path: Path, listed_in: str
+) -> None:
+    plan = desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00", kind="smoke"))
+    run = send(plan, desk.store, desk.environment)
+    summary = {"schema": 1, "state": "failed", "reason": "", "metrics": {"step": 2}}
+    save_summary(desk.transport, run, summary)
+    target = tmp_path / "big"
+    target.mkdir()
+    assert move_run(desk.store, run, target).problem == ""
+    directory = run.directory if listed_in == "old" else str(target / run.spec.id)
+    moved = load(desk.transport, directory)
+    resumption = lay_out_resume(moved, desk.store)
+    assert resumption.changed == ()
+    after = go_on(resumption, desk.store)
+    assert [job.id for job in load(desk.transport, run.directory).jobs] == ["4711", "4712"]
+    assert after.spec.id == run.spec.id
+    save_summary(desk.transport, after, summary)
+    Path(run.directory).unlink()
+    with pytest.raises(InputError, match="this run was moved, or is a copy"):
+        lay_out_resume(load(desk.transport, str(target / run.spec.id)), desk.store)
 
 
 def test_it_goes_on_from_the_last_checkpoint_as_one_more_job_of_the_run(desk: Desk) -> None:

@@ -181,7 +181,13 @@ def test_pending() -> None:
         return stuck(state, now)
 
     assert found(reason="waiting: jobs of higher priority are before it (Priority)") == ()
-    assert "never start" in only(found(reason="will never start: it asks for more (PartitionTimeLimit)"))[2]
+    never: dict[str, Any] = {
+        "reason": "it can never start: it asks for more (PartitionTimeLimit)",
+        "fix": "a shorter --time",
+    }
+    assert "never start" in only(found(**never, stuck=True))[2]
+    assert found(**never, stuck=True)[0].fix == "a shorter --time"
+    assert found(**never) == ()  # what is stuck is decided where Slurm is known, not by words
     late: dict[str, Any] = {"reason": "next in line (Resources)", "starts": NOW + 60}
     assert found(**late) == ()
     assert "expected it to start at" in only(found(NOW + 1000, **late))[2]

@@ -14,7 +14,13 @@ import yaml
 
 from launcher.clusters.local import LocalCluster
 from launcher.clusters.slurm.render import again, comment_of, script_for_test_only
-from launcher.effective import distillation, effective_yaml, max_steps_of, user_overrides
+from launcher.effective import (
+    directory_overrides,
+    distillation,
+    effective_yaml,
+    max_steps_of,
+    user_overrides,
+)
 from launcher.errors import InputError
 from launcher.request import JobOptions, SubmitRequest
 from launcher.sites import Profile
@@ -185,7 +191,12 @@ def test_a_training_gets_its_size_and_no_more(desk: Desk) -> None:
 def test_a_smoke_run_gets_few_steps_and_directories_of_its_own(desk: Desk) -> None:
     one = submission(desk, kind="smoke", overrides=("distillation.max_num_steps=50",))
     assert one.max_steps == one.spec.max_steps == 5
-    steps = ("++distillation.max_num_steps=5", "++logger.wandb_enabled=false")
+    steps = (
+        "++distillation.max_num_steps=5",
+        "++logger.wandb_enabled=false",
+        "++checkpointing.save_period=5",
+        "++checkpointing.keep_top_k=1",
+    )
     assert one.spec.recipe.overrides == ("distillation.max_num_steps=50", *OWN, *steps)
     directories = dict(text.partition("=")[::2] for text in one.overrides[len(one.spec.recipe.overrides) :])
     assert "++checkpointing.checkpoint_dir" in directories
@@ -338,9 +349,15 @@ def test_a_recipe_of_something_else_is_not_run(desk: Desk) -> None:
         distillation(file, ())
     assert raised.value.where == file
     assert raised.value.fix == "Give a recipe for NeMo-RL's run_distillation.py."
-    file.write_text("distillation:\n  max_num_steps: many\nname: ü\n")
+    file.write_text("name: ü\ndistillation:\n  max_num_steps: many\n")
     effective = distillation(file, ("+distillation.seed=7",), Resolver())
     assert max_steps_of(effective) is None
+    # In the recipe's own order.
     assert effective_yaml(effective).decode() == (
-        "distillation:\n  max_num_steps: many\n  seed: 7\nname: ü\n"
+        "name: ü\ndistillation:\n  max_num_steps: many\n  seed: 7\n"
     )
+
+
+def test_directories_without_a_run_are_relative() -> None:
+    assert directory_overrides("smoke") == directory_overrides("rehearsal", "")
+    assert directory_overrides("smoke")[0] == "++logger.log_dir=output/logs"

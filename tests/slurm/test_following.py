@@ -76,7 +76,8 @@ def test_reasons_and_cut_states() -> None:
     assert "requeued job waits" in pending_reason("BeginTime")
     assert "never start" in pending_reason("(QOSMaxWallDurationPerJobLimit)")
     assert pending_reason("None") == ""
-    assert "maintenance" in pending_reason("ReqNodeNotAvail, UnavailableNodes:n[1-3]")
+    assert "down, drained or reserved" in pending_reason("ReqNodeNotAvail, UnavailableNodes:n[1-3]")
+    assert "maintenance" in pending_reason("ReqNodeNotAvail, Reserved for maintenance")
     assert "SomethingNew" in pending_reason("SomethingNew")
     assert base_state("CANCELLED+") == "CANCELLED"
 

@@ -331,7 +331,7 @@ def test_a_long_reason_is_explained_without_repeating_it() -> None:
     long = "ReqNodeNotAvail, UnavailableNodes:"
     at_limit = long + "n" * (59 - len(long))
     assert pending_reason(at_limit).endswith(f"({at_limit})")
-    assert pending_reason(f"{at_limit}n").endswith("e.g. for maintenance)")
+    assert pending_reason(f"{at_limit}n").endswith("are down, drained or reserved")
 
 
 def test_rows_of_squeue() -> None:

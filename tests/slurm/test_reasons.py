@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.clusters.slurm.reasons import explain_reason
+from launcher.clusters.slurm.reasons import explain_reason, for_job
 
 STUCK = {
     "launch_failed_requeued_held": "held",
@@ -45,23 +45,45 @@ STUCK = {
     "AssocGrpCPUMinutesLimit": "budget",
     "AssocGrpGRESMinutes": "budget",
     "AssocGrpBillingMinutes": "budget",
-    "Reserved for maintenance": "maintenance",
-    "ReqNodeNotAvail, Reserved for maintenance": "maintenance",
+    "Reservation maintenance_3 was deleted": "deleted",
+    "Reservation a,b is invalid": "no longer valid",
+    "ReservationInvalid": "no longer valid",
+    "launch failure limit exceeded requeued held": "could not be launched",
+    "slurm_cred_create failure, holding job.": "held",
+    "BurstBufferOperation": "held",
+    "QOSGrpWallLimit": "budget",
+    "AssocGrpWallLimit": "budget",
+    "QOSMaxMemoryPerNode": "more memory than the QoS allows on a node",
+    "AssocMaxCpuPerNode": "more CPUs than the account allows on a node",
+    "AssocMaxNodeMinutesPerJob": "more minutes",
 }
 WAITING = {
+    "Reserved for maintenance": "maintenance",
+    "ReqNodeNotAvail, Reserved for maintenance": "maintenance",
+    "ReqNodeNotAvail, May be reserved for other job": "another job",
+    "QOSGrpCPURunMinutesLimit": "limit of the QoS",
+    "AssocGrpGRESRunMinutes": "limit of the account",
+    "MaxGRESPerAccount": "for each account",
+    "MaxNodeRunMinsPerUser": "for each user",
+    "QOSUsageThreshold": "threshold",
+    "JobLaunchFailure": "requeued",
+    "OutOfMemory": "requeued",
+    "Constraints": "no node fits",
+    "MaxPoweredUpNodes": "power",
+    "Nodes required for job are DOWN, DRAINED, REBOOTING or reserved for jobs": "down, drained",
     "Priority": "higher priority",
     "Resources": "next in line",
     "BeginTime": "begin time",
     "Dependency": "depends on",
     "Reservation": "to begin",
     "Licenses": "license",
-    "QOSMaxJobsPerUserLimit": "limit of its QoS",
-    "QOSMaxCpuPerUserLimit": "limit of its QoS",
-    "QOSMaxGRESPerUser": "limit of its QoS",
-    "QOSGrpNodeLimit": "limit of its QoS",
-    "AssocGrpNodeLimit": "limit of its account",
-    "AssocMaxJobsLimit": "limit of its account",
-    "AssociationJobLimit": "limit of its account",
+    "QOSMaxJobsPerUserLimit": "limit of the QoS",
+    "QOSMaxCpuPerUserLimit": "limit of the QoS",
+    "QOSMaxGRESPerUser": "limit of the QoS",
+    "QOSGrpNodeLimit": "limit of the QoS",
+    "AssocGrpNodeLimit": "limit of the account",
+    "AssocMaxJobsLimit": "limit of the account",
+    "AssociationJobLimit": "limit of the account",
     "ReqNodeNotAvail, UnavailableNodes:jwb[0002-0003]": "jwb[0002-0003]",
     "ReqNodeNotAvail(Unavailable:jwb0002)": "down, drained",
     "Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs": "down, drained",
@@ -94,6 +116,25 @@ def test_blanks_and_parentheses_change_nothing(reason: str, underscores: bool, p
 @pytest.mark.parametrize("reason", ["", "None", "(null)", "(None)"])
 def test_no_reason(reason: str) -> None:
     assert explain_reason(reason).text == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "nodes"),
+    [
+        ("ReqNodeNotAvail, UnavailableNodes:jwb[0002-0003,0007]", "jwb[0002-0003,0007]"),
+        ("(ReqNodeNotAvail,_UnavailableNodes:a1,a2)", "a1,a2"),
+        ("ReqNodeNotAvail(Unavailable:jwb0002)", "jwb0002"),
+        ("ReqNodeNotAvail, UnavailableNodes:", ""),
+        ("ReqNodeNotAvail, Reserved for maintenance", ""),
+    ],
+)
+def test_unavailable_nodes_are_kept_apart(reason: str, nodes: str) -> None:
+    assert explain_reason(reason).unavailable_nodes == nodes
+
+
+def test_a_fix_names_the_job() -> None:
+    assert "scontrol release 4711" in for_job(explain_reason("JobHeldUser"), "4711").fix
+    assert "job=4711" in for_job(explain_reason("PartitionTimeLimit"), "4711").fix
 
 
 @given(reason=st.text(max_size=60))

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from launcher.clusters.slurm.messages import failure, fix_for, message_of, read_job_id, read_test_only
+from launcher.clusters.slurm.messages import (
+    failure,
+    fix_for,
+    is_accounting_off,
+    message_of,
+    read_job_id,
+    read_test_only,
+)
 from launcher.clusters.slurm.parse import ParseError
 from launcher.errors import RefusedError, UnreachableError
 from tests.slurm.samples import output
@@ -99,3 +106,90 @@ def test_answers_of_sbatch(samples: Path) -> None:
     assert (read_job_id("77\n"), read_job_id("77;juwels\n")) == ("77", "77")
     with pytest.raises(ParseError, match="Granted job allocation"):
         read_job_id(next(line for line in found if line.startswith("Granted")))
+
+
+def failed(*lines: str) -> str:
+    return "\n".join(f"sbatch: error: {line}" for line in lines)
+
+
+RETRY = "Slurm temporarily unable to accept job, sleeping and retrying."
+FULL = "Slurm job queue full, sleeping and retrying"
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        failed(FULL, "Batch job submission failed: MaxJobCount limit reached"),
+        failed("Batch job submission failed: MaxJobCount limit reached"),
+        "sbatch: Job creation temporarily disabled, retrying\n"
+        + failed("Batch job submission failed: Requested nodes are busy"),
+    ],
+)
+def test_a_full_queue_passes_by_itself(text: str) -> None:
+    error = failure("sbatch", 1, text)
+    assert isinstance(error, RefusedError)
+    assert "takes no jobs at the moment" in error.what
+    assert "retrying" not in error.what
+    assert "submit again in some minutes" in error.fix
+
+
+@pytest.mark.parametrize("text", [failed(RETRY), failed(FULL), ""])
+def test_sbatch_that_ended_while_it_tried_has_no_answer(text: str) -> None:
+    assert isinstance(failure("sbatch", 1, text), UnreachableError)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says", "fix"),
+    [
+        ((RETRY, "Batch job submission failed: Invalid account or account/partition combination specified"),
+         "Invalid account", "detect"),
+        ((f"Batch job submission failed: {POLICY}",), "policy", "Either too many of your jobs are queued"),
+        (("QOSMaxWallDurationPerJobLimit", f"Batch job submission failed: {POLICY}"), "QOSMaxWall", "--time"),
+        (("AssocMaxWallDurationPerJobLimit", f"Batch job submission failed: {POLICY}"), "AssocMax", "--time"),
+        (("AssocMaxNodePerJobLimit", f"Batch job submission failed: {POLICY}"), "AssocMax", "--nodes"),
+        (("QOSMaxSubmitJobPerUserLimit", f"Batch job submission failed: {POLICY}"), "Submit", "wait"),
+        (("AssocGrpCPUMinutesLimit", f"Batch job submission failed: {POLICY}"), "AssocGrp", "budget"),
+        (("Batch job submission failed: Requested node configuration is not available",),
+         "Requested node configuration", "No node of the partition"),
+        (("Batch job submission failed: Partition in DOWN state",), "DOWN", "use another one"),
+    ],
+)  # fmt: skip
+def test_a_refusal_stays_one(lines: tuple[str, ...], says: str, fix: str) -> None:
+    error = failure("sbatch", 1, failed(*lines))
+    assert isinstance(error, RefusedError)
+    assert says in error.what
+    assert "at the moment" not in error.what
+    assert fix in error.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        failed("No GPU jobs on Mondays.", "Batch job submission failed: Unspecified error"),
+        failed("No GPU jobs on Mondays.", "Batch job submission failed: Unspecified error."),
+        failed("No GPU jobs on Mondays.", "Unspecified error."),
+        failed("No GPU jobs on Mondays. Batch job submission failed: Unspecified error"),
+        failed("No GPU jobs on Mondays. Unspecified error."),
+        failed("No GPU jobs on Mondays.: Unspecified error"),
+        failed("Batch job submission failed: No GPU jobs on Mondays. Unspecified error"),
+        failed("No GPU jobs on Mondays.") + "\nsalloc: error: Job submit/allocate failed: Unspecified error",
+        failed("No GPU jobs on Mondays.", "cli_filter plugin terminated with error"),
+        "sbatch: lua: No GPU jobs on Mondays.\nallocation failure: Unspecified error",
+        "No GPU jobs on Mondays.\n" + failed("Batch job submission failed: Unspecified error"),
+    ],
+)
+def test_a_sites_own_words_are_kept_clean(text: str) -> None:
+    assert message_of(text) == "No GPU jobs on Mondays."
+
+
+def test_an_error_without_words() -> None:
+    assert message_of(failed("Batch job submission failed: Unspecified error")) == "Unspecified error"
+
+
+def test_accounting_is_no_account() -> None:
+    assert fix_for("the accounting plugin said something") == ""
+    assert fix_for("accounting_storage is not there") == ""
+    assert fix_for("your project has expired") == "Give another --account."
+    assert is_accounting_off("sreport: error: You are not running a supported accounting_storage plugin")
+    assert not is_accounting_off("Problem talking to the database: Connection refused")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -154,7 +155,84 @@ def test_budgets_where_there_is_jutil(
     assert main(distill_tui.__version__, ["detect"]) == 0
     assert "budget  other            of project cother" in capsys.readouterr().out
     asked = desk.world.root / "bin" / "jutil.asked"
-    assert asked.read_text() == "user projects -o columns\n"  # once: then the answer is kept
+    assert asked.read_text().splitlines() == [  # once: then the answers are kept
+        "user projects -o columns",
+        "project cpuquota -o json -p training1",
+        "project cpuquota -o json -p cother",
+    ]
+
+
+QUOTA = r"""case "$*" in
+  *"cpuquota"*"training1") echo '[{"project":"training1","budget-account":"training1",' \
+    '"coreh-total":"100000","coreh-used":"99,950.5","cont-state":"normal"}]' ;;
+  *"cpuquota"*) exec sleep 60 ;;
+  *) printf '%s\n' 'project budget-accounts' 'training1 training1' 'slow slow' ;;
+esac"""
+
+
+def test_what_is_left_of_a_budget(
+    desk: Desk, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("launcher.clusters.slurm.detect.QUOTAS_WITHIN_S", 1.0)
+    at_home(desk, monkeypatch, jutil=QUOTA, sacctmgr='echo "c|training1||normal|normal|training1"')
+    begun = time.monotonic()
+    assert main(distill_tui.__version__, ["detect", "--json", "--refresh"]) == 0
+    assert time.monotonic() - begun < 10
+    known, slow = json.loads(capsys.readouterr().out)["budgets"]
+    assert (known["core_h_left"], known["core_h_total"]) == (49.5, 100000.0)
+    assert slow == {"project": "slow", "account": "slow"}  # unknown: it did not answer in time
+    assert main(distill_tui.__version__, ["detect"]) == 0
+    assert "50 of 100,000 core-hours left" in capsys.readouterr().out
+    code, _, said = run("--dry-run", "--account", "training1")
+    assert code == 0, said
+    assert "the job may cost 96 core-hours; the budget training1 has 50 left" in said
+
+
+OFF = [
+    "You are not running a supported accounting_storage plugin\n"
+    "Only 'accounting_storage/slurmdbd' is supported.",
+    "You are not running a supported accounting_storage plugin\n(accounting_storage/none).",
+    "SLURM accounting storage is disabled",
+    "Slurm accounting storage is disabled",
+    "Slurm accounting storage is disabled. Could not query the following: [associations].",
+]
+
+
+@pytest.mark.parametrize("words", OFF)
+def test_a_cluster_without_accounts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    script = f"printf '%s\\n' \"$*\" >>\"$0.asked\"; cat >&2 <<'END'\n{words}\nEND\nexit 1"
+    at_home(desk, monkeypatch, sacctmgr=script)
+    for refresh in (["--refresh"], []):
+        assert main(distill_tui.__version__, ["detect", "--json", *refresh]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["accounts"] is None
+        (problem,) = printed["problems"]
+        assert "keeps no accounts" in problem["what"]
+        assert problem["fix"] == "Submit without --account."
+    asked = desk.world.root / "bin" / "sacctmgr.asked"
+    assert len(asked.read_text().splitlines()) == 1  # that is an answer, which is kept
+
+
+def test_nodes_that_are_down(
+    desk: Desk, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        (9, "down~"), (2, "drained*"), (1, "draining"), (3, "maint"), (4, "idle~"), (1, "mixed$"),
+    ]  # fmt: skip
+    text = "\n".join(f"booster*|up|1-00:00:00|{count}|gpu:a100:4|96|2|24|{state}" for count, state in rows)
+    at_home(
+        desk, monkeypatch, sinfo=f'case "$*" in --version) echo slurm 23.11.4 ;; *) echo "{text}" ;; esac'
+    )
+    assert main(distill_tui.__version__, ["detect", "--json", "--refresh"]) == 0
+    (booster,) = json.loads(capsys.readouterr().out)["partitions"]
+    assert (booster["nodes"], booster["nodes_down"], booster["nodes_usable"]) == (20, 12, 4)
+    assert main(distill_tui.__version__, ["detect"]) == 0
+    assert "(12 down or drained, 4 in maintenance, 4 usable)" in capsys.readouterr().out
+    code, _, said = run("--dry-run")
+    assert code == 0, said
+    assert "can be used now" not in said
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,33 @@ def runs(node: LoginNode) -> list[Any]:
     return [load(LocalTransport(), str(path)) for path in sorted(node.runs.glob("2*"))]
 
 
+async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISTILL_TUI_RUNS")
+    monkeypatch.setenv("XDG_STATE_HOME", str(node.root / "state"))
+    scratch = node.root.parent / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("SCRATCH", str(scratch))
+    state = WizardState({"recipe": str(node.recipe), "kind": "smoke", "time": "30m"})
+    async with shown(node.root / "state" / "distill-tui" / "runs", wizard_state=state) as screen:
+        await screen.see("1 Cluster", "booster", "distill")
+        await on_review(screen)
+        await screen.press("s")
+        await screen.see("Where are runs to be kept?", "which is in your home", "$SCRATCH, ")
+        await screen.press("1")
+        await screen.see("Submit?")
+        await screen.press("y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        root = scratch / "carla" / "distill-tui" / "runs"
+        assert len(list(root.glob("2*"))) == 1
+        assert not (node.root / "state").exists()
+        settings = (node.root / "config" / "distill-tui" / "settings.toml").read_text()
+        assert f'runs = "{root}"' in settings
+        await screen.press("escape")
+        await screen.see("1 run in", "recipe")
+
+
 async def test_from_the_list_to_the_monitor(node: LoginNode) -> None:
     (node.root / "r.yaml").symlink_to(node.recipe)
     async with shown(node.runs) as screen:

@@ -11,7 +11,7 @@ import pytest
 
 from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
-from launcher.sites import SmokeTarget
+from launcher.sites import Profile, SmokeTarget
 from launcher.submit.complete import smoke_target, time_limit_of
 from launcher.transports.local import LocalTransport
 from recipes.planning import Fix, RecipeEdit
@@ -83,6 +83,24 @@ def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver
     assert recipe_overrides(state, status) == ()
     assert status.checkout is not None
     assert status.checkout.version == "0.4.0"
+
+
+def test_the_profile_answers_what_was_not_typed(node: LoginNode, resolver: DraftResolver) -> None:
+    status = status_of(resolver, wizard_state_of(node))
+    assert status.detection is not None
+    profile = Profile(partition="devel", account="other", time="30m", nodes=2, reservation="r", qos="low")
+    site = replace(status.detection.site, profiles={"debug": profile})
+    status = replace(status, detection=replace(status.detection, site=site))
+    state = wizard_state_of(node, profile="debug")
+    names = ("partition", "account", "time", "nodes", "reservation", "qos", "chain")
+    assert [value(name, state, status) for name in names] == ["devel", "other", "30m", "2", "r", "low", "1"]
+    typed = wizard_state_of(node, profile="debug", partition="booster", time="1:00:00")
+    assert [value(name, typed, status) for name in names[:4]] == ["booster", "other", "1:00:00", "2"]
+    request = request_of(typed, status)
+    assert (request.partition, request.account, request.nodes) == ("booster", "other", 2)
+    odd = replace(site, profiles={"debug": Profile(partition="nowhere")})
+    status = replace(status, detection=replace(status.detection, site=odd)) if status.detection else status
+    assert value("partition", state, status) == "nowhere"
 
 
 def test_time_follows_kind_and_partition(node: LoginNode, resolver: DraftResolver) -> None:

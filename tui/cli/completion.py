@@ -19,7 +19,9 @@ _RUNS = {"RUN"}
 # Shells call this for RUN: a run is a directory below the runs root (launcher/paths.py).
 _BASH_RUNS = """\
 _distill_tui_runs() {
-  local root="${DISTILL_TUI_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/distill-tui/runs}"
+  local root="$DISTILL_TUI_RUNS" settings="${XDG_CONFIG_HOME:-$HOME/.config}/distill-tui/settings.toml"
+  [ -n "$root" ] || root="$(command sed -n 's/^ *runs *= *"\\([^"]*\\)".*/\\1/p' "$settings" 2>/dev/null)"
+  [ -n "$root" ] || root="${XDG_STATE_HOME:-$HOME/.local/state}/distill-tui/runs"
   compgen -W "$(command ls -- "$root" 2>/dev/null)" -- "$1"
 }
 """

@@ -12,6 +12,7 @@ SHELLS = ("bash", "zsh", "tcsh")
 _NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
 _RECIPE = Argument("file", "FILE", "recipe")
 _RUN = Argument("run", "RUN", "name of a run, or an unambiguous part of it")
+_PROFILE = Argument("name", "NAME", "profile (default: all)", repeat="?")
 _CHECKOUT = Argument(
     "--checkout", "DIR", "NeMo-RL checkout (default: $NEMO_RL_ROOT, else the one that contains FILE)"
 )
@@ -28,6 +29,12 @@ _JOB_SIZE = (
 
 GROUPS = (
     Group("recipe", "read, edit, compare and explain recipes", "FILE may be - (standard input)."),
+    Group(
+        "profile", "show, edit and check your profiles", "Profiles are options under one name, in site.toml."
+    ),
+    Group(
+        "site", "show and share the facts of your site", "Your site.toml goes over what the program knows."
+    ),
     Group("launcher", "export the batch script that starts Ray and the driver", ""),
 )
 
@@ -186,9 +193,28 @@ COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "runs",
         "list the runs and their states",
-        "List all runs, newest first, with their states.",
+        "List the runs, newest first, with their states; or tell their disk use, move them, remove the "
+        "checkpoints of smoke runs and rehearsals.",
         "tui.headless.runs:run",
-        (JSON,),
+        (
+            Argument(
+                "runs", "RUN", "with an option: a run, or a part of its name (default: all)", repeat="*"
+            ),
+            flag(
+                "--disk-use",
+                "show the bytes on disk of each run and of all: logs, checkpoints",
+                group="action",
+            ),
+            Argument(
+                "--move", "DIR", "move the runs that have ended to a directory; a link stays", group="action"
+            ),
+            flag(
+                "--remove-checkpoints",
+                "remove the checkpoints of smoke runs and rehearsals that have ended",
+                group="action",
+            ),
+            JSON,
+        ),
         "runs --json",
     ),
     Subcommand(
@@ -204,6 +230,70 @@ COMMANDS: tuple[Subcommand, ...] = (
             ),
         ),
         "cancel RUN --after-checkpoint",
+    ),
+    Subcommand(
+        "settings",
+        "show or change your settings",
+        "Print the path of the settings file, or one setting, or set it. Comments in the file are kept. "
+        "storage.runs is the directory of the runs; `keep` stands for the default one.",
+        "tui.headless.settings:run",
+        (
+            Argument("key", "KEY", "notify, storage.runs or storage.earlier_runs", repeat="?"),
+            Argument("value", "VALUE", "new value; several make a list", repeat="*"),
+            JSON,
+        ),
+        "settings storage.runs",
+    ),
+    Subcommand(
+        "profile show",
+        "print profiles",
+        "Print your profiles, or one of them, as they stand in site.toml. Secrets are left out.",
+        "tui.headless.profile:run_show",
+        (_PROFILE, JSON),
+        "profile show --json",
+    ),
+    Subcommand(
+        "profile edit",
+        "edit your site.toml",
+        "Open site.toml in $EDITOR and check it after. A missing file or profile is made from a template.",
+        "tui.headless.profile:run_edit",
+        (_PROFILE,),
+        "profile edit debug",
+    ),
+    Subcommand(
+        "profile check",
+        "check your site.toml",
+        "Check site.toml for unknown keys and invalid values, and profiles against what Slurm offers.",
+        "tui.headless.profile:run_check",
+        (_PROFILE, JSON),
+        "profile check --json",
+    ),
+    Subcommand(
+        "site show",
+        "print what is known of this site",
+        "Print the facts of this machine's site with your site.toml's changes.",
+        "tui.headless.site:run_show",
+        (JSON,),
+        "site show --json",
+    ),
+    Subcommand(
+        "site import",
+        "take over a site file",
+        "Check a site file and make it your site.toml.",
+        "tui.headless.site:run_import",
+        (
+            Argument("file", "FILE", "site file, as `site export` prints one"),
+            flag("--replace", "replace your site.toml; the former one is kept beside it"),
+        ),
+        "site import site.toml",
+    ),
+    Subcommand(
+        "site export",
+        "print this site as a site file",
+        "Print this site's facts and your profiles as a site file, without what looks like a secret.",
+        "tui.headless.site:run_export",
+        (),
+        "site export",
     ),
     *RECIPE_COMMANDS,
     Subcommand(

@@ -37,7 +37,6 @@ def _option(row: Field) -> Argument:
         repeat="*" if row.repeatable else "",
         default=default or None,
         choices=tuple(value for value, _ in row.choices),
-        required=row.kind == "time",
         dest=row.name,
     )
 

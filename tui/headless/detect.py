@@ -10,7 +10,7 @@ from tui.headless.output import duration, print_json, say, show
 if TYPE_CHECKING:
     import argparse
 
-    from launcher.clusters.inventory import Detection, Partition
+    from launcher.clusters.inventory import Budget, Detection, Partition
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         partitions = account.partition or "all partitions"
         show(f"account {account.account:16} {partitions:20} QoS {', '.join(account.qos) or '-'}")
     for budget in detection.budgets or ():
-        show(f"budget  {budget.account:16} of project {budget.project}")
+        show(f"budget  {budget.account:16} of project {budget.project}{_left(budget)}")
     for problem in detection.problems:
         say(f"{problem.what}\n  {problem.fix}".rstrip())
     return 0
@@ -46,18 +46,24 @@ def _as_json(detection: Detection) -> dict[str, Any]:
         {"account": item.account, "partition": item.partition, "qos": list(item.qos), "default": item.default}
         for item in detection.accounts or ()
     ]
+    budgets = [_budget(item) for item in detection.budgets or ()]
     return {
         "schema": 1,
         "site": detection.site.id,
         "slurm_version": detection.version,
         "cluster": detection.cluster,
         "partitions": [_partition(detection, partition) for partition in detection.partitions],
-        "accounts": accounts,
-        "budgets": [{"project": item.project, "account": item.account} for item in detection.budgets]
-        if detection.budgets is not None
-        else None,
+        "accounts": None if detection.accounts is None else accounts,
+        "budgets": None if detection.budgets is None else budgets,
         "problems": [{"what": problem.what, "fix": problem.fix} for problem in detection.problems],
     }
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    """Return a budget; with the core-hours that are left where jutil tells them."""
+    quota = {"core_h_left": budget.core_h_left, "core_h_total": budget.core_h_total}
+    left = quota if budget.core_h_left is not None else {}
+    return {"project": budget.project, "account": budget.account, **left}
 
 
 def _partition(detection: Detection, partition: Partition) -> dict[str, Any]:
@@ -69,6 +75,8 @@ def _partition(detection: Detection, partition: Partition) -> dict[str, Any]:
         "default": partition.default,
         "state": partition.state,
         "nodes": partition.nodes,
+        "nodes_down": partition.nodes_down,
+        "nodes_usable": partition.nodes_usable,
         "gpus_per_node": partition.gpus.count,
         "gpu_type": partition.gpus.type or None,
         "gpu_memory_gib": gpu_memory_gib(partition.gpus.type or "gpu", detection.site.gpu_memory_gib)
@@ -88,6 +96,24 @@ def _partition(detection: Detection, partition: Partition) -> dict[str, Any]:
     }
 
 
+def _left(budget: Budget) -> str:
+    """Return what is left of a budget; empty where unknown."""
+    if budget.core_h_left is None:
+        return ""
+    total = "" if budget.core_h_total is None else f" of {budget.core_h_total:,.0f}"
+    return f"  {budget.core_h_left:,.0f}{total} core-hours left"
+
+
+def _unusable(partition: Partition) -> str:
+    """Return how many of a partition's nodes cannot be had, and why; empty where all can, or unknown."""
+    down, usable = partition.nodes_down, partition.nodes_usable
+    if down is None or usable is None:
+        return ""
+    reserved = partition.nodes - down - usable
+    parts = [f"{down} down or drained"] * bool(down) + [f"{reserved} in maintenance"] * bool(reserved)
+    return f"  ({', '.join(parts)}, {usable} usable)" if parts else ""
+
+
 def _line(detection: Detection, partition: Partition) -> str:
     gpus = partition.gpus
     gpu_text = f"{gpus.count} x {gpus.type or 'GPU'}" if gpus.count else "no GPU"
@@ -95,5 +121,6 @@ def _line(detection: Detection, partition: Partition) -> str:
     usable = detection.accounts_in(partition)
     accounts = "accounts unknown" if usable is None else ", ".join(usable) or "none of your accounts"
     mark = "*" if partition.default else " "
-    name = f"{partition.name}{mark}"
-    return f"{name:18} {partition.state:8} {partition.nodes:5} nodes  {gpu_text:12} {limit:18} {accounts}"
+    name, unusable = f"{partition.name}{mark}", _unusable(partition)
+    size = f"{partition.state:8} {partition.nodes:5} nodes"
+    return f"{name:18} {size}  {gpu_text:12} {limit:18} {accounts}{unusable}"

@@ -124,7 +124,8 @@ def job_text(event: JobChanged) -> str:
         text = f"{event.state.value} on {event.nodes}, until {day_clock(event.deadline)}"
     if event.starts is not None:
         text += f"; expected to start at {day_clock(event.starts)}"
-    return text
+    # A job that is stuck has a notice with its fix.
+    return f"{text} -> {event.fix}" if event.fix and not event.stuck else text
 
 
 def day_clock(time: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from launcher.errors import InputError
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run, load
 from tui.headless.output import SCHEMA, print_json, say, show
@@ -16,7 +17,21 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List all runs, newest first, with their states."""
+    """List the runs, newest first, or do with them what an option says."""
+    if options.disk_use or options.move is not None or options.remove_checkpoints:
+        from tui.headless import runs_storage
+
+        return runs_storage.run(options)
+    if options.runs:
+        raise InputError(
+            f"unexpected argument '{options.runs[0]}'",
+            fix="RUN goes with --disk-use, --move or --remove-checkpoints: `distill-tui runs --help`.",
+        )
+    return _list(options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    """List the runs with their states."""
     store = run_store()
     rows: list[dict[str, Any]] = []
     damaged: list[dict[str, str]] = []

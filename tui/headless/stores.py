@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def run_store() -> RunStore:
     """Return the store of the user's runs on this machine."""
     from launcher.paths import runs_root
-    from launcher.runs import RunStore
+    from launcher.runs import user_store
     from launcher.transports.local import LocalTransport
 
-    return RunStore(LocalTransport(), str(runs_root()))
+    return user_store(LocalTransport(), runs_root())

@@ -20,14 +20,23 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
-    from launcher.submit.submit import estimate_start, plan_submission, send
+    from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
     from tui.headless.detect import detect_here
+    from tui.headless.runs_root import choose_runs_root
     from tui.headless.stores import run_store
 
-    store = run_store()
-    proposal = plan_submission(_request(options), detect_here(), store, os.environ)
+    store, request, detection = run_store(), _request(options), detect_here()
+    proposal = plan_submission(request, detection, store, os.environ)
+    storage = storage_of(proposal, store, os.environ)
+    quiet = options.dry_run or options.test_only or options.json or options.yes
+    if choose_runs_root(proposal, storage, store.transport, asking=not quiet):
+        store = run_store()
+        proposal = plan_submission(request, detection, store, os.environ)
+        storage = storage_of(proposal, store, os.environ)
     _describe(proposal)
-    result = _as_json(proposal, store.root)
+    for warning in storage.warnings():
+        say(warning)
+    result = _as_json(proposal, store.root) | {"storage": storage.as_json()}
     if options.dry_run:
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
     elif options.test_only:
@@ -163,6 +172,8 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
     for job in result["jobs"]:
         show(f"job {job['id']}")
     show(f"run {result['run']}; follow it with `distill-tui watch {result['run']}`")
+    if options.smoke and result["storage"]["checkpoints_kept"]:
+        say(f"afterwards `distill-tui runs --remove-checkpoints {result['run']}` removes its checkpoint")
 
 
 def _show_start(result: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from launcher.errors import InputError, TransportError
 from launcher.logs.events import Role
 from launcher.monitor.watch import Watch, watch_directory, watch_logs
 from launcher.transports.local import LocalTransport
-from tui.headless.output import print_json, show
+from tui.headless.output import print_json, say, show
 from tui.headless.stores import run_store
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def _once(target: Target, *, as_json: bool) -> int:
 
     for line in state_lines(state):
         show(line)
+    _tell_removal(target)
     return 0
 
 
@@ -150,4 +151,18 @@ def _follow(target: Target, notify: Sequence[str], *, as_json: bool) -> int:
     notifier = Notifier(target.name, channels(notify or channels_in_settings()))
     stream = EventStream(as_json, notifier=notifier)
     stream.follow(target.watch, lambda state: state.state.ended)
-    return stream.close(target.name, target.watch.state)
+    code = stream.close(target.name, target.watch.state)
+    if not as_json:
+        _tell_removal(target)
+    return code
+
+
+def _tell_removal(target: Target) -> None:
+    """Say how to remove the checkpoints of a smoke run or rehearsal that has ended."""
+    if target.run is None or not target.watch.state.state.ended:
+        return
+    from launcher.runs import load
+    from launcher.storage.removal import removal_hint
+
+    if hint := removal_hint(load(run_store().transport, target.run)):
+        say(hint)

@@ -95,6 +95,11 @@ class HomeScreen(Screen[None]):
         """End the thread."""
         self._poller.stop()
 
+    def use_runs_root(self, root: Path) -> None:
+        """List another directory."""
+        self._root = root
+        self._poller.use_root(root)
+
     def on_run_list_changed(self, event: RunListChanged) -> None:
         """Show the changed list."""
         event.stop()

@@ -9,6 +9,8 @@ from textual.screen import Screen
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from launcher.monitor.notify import Channel
     from tui.run_view import RunView
     from tui.screens.wizard.draft_resolver import DraftResolver
@@ -48,6 +50,10 @@ class Host(Protocol):
 
     def draft_resolver(self) -> DraftResolver:
         """Return a resolver of drafts on this machine; it is used on a thread."""
+        ...
+
+    def use_runs_root(self, root: Path) -> None:
+        """Keep and list runs in another directory from now on."""
         ...
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:

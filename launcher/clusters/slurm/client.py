@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.messages import UNREACHABLE, failure
+from launcher.clusters.slurm.messages import failure, is_busy, is_unanswered
 from launcher.errors import TransportError, UnreachableError
 from launcher.plan import passed_on
 from launcher.transports.base import Completed, Transport
@@ -79,4 +79,4 @@ def conf(environment: Mapping[str, str]) -> dict[str, str]:
 
 def is_unreachable(done: Completed) -> bool:
     """Return whether it is unknown if a failed command was carried out."""
-    return bool(done.code) and (not done.stderr.strip() or UNREACHABLE.search(done.stderr) is not None)
+    return bool(done.code) and not is_busy(done.stderr) and is_unanswered(done.stderr)

@@ -20,12 +20,11 @@ from launcher.clusters.slurm.client import (
     SUBMIT_TIMEOUT_S,
     SlurmClient,
     conf,
-    is_unreachable,
 )
 from launcher.clusters.slurm.containers import container_hints
 from launcher.clusters.slurm.job_status import job_status, refused
 from launcher.clusters.slurm.jobs import JobRecord
-from launcher.clusters.slurm.messages import failure, fix_for, read_job_id, read_test_only
+from launcher.clusters.slurm.messages import busy, failure, gave_up, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
 from launcher.clusters.slurm.render import again, render, sbatch_options, script_for_test_only
@@ -130,18 +129,17 @@ class SlurmCluster:
                     return self._adopt(run, job, read_job_id(done.stdout))
                 except ParseError:
                     done = None
-        if done is not None and not is_unreachable(done) and fix_for(done.stderr):
-            return self._refuse(run, job, done)
-        record = self._look_up(job.token)
+        error = failure("sbatch", done.code, done.stderr) if done is not None else None
+        if isinstance(error, RefusedError) and error.fix:
+            return self._refuse(run, job, error)
+        record, answered = self._look_up(job.token)
         if record is not None:
             return self._adopt(run, job, record.id)
-        if done is not None and not is_unreachable(done):
-            return self._refuse(run, job, done)
-        detail = (
-            failure("sbatch", done.code, done.stderr).what
-            if done is not None
-            else "sbatch gave no clear answer"
-        )
+        if done is not None and answered and gave_up(done.stderr):
+            return self._refuse(run, job, busy(done.stderr))
+        if isinstance(error, RefusedError):
+            return self._refuse(run, job, error)
+        detail = error.what if error is not None else "sbatch gave no clear answer"
         raise UnreachableError(
             f"it is not clear whether Slurm accepted the job: {detail}",
             where=Path(run.directory),
@@ -161,23 +159,26 @@ class SlurmCluster:
     def _adopt(self, run: Run, job: Job, identity: str) -> Run:
         return record_job(self.transport, run, job.model_copy(update={"id": identity}))
 
-    def _refuse(self, run: Run, job: Job, done: Completed) -> Run:
-        error = failure("sbatch", done.code, done.stderr)
+    def _refuse(self, run: Run, job: Job, error: RefusedError) -> Run:
         record_job(self.transport, run, job.model_copy(update={"refused": error.what}))
         raise RefusedError(error.what, where=Path(run.directory), fix=error.fix)
 
-    def _look_up(self, token: str) -> JobRecord | None:
-        """Look up a job by its token until Slurm has answered twice without it, or time is over."""
+    def _look_up(self, token: str) -> tuple[JobRecord | None, bool]:
+        """Look up a job by its token until Slurm has answered twice without it, or time is over.
+
+        Returns:
+            The job, and whether Slurm has answered.
+        """
         begun, negative_answers = time.monotonic(), 0
         while negative_answers < 2 and time.monotonic() - begun < LOOKED_UP_WITHIN_S:
             answer = self.queue.ask()
             if answer.failures == 0:
                 record = answer.with_token(token)
                 if record is not None:
-                    return record
+                    return record, True
                 negative_answers += 1
             self.sleep(3)
-        return None
+        return None, negative_answers == 2
 
     # ------------------------------------------------------------ following
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from launcher.clusters.inventory import Account, Budget, Detection, DetectionPro
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
-from launcher.clusters.slurm.budgets import read_budgets
+from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets, with_quotas
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.messages import message_of
+from launcher.clusters.slurm.messages import is_accounting_off, message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
@@ -37,7 +37,9 @@ from recipes.errors import ExplainedError
 
 CACHE_S = 4 * 3600.0
 """Lifetime of cached answers; partitions and accounts change by the week."""
-_SCHEMA = 2
+QUOTAS_WITHIN_S = 10.0
+"""Time for all questions about what is left of budgets; a project that is not reached is unknown."""
+_SCHEMA = 3
 """Version of the cached answers; it changes with the queries."""
 
 
@@ -52,6 +54,10 @@ class Answers:
     qos: str | None = None
     cluster: str | None = None
     budgets: str | None = None
+    quotas: Mapping[str, str] = field(default_factory=dict)
+    """Output of `jutil project cpuquota` by project."""
+    accounting: bool = True
+    """False where the cluster keeps no accounts."""
     problems: tuple[DetectionProblem, ...] = ()
 
 
@@ -93,6 +99,7 @@ def ask(client: SlurmClient) -> Answers:
     except TransportError as error:
         raise _no_slurm(client, error) from error
     problems: list[DetectionProblem] = []
+    keeps_accounts = True
 
     def output_of(*argv: str) -> str | None:
         try:
@@ -100,7 +107,11 @@ def ask(client: SlurmClient) -> Answers:
         except NotConfiguredError as error:
             raise _no_slurm(client, error) from error
         except (UnreachableError, RefusedError) as error:
-            problems.append(_explained(argv[0], error))
+            nonlocal keeps_accounts
+            if is_accounting_off(error.what):
+                keeps_accounts = False
+            else:
+                problems.append(_explained(argv[0], error))
             return None
 
     sinfo = output_of("sinfo", "-h", "-o", SINFO_FORMAT)
@@ -115,7 +126,10 @@ def ask(client: SlurmClient) -> Answers:
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
     budgets = _budgets(client, problems)
-    return Answers(version, sinfo, partitions, accounts, qos, cluster, budgets, tuple(problems))
+    quotas = _quotas(client, budgets or "")
+    return Answers(
+        version, sinfo, partitions, accounts, qos, cluster, budgets, quotas, keeps_accounts, tuple(problems)
+    )
 
 
 def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
@@ -143,6 +157,27 @@ def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | Non
     return done.stdout
 
 
+def _quotas(client: SlurmClient, budgets: str) -> dict[str, str]:
+    """Ask jutil what is left of each project's budget, as far as the time allows."""
+    quotas: dict[str, str] = {}
+    try:
+        projects = dict.fromkeys(item.project for item in read_budgets(budgets)) if budgets else ()
+    except ParseError:
+        return quotas
+    begun = time.monotonic()
+    for project in projects:
+        left_s = QUOTAS_WITHIN_S - (time.monotonic() - begun)
+        if left_s <= 0:
+            break
+        try:
+            done = client.run([*QUOTA_COMMAND, project], timeout_s=left_s)
+        except TransportError:
+            break
+        if not done.code:
+            quotas[project] = done.stdout
+    return quotas
+
+
 def interpret(site: Site, answers: Answers, user: str) -> Detection:
     """Parse the answers; what cannot be parsed is a problem of the detection."""
     problems = list(answers.problems)
@@ -161,7 +196,7 @@ def interpret(site: Site, answers: Answers, user: str) -> Detection:
                 DetectionProblem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread
             ]
         if answers.budgets is not None:
-            budgets = read_budgets(answers.budgets)
+            budgets = with_quotas(read_budgets(answers.budgets), answers.quotas)
     except ParseError as error:
         problems.append(DetectionProblem(error.what))
     cluster = _cluster_name(answers, accounts or [])
@@ -187,6 +222,12 @@ def _explanations(detection: Detection, answers: Answers, user: str) -> list[Det
             DetectionProblem(
                 "Slurm lists no partition for you",
                 "This may be the wrong login node: some sites have one per part of the machine.",
+            )
+        )
+    if not answers.accounting:
+        problems.append(
+            DetectionProblem(
+                "this cluster keeps no accounts (accounting is off)", "Submit without --account."
             )
         )
     if detection.accounts == ():
@@ -224,10 +265,6 @@ def _has_qos(partitions: str) -> bool:
 
 
 def _explained(command: str, error: TransportError | RefusedError) -> DetectionProblem:
-    if "accounting storage is disabled" in error.what.lower():
-        return DetectionProblem(
-            "this cluster has no accounts (accounting is disabled)", "Submit without an account."
-        )
     if command == "sacctmgr":
         return DetectionProblem(
             f"your accounts are unknown: {error.what}",

@@ -14,8 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.job_status import LEFT_WITHOUT_ACCOUNTS
 from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, job_change, read_queue
+from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
+from launcher.clusters.slurm.messages import is_accounting_off
 from launcher.clusters.slurm.parse import read_records, read_table
+from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
 from launcher.logs.sources import LogFile, LogLocations, role_of
@@ -68,7 +72,7 @@ def describe(
 def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], None]) -> Mapping[str, str]:
     waits = list(_ASKED_AGAIN_AFTER_S)
     while True:
-        text = client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+        text = _ask_accounting(client, identity)
         rows = read_table(text, _ACCOUNTED, what="list of jobs").rows
         if not rows:
             raise InputError(f"Slurm knows no job {identity}", fix="`squeue` and `sacct` list jobs.")
@@ -76,6 +80,18 @@ def _accounted_for(client: SlurmClient, identity: str, pause: Callable[[float], 
         if row["WorkDir"] or not waits:
             return row
         pause(waits.pop(0))
+
+
+def _ask_accounting(client: SlurmClient, identity: str) -> str:
+    try:
+        return client.ask(["sacct", "-X", "-n", "-P", "-j", identity, f"--format={','.join(_ACCOUNTED)}"])
+    except RefusedError as error:
+        if not is_accounting_off(error.what):
+            raise
+        raise InputError(
+            f"Slurm no longer lists job {identity}, and this cluster keeps no accounts of ended jobs",
+            fix="Name the directory of its logs: distill-tui watch DIRECTORY",
+        ) from error
 
 
 def _described(identity: str, record: Mapping[str, str]) -> ExternalJob:
@@ -200,6 +216,9 @@ class JobProbe:
     _failures: int = 0
     _sacct: float = field(default=float("-inf"))
     _answer: JobChanged | None = None
+    _accounting: bool = True
+    _maintenance: Maintenance | None = None
+    _maintenance_asked: float = field(default=float("-inf"))
 
     def __call__(self) -> JobChanged | None:
         """Return the job's state; the last one until the interval is over."""
@@ -221,13 +240,24 @@ class JobProbe:
         if record is None or record.over:
             accounted = self._accounted(now)
             record = accounted if accounted is not None and accounted.over else record or accounted
+        if record is None and not self._accounting:
+            return JobChanged(JobState.UNKNOWN, LEFT_WITHOUT_ACCOUNTS, over=True, job=self.identity)
         if record is None:
             return self._answer or JobChanged(
                 JobState.UNKNOWN,
                 "it left the queue; accounting has no record of its end yet",
                 job=self.identity,
             )
-        return replace(job_change(record), job=self.identity)
+        return replace(job_change(record, self._maintenance_of(record, now)), job=self.identity)
+
+    def _maintenance_of(self, record: JobRecord, now: float) -> Maintenance | None:
+        """Return the maintenance that the job waits for; asked while it waits, at most once an interval."""
+        if record.state != "PENDING" or not is_maintenance(record.reason):
+            return None
+        if now - self._maintenance_asked >= EVERY_S:
+            self._maintenance_asked = now
+            self._maintenance = ask_maintenance(self.client, [record.id], now).get(record.id)
+        return self._maintenance
 
     def _queued(self) -> JobRecord | None:
         try:
@@ -243,5 +273,11 @@ class JobProbe:
             return None
         self._sacct = now
         argv = ["sacct", "-X", "-n", "-P", "-j", self.identity, f"--format={','.join(SACCT_COLUMNS)}"]
-        records = read_queue(self.client.ask(argv), SACCT_COLUMNS)[0]
+        try:
+            records = read_queue(self.client.ask(argv), SACCT_COLUMNS)[0]
+        except RefusedError as error:
+            if not is_accounting_off(error.what):
+                raise
+            self._accounting = False
+            return None
         return records[-1] if records else None

@@ -16,6 +16,7 @@ SETTLED_S = 120.0
 A controller that does not list a job this long after its submission never got it; and of a job that left the
 queue this long ago, accounting has no record.
 """
+LEFT_WITHOUT_ACCOUNTS = "it left the queue, and this cluster keeps no accounts: its logs show how it ended"
 JobRecords = Sequence[tuple[Job, JobRecord | None]]
 
 
@@ -24,7 +25,8 @@ def job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     live = [record for _, record in records if record is not None and not record.over]
     live.sort(key=lambda record: base_state(record.state) == "PENDING")
     if live:
-        return _marked_unanswered(job_change(live[0]), snapshot)
+        maintenance = snapshot.maintenance.get(live[0].id)
+        return _marked_unanswered(job_change(live[0], maintenance), snapshot)
     unlisted = [job for job, record in records if record is None]
     if unlisted:
         return _unlisted(unlisted[-1], snapshot)
@@ -70,6 +72,8 @@ def _unlisted(job: Job, snapshot: Snapshot) -> JobChanged:
             job=job.id,
             unanswered=snapshot.sacct_problem,
         )
+    if not snapshot.accounting:
+        return JobChanged(JobState.UNKNOWN, LEFT_WITHOUT_ACCOUNTS, over=True, job=job.id)
     return JobChanged(
         JobState.UNKNOWN,
         "it left the queue; accounting has no record of its end yet",

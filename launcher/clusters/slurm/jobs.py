@@ -1,11 +1,13 @@
-"""Jobs as squeue and sacct list them, and the meaning of their states and pending reasons."""
+"""Jobs as squeue and sacct list them, and the meaning of their states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from launcher.clusters.slurm.maintenance import Maintenance, explain_maintenance
 from launcher.clusters.slurm.parse import Table, read_table
+from launcher.clusters.slurm.reasons import explain_reason, for_job, is_maintenance
 from launcher.logs.events import JobChanged, JobState
 from launcher.text import clean
 
@@ -40,38 +42,18 @@ _LIVE = {
     "RESIZING": (JobState.RUNNING, "changing its size"),
     "REQUEUED": (JobState.QUEUED, "requeued"),
     "REQUEUE_FED": (JobState.QUEUED, "requeued"),
-    "REQUEUE_HOLD": (JobState.QUEUED, "requeued and held; release it with `scontrol release`"),
-    "RESV_DEL_HOLD": (JobState.QUEUED, "held: its reservation was deleted"),
-    "SPECIAL_EXIT": (JobState.QUEUED, "requeued and held after a special exit code"),
+    "REQUEUE_HOLD": (JobState.QUEUED, ""),
+    "RESV_DEL_HOLD": (JobState.QUEUED, ""),
+    "SPECIAL_EXIT": (JobState.QUEUED, ""),
 }
-_REASONS = (
-    ("None", ""),
-    ("Priority", "waiting: jobs of higher priority come first"),
-    ("Resources", "next in line: waiting for nodes to become free"),
-    ("BeginTime", "waiting for its begin time (a requeued job waits two minutes)"),
-    ("DependencyNeverSatisfied", "will never start: a job it depends on failed"),
-    ("Dependency", "waiting for the job it depends on"),
-    ("JobHeldUser", "held by you; release it with `scontrol release`"),
-    ("JobHeldAdmin", "held by the site"),
-    ("PartitionTimeLimit", "will never start: it requests more time than the partition allows"),
-    ("PartitionNodeLimit", "will never start: it requests more nodes than the partition allows"),
-    ("PartitionDown", "waiting: the partition is closed"),
-    ("PartitionInactive", "waiting: the partition is closed"),
-    ("ReqNodeNotAvail", "waiting: nodes it needs are down, drained or reserved (e.g. for maintenance)"),
-    ("Nodes required for job are DOWN", "waiting: nodes it needs are down, drained or reserved"),
-    ("Reservation", "waiting for its reservation to begin"),
-    ("QOSMaxWall", "will never start: it requests more time than the QoS allows"),
-    ("AssocMaxWall", "will never start: it requests more time than the account allows"),
-    ("QOS", "waiting: a limit of the QoS is reached"),
-    ("Assoc", "waiting: a limit of the account is reached"),
-    ("Licenses", "waiting for a license"),
-    ("BadConstraints", "will never start: no node meets its request"),
-    ("InvalidAccount", "will never start: its account is no longer valid"),
-    ("InvalidQOS", "will never start: its QoS is no longer valid"),
-    ("Cleaning", "waiting: its previous start is being cleaned up"),
-    ("NodeDown", "waiting: a node it needs is down"),
-    ("launch failed requeued held", "held: it could not be launched; `scontrol release` retries"),
-)
+_REASON_SHOWN_CHARS = 60
+"""Longest reason of Slurm that is shown beside its explanation."""
+_HELD_STATES = {
+    "REQUEUE_HOLD": "job requeued in held state",
+    "RESV_DEL_HOLD": "ReservationDeleted",
+    "SPECIAL_EXIT": "job requeued in held state after a special exit code",
+}
+"""States of a job that is held, and the reason that Slurm gives for them where it gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +99,11 @@ def base_state(state: str) -> str:
     return word
 
 
-def job_change(job: JobRecord) -> JobChanged:
-    """Return a job's state as a run's event; `word` is Slurm's own state."""
+def job_change(job: JobRecord, maintenance: Maintenance | None = None) -> JobChanged:
+    """Return a job's state as a run's event; `word` is Slurm's own state.
+
+    `maintenance` is the one that a waiting job waits for, where it is known.
+    """
     state = base_state(job.state)
     change = JobChanged(JobState.UNKNOWN, word=state, job=job.id, nodes=job.nodes, submitted=job.submitted)
     if state in _ENDED:
@@ -132,20 +117,40 @@ def job_change(job: JobRecord) -> JobChanged:
         )
     kind, reason_text = _LIVE.get(state, (JobState.UNKNOWN, f"unknown Slurm state {job.state}"))
     if kind is JobState.QUEUED:
-        reason_text = pending_reason(job.reason) if state == "PENDING" else reason_text
-        return replace(
-            change, state=kind, reason=reason_text, waits_for=job.reason.strip("()"), starts=job.started
-        )
+        return _waiting(replace(change, state=kind, reason=reason_text, starts=job.started), job, maintenance)
     return replace(change, state=kind, reason=reason_text, began=job.started, deadline=job.ended)
+
+
+def _waiting(change: JobChanged, job: JobRecord, maintenance: Maintenance | None) -> JobChanged:
+    """Add the reason why a job waits, and what to change where waiting does not help."""
+    reason = job.reason
+    if change.word in _HELD_STATES and not explain_reason(reason).stuck:
+        reason = _HELD_STATES[change.word]
+    explained = explain_reason(reason)
+    if maintenance is not None and is_maintenance(reason):
+        explained = explain_maintenance(maintenance)
+    explained = for_job(explained, job.id)
+    return replace(
+        change,
+        reason=change.reason or _with_own_words(explained.text, reason),
+        waits_for=job.reason.strip("()"),
+        stuck=explained.stuck,
+        fix=explained.fix,
+        unavailable_nodes=explained.unavailable_nodes,
+    )
 
 
 def pending_reason(reason: str) -> str:
     """Return the text of a pending reason; Slurm's own reason in parentheses."""
-    bare = reason.strip("()")
-    for start, reason_text in _REASONS:
-        if bare.startswith(start):
-            return f"{reason_text} ({bare})" if reason_text and len(bare) < 60 else reason_text
-    return f"waiting ({bare})" if bare and bare != "null" else "waiting"
+    return _with_own_words(explain_reason(reason).text, reason)
+
+
+def _with_own_words(text: str, reason: str) -> str:
+    own = reason.strip("()")
+    if not text:
+        return "" if own and own != "null" else "waiting"
+    is_shown = not own or len(own) >= _REASON_SHOWN_CHARS or f"({own})" in text
+    return text if is_shown else f"{text} ({own})"
 
 
 def _exit_reason(code: str) -> str:

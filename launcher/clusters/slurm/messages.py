@@ -19,6 +19,29 @@ UNREACHABLE = re.compile(
 NOT_CONFIGURED = re.compile(r"Could not establish a configuration source|DNS SRV lookup failed")
 """Neither a slurm.conf nor a controller (src/common/read_config.c)."""
 
+ACCOUNTING_OFF = re.compile(
+    r"supported accounting_storage plugin|accounting[ _]storage is disabled|accounting storage disabled"
+    r"|accounting_storage/(?:none|filetxt)|accounting_storage.{0,40}(?:not supported|unsupported)",
+    re.IGNORECASE,
+)
+"""Wordings of sacctmgr, sreport, sacct and the data parsers."""
+
+_RETRYING = re.compile(r"(?:sleeping and retrying|temporarily disabled, retrying)\.?$")
+"""sbatch says so before it sleeps; what became of it is on the lines after (src/sbatch/sbatch.c)."""
+
+_BUSY = re.compile(
+    r"MaxJobCount limit reached|[Jj]ob queue full|Requested nodes are busy|Required ports are in use"
+    r"|PrologSlurmctld is still running"
+    r"|Requested operation is presently disabled|Slurm backup controller in standby mode"
+    r"|Job can not be altered now"
+)
+"""Refusals that pass by themselves; the same submission may be accepted later."""
+
+_GAVE_UP = re.compile(r"Batch job submission failed: Resource temporarily unavailable")
+"""The controller was too busy, or the connection was: only a look at the queue tells."""
+
+_BUSY_FIX = "Nothing was submitted; this passes by itself: submit again in some minutes."
+
 # Parts of Slurm's messages (src/common/slurm_errno.c and reasons of limits) -> what to do.
 _FIXES: tuple[tuple[str, str], ...] = (
     (
@@ -41,23 +64,38 @@ _FIXES: tuple[tuple[str, str], ...] = (
         "The account has too many queued jobs, is missing, or is used up: wait, or give another --account.",
     ),
     (
-        r"MaxSubmitJob",
+        r"MaxSubmitJob|GrpSubmitJob",
         "The QoS allows no more queued jobs: wait for one to end, or give another --qos.",
     ),
+    (r"AssocMaxWall", "Give a shorter --time: the account has a lower limit than the partition."),
+    (
+        r"Assoc(?:Max|Grp)\w*Minutes",
+        "The account's budget does not suffice: request less --time, or give another --account.",
+    ),
+    (r"AssocMax\w*(?:Node|TRES|Cpu|GRES|Billing|Mem)", "Change --nodes: the account has its own limit."),
     (r"QOSMaxWall", "Give a shorter --time: the QoS has a lower limit than the partition."),
-    (r"QOSMax\w*(Node|TRES|Cpu|GRES)|QOSMin", "Change --nodes: the QoS has its own limit."),
-    (r"accounting/QOS policy", "A limit of the account or QoS is reached: request less, or wait."),
+    (r"QOSGrp\w*Minutes|QOSGrpWall", "The budget of the QoS is used up: give another --qos or --account."),
+    (r"QOSMax\w*(Node|TRES|Cpu|GRES|Billing|Mem)|QOSMin", "Change --nodes: the QoS has its own limit."),
+    (
+        r"accounting/QOS policy",
+        "Either too many of your jobs are queued (wait until one has ended), or the job asks for more time or"
+        " nodes than the account or QoS allows (request less).",
+    ),
     (r"generic resource|gres", "The partition has no such GPUs; `distill-tui detect` lists its GPUs."),
     (
         r"Requested node configuration is not available|CPU count per node|Memory specification",
         "No node of the partition meets the request; `distill-tui detect` lists its nodes.",
     ),
+    (r"group not permitted|Access/permission denied", "Another --partition: this one does not admit you."),
+    (r"Partition in DOWN state", "The partition is closed at the moment; use another one, or wait."),
+    (r"Required node not available", "Nodes it names are down, drained or reserved; name others, or wait."),
+    (r"maintenance reservation", "Give a shorter --time, so that it ends before the maintenance, or wait."),
     (r"Required partition not available", "The partition is closed at the moment; use another one, or wait."),
     (r"Requested reservation", "The reservation does not exist, is not active, or is not yours."),
     (r"unrecognized option|Invalid --|invalid option", "Correct the --sbatch-arg that the message names."),
     (r"DOS line breaks|This does not look like a batch script|Batch script is empty", "Correct the script."),
     (r"user not found|Invalid user", "Slurm does not know this user; ask the site's support."),
-    (r"project|account", "Give another --account."),
+    (r"\b(?:project|account|budget|allocation)s?\b(?! manager)", "Give another --account."),
 )  # fmt: skip
 
 _TEST_ONLY_ANSWER = re.compile(
@@ -105,24 +143,69 @@ def read_job_id(text: str) -> str:
     raise ParseError("answer of sbatch", text)
 
 
+_PREFIX = re.compile(
+    r"^(?:s(?:batch|alloc|run|info|queue|acct|acctmgr|report|control|cancel|lurm\w*): )?"
+    r"(?:(?:error|fatal|warning|info): )?(?:lua: )?",
+    re.IGNORECASE,
+)
+_FAILED = r"(?:Batch job submission failed|Job submit/allocate failed|(?:Job )?[Aa]llocation failure): ?"
+_UNSPECIFIED = re.compile(rf"[\s;:,|-]*(?:{_FAILED})?\bUnspecified error\.?\s*$", re.IGNORECASE)
+"""The end that Slurm adds where a site's plugin refuses with words of its own."""
+_PLUGIN = re.compile(r"cli_filter plugin terminated with error|cli_filter_g_\w+ failed", re.IGNORECASE)
+
+
 def message_of(stderr: str) -> str:
-    """Return Slurm's message without command names and lines of dashes."""
-    lines = []
+    """Return Slurm's message, or the site's, without command names, lines of dashes and empty endings."""
+    lines: list[str] = []
+    rest: list[str] = []
     for line in stderr.splitlines():
-        bare = re.sub(r"^(?:s\w+: )?(?:error: )?", "", line.strip())
-        bare = re.sub(
-            r"^(?:Batch job submission|Job submit/allocate) failed: |^allocation failure: ", "", bare
-        )
-        if bare and set(bare) != {"-"} and bare not in lines:
-            lines.append(bare)
-    if len(lines) > 1:
-        lines = [line for line in lines if line != "Unspecified error"]
-    return " ".join(lines)
+        bare = _PREFIX.sub("", line.strip())
+        own = _UNSPECIFIED.sub("", bare).strip()
+        own = re.sub(rf"^{_FAILED}", "", own)
+        if not own or _PLUGIN.search(own):
+            rest.append(re.sub(rf"^{_FAILED}", "", bare))
+        elif set(own) != {"-"} and own not in lines:
+            lines.append(own)
+    return " ".join(lines or dict.fromkeys(text for text in rest if text))
+
+
+def final_message(stderr: str) -> str:
+    """Return the lines without sbatch's notes that it tries again, unless there are no others."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return "\n".join([line for line in lines if not _RETRYING.search(line.strip())] or lines)
+
+
+def is_accounting_off(text: str) -> bool:
+    """Return whether a message says that the cluster keeps no accounts."""
+    return ACCOUNTING_OFF.search(text) is not None
 
 
 def fix_for(stderr: str) -> str:
     """Return the fix for a refusal; empty where none is known."""
     return next((fix for pattern, fix in _FIXES if re.search(pattern, stderr, re.IGNORECASE)), "")
+
+
+def is_busy(stderr: str) -> bool:
+    """Return whether sbatch gave up because Slurm takes no job at the moment; nothing was submitted then."""
+    return re.search(_FAILED, stderr) is not None and _BUSY.search(final_message(stderr)) is not None
+
+
+def gave_up(stderr: str) -> bool:
+    """Return whether sbatch gave up after it had tried for two minutes; the job may be there all the same."""
+    return _GAVE_UP.search(stderr) is not None
+
+
+def is_unanswered(stderr: str) -> bool:
+    """Return whether it is unknown if a failed command was carried out."""
+    last = final_message(stderr)
+    return not last or UNREACHABLE.search(last) is not None or _RETRYING.search(last) is not None
+
+
+def busy(stderr: str) -> RefusedError:
+    """Return the error of a submission that may be accepted later."""
+    return RefusedError(
+        f"Slurm takes no jobs at the moment: {message_of(final_message(stderr))}", fix=_BUSY_FIX
+    )
 
 
 def failure(command: str, code: int, stderr: str) -> UnreachableError | RefusedError:
@@ -131,10 +214,13 @@ def failure(command: str, code: int, stderr: str) -> UnreachableError | RefusedE
         return NotConfiguredError(
             "Slurm's commands find no cluster", fix="Log in to the cluster's login node and try again."
         )
-    if UNREACHABLE.search(stderr) or not stderr.strip():
-        detail = message_of(stderr) or f"no message, exit code {code}"
+    if is_busy(stderr):
+        return busy(stderr)
+    last = final_message(stderr)
+    if is_unanswered(stderr):
+        detail = message_of(last) or f"no message, exit code {code}"
         return UnreachableError(
             f"Slurm gave no answer to {command}: {detail}",
             fix="Running jobs are not affected; try again later.",
         )
-    return RefusedError(f"Slurm refused: {message_of(stderr)}", fix=fix_for(stderr))
+    return RefusedError(f"Slurm refused: {message_of(last)}", fix=fix_for(last))

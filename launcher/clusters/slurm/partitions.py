@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.clusters.inventory import UNKNOWN_CPUS, Cpus, Gpus, Mix, Partition
 from launcher.clusters.slurm.gres import gpus_of, read_gres
+from launcher.clusters.slurm.node_states import NodeUse, node_use
 from launcher.clusters.slurm.parse import Table, listed, read_duration, read_records, read_table, whole
 
-SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y"
-SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES")
+SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y|%T"
+SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES", "STATE")
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU"
 QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU")
 
@@ -38,6 +39,7 @@ class PartitionRow:
     nodes: int
     gpus: Gpus
     cpus: Cpus = UNKNOWN_CPUS
+    use: NodeUse | None = None
 
 
 def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tuple[list[PartitionRow], Table]:
@@ -46,6 +48,8 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
     Raises:
         ParseError: the text is not a list of partitions.
     """
+    if columns == SINFO_COLUMNS:
+        text = "\n".join(_with_state(line) for line in text.splitlines())
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
     unread = list(table.unread)
@@ -65,9 +69,15 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 nodes=nodes,
                 gpus=gpus_of(read_gres(row.get("GRES", ""))),
                 cpus=_cpus(row),
+                use=node_use(row.get("STATE", "")),
             )
         )
     return rows, Table(table.rows, tuple(unread))
+
+
+def _with_state(line: str) -> str:
+    """Return a line of sinfo with an empty state where it ends before the state."""
+    return line + "|" if line.count("|") == len(SINFO_COLUMNS) - 2 else line
 
 
 def _cpus(row: Mapping[str, str]) -> Cpus:
@@ -110,14 +120,18 @@ def merge(rows: Iterable[PartitionRow], records: Sequence[Mapping[str, str]]) ->
     """Make partitions of sinfo's rows (several a partition) and scontrol's records, in sinfo's order."""
     nodes: dict[str, Counter[Gpus]] = {}
     cpus: dict[str, Counter[Cpus]] = {}
+    uses: dict[str, Counter[NodeUse | None]] = {}
     first: dict[str, PartitionRow] = {}
     for row in rows:
+        uses.setdefault(row.name, Counter())[row.use] += row.nodes
         first.setdefault(row.name, row)
         nodes.setdefault(row.name, Counter())[row.gpus] += row.nodes
         cpus.setdefault(row.name, Counter())[row.cpus] += row.nodes
     details = {record.get("PartitionName", ""): record for record in records}
     return [
-        _partition(row, nodes[name], details.get(name, {}), cpus[name].most_common(1)[0][0])
+        _with_node_uses(
+            _partition(row, nodes[name], details.get(name, {}), cpus[name].most_common(1)[0][0]), uses[name]
+        )
         for name, row in first.items()
     ]
 
@@ -141,18 +155,23 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
     )
 
 
+def _with_node_uses(partition: Partition, uses: Counter[NodeUse | None]) -> Partition:
+    """Return a partition with how many of its nodes can be had; unknown where a row does not tell."""
+    if uses[None]:
+        return partition
+    return replace(partition, nodes_down=uses[NodeUse.DOWN], nodes_usable=uses[NodeUse.USABLE])
+
+
 def with_qos_limits(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
     """Return a partition with the narrower of its own limits and its QoS's."""
     if partition.qos is None or partition.qos not in qos:
         return partition
     limits = qos[partition.qos]
     nodes = [limit for limit in (limits.max_nodes, limits.max_nodes_user) if limit is not None]
-    return Partition(
-        **{
-            **{name: getattr(partition, name) for name in Partition.__dataclass_fields__},
-            "max_time_s": _narrower(partition.max_time_s, limits.max_time_s),
-            "max_nodes": _narrower(partition.max_nodes, min(nodes, default=None)),
-        }
+    return replace(
+        partition,
+        max_time_s=_narrower(partition.max_time_s, limits.max_time_s),
+        max_nodes=_narrower(partition.max_nodes, min(nodes, default=None)),
     )
 
 

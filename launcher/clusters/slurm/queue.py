@@ -20,6 +20,9 @@ from launcher.clusters.slurm.jobs import (
     JobRecord,
     read_queue,
 )
+from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
+from launcher.clusters.slurm.messages import is_accounting_off
+from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import RefusedError, TransportError
 
 FILE = ".slurm-queue.json"
@@ -46,6 +49,11 @@ class Snapshot:
     """Jobs without a record in squeue and sacct: time at which that was first so, by id."""
     sacct_problem: str = ""
     """Error of the last sacct; empty without one."""
+    accounting: bool = True
+    """Whether the cluster keeps accounts; where it does not, a job that left the queue has no record."""
+    maintenance: Mapping[str, Maintenance] = field(default_factory=dict)
+    """Maintenance that waiting jobs wait for, by id."""
+    maintenance_asked: float = 0.0
 
     def job(self, identity: str) -> JobRecord | None:
         """Return a job by id; for one that is over, accounting's record, which has the exit code."""
@@ -105,8 +113,19 @@ class Queue:
             unread = f"cannot read this line of squeue: '{table.unread[0]}'" if table.unread else ""
             jobs = {job.id: job for job in listed}
             current = replace(previous, asked=begun, tried=begun, failures=0, problem=unread, jobs=jobs)
+            current = self._with_maintenance(current)
         self._save(current)
         return current
+
+    def _with_maintenance(self, current: Snapshot) -> Snapshot:
+        """Ask for the maintenance that jobs wait for, if one does and the interval is over."""
+        waiting = [
+            job.id for job in current.jobs.values() if job.state == "PENDING" and is_maintenance(job.reason)
+        ]
+        if not waiting or current.asked - current.maintenance_asked < EVERY_S:
+            return current
+        maintenance = ask_maintenance(self.client, waiting, current.asked)
+        return replace(current, maintenance=maintenance, maintenance_asked=current.asked)
 
     def ask_sacct(self, previous: Snapshot, unresolved: Callable[[], Mapping[str, float]]) -> Snapshot:
         """Run sacct for jobs that are over or not listed (id -> time of submission), if its interval is over.
@@ -124,7 +143,8 @@ class Queue:
         try:
             records = self._sacct(submitted, begun)
         except (TransportError, RefusedError) as error:
-            current = replace(previous, sacct_problem=error.what)
+            off = is_accounting_off(error.what)
+            current = replace(previous, sacct_problem="" if off else error.what, accounting=not off)
         else:
             ended = {**previous.ended, **records}
             missed = {
@@ -132,7 +152,7 @@ class Queue:
                 for name in submitted
                 if name not in previous.jobs and (name not in ended or not ended[name].over)
             }
-            current = replace(previous, ended=ended, missed=missed, sacct_problem="")
+            current = replace(previous, ended=ended, missed=missed, sacct_problem="", accounting=True)
         self._save(current)
         return current
 
@@ -159,6 +179,9 @@ class Queue:
             value: dict[str, Any] = json.loads(transport.read(self.path))
             if value.pop("schema") != 1:
                 return Snapshot()
+            value["maintenance"] = {
+                job: Maintenance(**item) for job, item in value.get("maintenance", {}).items()
+            }
             for name in ("jobs", "ended"):
                 value[name] = {job["id"]: JobRecord(**job) for job in value[name]}
             return Snapshot(**value)
@@ -171,6 +194,7 @@ class Queue:
             "schema": 1,
             "jobs": [asdict(job) for job in snapshot.jobs.values()],
             "ended": [asdict(job) for job in snapshot.ended.values()],
+            "maintenance": {job: asdict(item) for job, item in snapshot.maintenance.items()},
         }
         try:
             self.client.transport.write_atomic(self.path, json.dumps(value).encode(), 0o600)

@@ -95,13 +95,18 @@ class DraftResolver:
 
         The plan's report replaces the quick one: it knows the job's environment.
         """
-        from launcher.submit.submit import plan_submission
+        from launcher.storage.decision import storage_question
+        from launcher.submit.submit import plan_submission, storage_of
 
         if status.detection is None or errors(state, status):
             return replace(status, settled=True, plan_error=status.slurm_error)
         try:
             plan = plan_submission(
                 request_of(state, status), status.detection, self.store, self.environment, self._resolver
+            )
+            storage = storage_of(plan, self.store, self.environment)
+            question = storage_question(
+                plan.submission.layout, storage, self.store.transport, self.environment
             )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
@@ -113,6 +118,8 @@ class DraftResolver:
             status,
             settled=True,
             plan=plan,
+            storage=storage,
+            storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
             memory=plan.memory,
             cost=plan.cost,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
     from launcher.request import Cost, Kind, SubmitRequest
+    from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Report
     from recipes.errors import ExplainedError
@@ -127,6 +128,10 @@ class DraftStatus:
     """Why no submission can be planned."""
     resolved: bool = False
     """Whether files and the recipe have been read; Slurm may still be asked."""
+    storage: RunStorage | None = None
+    """What the submission would write, and where."""
+    storage_question: StorageQuestion | None = None
+    """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
 
@@ -170,7 +175,11 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     """Return the chosen partition, else the default one."""
     if status.detection is None:
         return None
-    name = state.texts.get("partition") or _smoke_target(state, status)[0]
+    name = (
+        state.texts.get("partition")
+        or profile_answer("partition", state, status)
+        or _smoke_target(state, status)[0]
+    )
     if name:
         return status.detection.partition(name)
     default = next((item for item in status.detection.partitions if item.default), None)
@@ -179,17 +188,27 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
 
 def _smoke_target(state: WizardState, status: DraftStatus) -> tuple[str, str]:
     """Return the partition and the reservation that a smoke run gets by default, as `submit --smoke` does."""
-    chosen = state.texts.get("partition") or state.texts.get("reservation")
+    names = ("partition", "reservation")
+    chosen = any(state.texts.get(name) or profile_answer(name, state, status) for name in names)
     if kind_of(state) != "smoke" or chosen or status.detection is None:
         return "", ""
     from launcher.submit.complete import smoke_target
 
+    typed = state.texts.get("time") or profile_answer("time", state, status)
     try:
-        limit_s = parse_time_limit(state.texts["time"]) if "time" in state.texts else _DEFAULT_TIME_S["smoke"]
+        limit_s = parse_time_limit(typed) if typed else _DEFAULT_TIME_S["smoke"]
     except DurationError:
         limit_s = _DEFAULT_TIME_S["smoke"]
     target = smoke_target(status.detection, count_of("nodes", state, status) or 1, limit_s)
     return (target[0], target[1] or "") if target is not None else ("", "")
+
+
+def profile_answer(name: str, state: WizardState, status: DraftStatus) -> str:
+    """Return what the chosen profile answers for a field; empty where it does not."""
+    profiles = status.detection.site.profiles if status.detection is not None else {}
+    profile = profiles.get(state.texts.get("profile", ""))
+    value = getattr(profile, name, None)
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
@@ -198,6 +217,8 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
     if item.key:
         value = status.recipe.get(key_of(item, status)) if status.recipe is not None else None
         return str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    if answer := profile_answer(name, state, status):
+        return answer
     if name == "partition":
         partition = partition_of(state, status)
         return partition.name if partition is not None else ""

@@ -130,6 +130,7 @@ def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
         usable = detection.accounts_in(item)
         accounts = "unknown" if usable is None else ", ".join(usable) or "none usable"
         state_suffix = "" if item.state == "up" else f"  {item.state}"
+        state_suffix += f"  {item.nodes_down} down" if item.nodes_down else ""
         text = f"{clean(item.name):<15}{item.nodes:>6}  {clean(gpus):<17}{limit:<12}{clean(accounts)}"
         text += state_suffix
         here = chosen is not None and item.name == chosen.name
@@ -139,6 +140,11 @@ def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
                 ("▸ " if here else "  ", "$text-primary"), (text, "bold" if here else "dim" if closed else "")
             )
         )
+    lines += [
+        fact("budget", f"{clean(budget.account)}: {budget.core_h_left:,.0f} core-hours left")
+        for budget in detection.budgets or ()
+        if budget.core_h_left is not None
+    ]
     for problem in detection.problems:
         lines.append(line((f"! {clean(problem.what)}", "$text-warning")))
         if problem.fix:

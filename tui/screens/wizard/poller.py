@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -39,6 +40,14 @@ class StartEstimated(Message):
         self.result = result
 
 
+class RunsRootDecided(Message):
+    """The user decided where runs are kept."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self.root = root
+
+
 class Submitted(Message):
     """A run was submitted."""
 
@@ -68,6 +77,20 @@ class WizardPoller(Background):
         """Resolve the state again: the cluster changed, or its plan was used."""
         self._stale = True
         self.wake()
+
+    def decide_runs_root(self, answer: str) -> None:
+        """Remember where runs are kept, and plan the submission again."""
+        from launcher.runs import user_store
+        from launcher.storage.decision import decide
+
+        def remember() -> None:
+            resolver = self._get_resolver()
+            root = decide(answer, resolver.environment)
+            resolver.store = user_store(resolver.store.transport, root, resolver.environment)
+            post(self._target, RunsRootDecided(root))
+            self.refresh()
+
+        in_background(remember, "runs root", lambda error: post(self._target, ActionFailed(error)))
 
     def ask_slurm(self, *, refresh: bool) -> None:
         """Detect the cluster on a thread of its own: a controller that hangs takes a minute."""

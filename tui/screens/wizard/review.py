@@ -98,7 +98,8 @@ def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None
         fact("cost", f"at most {cost_text(plan.cost)}"),
         fact("starts", *_starts(start_estimate)),
     ]
-    return [*lines, *(fact("note", clean(note), "$text-warning") for note in plan.notes)]
+    storage = status.storage.warnings() if status.storage is not None else ()
+    return [*lines, *(fact("note", clean(note), "$text-warning") for note in (*plan.notes, *storage))]
 
 
 def _starts(start_estimate: StartEstimate | str | None) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from textual.content import Content
@@ -16,8 +17,9 @@ from tui.screens.host import Host
 from tui.screens.wizard.findings import assess
 from tui.screens.wizard.model import DraftStatus, WizardState
 from tui.screens.wizard.pages import line
-from tui.screens.wizard.poller import StartEstimated, Submitted
+from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
 from tui.screens.wizard.review import environment_rows, question, review
+from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.steps import StepScreen
 
 _ASKING = "querying Slurm …"
@@ -178,6 +180,9 @@ class WizardScreen(StepScreen):
         if plan.blocking:
             self._show_blocking([f"{result.id} {result.message}" for result in plan.blocking])
             return
+        if self.status.storage_question is not None:
+            ask_runs_root(self, self.status.storage_question, self._poller.decide_runs_root)
+            return
 
         def answered(answer: str | None) -> None:
             if answer == "submit":
@@ -193,6 +198,13 @@ class WizardScreen(StepScreen):
             chosen=1 if plan.asks else 0,
         )
         self.app.push_screen(dialog, answered)
+
+    def on_runs_root_decided(self, event: RunsRootDecided) -> None:
+        """Go on with the submission once it is planned again."""
+        event.stop()
+        self._host.use_runs_root(event.root)
+        self.status = replace(self.status, settled=False)
+        self._submit_when_ready = True
 
     def _show_blocking(self, messages: list[str]) -> None:
         async def answered(answer: str | None) -> None:

@@ -1,0 +1,342 @@
+"""Settings of the user, in `settings.toml` in the configuration directory, and edits that keep its comments.
+
+    load_settings(environment)             all settings; an unknown key is an error
+    set_setting(environment, key, values)  writes one key; the other lines stay as they are
+
+No pydantic: the file is read by commands that must start without it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from launcher.base_directories import config_root, default_runs_root, expand
+from launcher.errors import InputError
+from launcher.text import clean, did_you_mean
+
+FILE = "settings.toml"
+KEEP = "keep"
+"""As a value of `storage.runs`: the default directory, as a decision that is not asked for again."""
+_TABLE = re.compile(r"\s*\[(?P<name>[^\[\]]+)\]\s*(?:#.*)?")
+_KEY = re.compile(r"\s*(?P<name>[A-Za-z0-9_-]+)\s*=")
+_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting."""
+
+    key: str
+    """`TABLE.NAME`, or `NAME` where it stands above all tables."""
+    kind: Literal["directory", "directories", "texts"]
+    help: str
+
+    @property
+    def table(self) -> str:
+        """Table that the key stands in; empty for none."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Name of the key in its table."""
+        return self.key.rpartition(".")[2]
+
+
+SETTINGS = (
+    Setting("notify", "texts", "notifications of start, failure and end: bell, terminal, or a command"),
+    Setting("storage.runs", "directory", "directory of the runs (default: ~/.local/state/distill-tui/runs)"),
+    Setting("storage.earlier_runs", "directories", "directories whose runs are listed, too"),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+TEMPLATE = """\
+# Settings of distill-tui; `distill-tui settings KEY VALUE` edits this file and keeps its comments.
+
+# Notifications of start, failure and end of a run: "bell", "terminal", a command, or a list of these.
+# notify = "terminal"
+
+[storage]
+# Directory of the runs: settings, logs, and the checkpoints of smoke runs and rehearsals.
+# runs = "/scratch/project/me/distill-tui/runs"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a user; empty where nothing was decided."""
+
+    notify: tuple[str, ...] = ()
+    runs: str = ""
+    """Directory of the runs, expanded."""
+    earlier_runs: tuple[str, ...] = ()
+    """Directories that held the runs before, expanded."""
+
+
+def settings_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the path of the settings file."""
+    return config_root(environment) / FILE
+
+
+def setting(key: str) -> Setting:
+    """Return a setting by its key.
+
+    Raises:
+        InputError: there is no such setting.
+    """
+    if key in _BY_KEY:
+        return _BY_KEY[key]
+    raise InputError(
+        f"unknown setting '{clean(key)}'{did_you_mean(key, _BY_KEY)}", fix=f"Settings: {', '.join(_BY_KEY)}."
+    )
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the user's settings; the defaults where there is no file.
+
+    Raises:
+        InputError: the file cannot be read, or has a key or a value that is none.
+    """
+    path = settings_path(environment)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the settings: {error}", where=path) from error
+    return _settings(_parse(text, path), path, environment)
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"cannot read the settings: {error}", where=path) from error
+
+
+def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str]) -> Settings:
+    values = {key: _texts(key, value, path) for key, value in _flat(data, path)}
+    directories = {
+        key: tuple(_expanded(key, text, path, environment) for text in values.get(key, ()))
+        for key in ("storage.runs", "storage.earlier_runs")
+    }
+    return Settings(
+        values.get("notify", ()),
+        next(iter(directories["storage.runs"]), ""),
+        directories["storage.earlier_runs"],
+    )
+
+
+def _flat(data: Mapping[str, Any], path: Path) -> list[tuple[str, Any]]:
+    """Return the keys with their values; a table's keys with its name.
+
+    Raises:
+        InputError: a key is unknown.
+    """
+    tables = {item.table for item in SETTINGS if item.table}
+    items: list[tuple[str, Any]] = []
+    for name, value in data.items():
+        if name in tables and isinstance(value, Mapping):
+            items += [(f"{name}.{inner}", item) for inner, item in value.items()]
+        else:
+            items.append((name, value))
+    for key, _ in items:
+        if key not in _BY_KEY:
+            guess = did_you_mean(key, [*_BY_KEY, *tables])
+            raise InputError(f"unknown setting '{clean(key)}'{guess}", where=path)
+    return items
+
+
+def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
+    """Return a value as texts.
+
+    Raises:
+        InputError: it is of another type.
+    """
+    single = _BY_KEY[key].kind == "directory"
+    if isinstance(value, str):
+        return (value,) if value or not single else ()
+    if not single and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    expected = {
+        "directory": "a directory in quotes",
+        "directories": "a list of directories",
+        "texts": "bell, terminal, a command, or a list of these",
+    }[_BY_KEY[key].kind]
+    raise InputError(f"invalid {key} (expected {expected})", where=path)
+
+
+def _expanded(key: str, text: str, path: Path, environment: Mapping[str, str]) -> str:
+    directory = expand(text, environment)
+    if not directory.is_absolute():
+        problem = "names a variable that is not set" if "$" in str(directory) else "is not an absolute path"
+        raise InputError(
+            f"{key} {problem}: '{clean(text)}'",
+            where=path,
+            fix="`distill-tui settings storage.runs DIR` sets another directory.",
+        )
+    return str(directory)
+
+
+# ------------------------------------------------------------ edits
+
+
+def set_setting(environment: Mapping[str, str], key: str, values: Sequence[str]) -> Path:
+    """Write a setting into the file, which is made where there is none; return its path.
+
+    An earlier directory of runs stays listed: it goes into `storage.earlier_runs`.
+
+    Raises:
+        InputError: there is no such setting, the value is none, or the file cannot be edited.
+    """
+    item, path = setting(key), settings_path(environment)
+    before = load_settings(environment)
+    value = _value(item, values, environment)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read()
+    except FileNotFoundError:
+        text = TEMPLATE
+    text = _with(text, item, value, path)
+    if key == "storage.runs" and before.runs and before.runs != value and Path(before.runs).is_dir():
+        others = [item for item in before.earlier_runs if item not in (before.runs, value)]
+        text = _with(text, setting("storage.earlier_runs"), [*others, before.runs], path)
+    _settings(_parse(text, path), path, environment)
+    _write(path, text)
+    return path
+
+
+def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str]) -> str | list[str]:
+    """Return the value to be written.
+
+    Raises:
+        InputError: it is no value of the setting.
+    """
+    if item.kind == "texts":
+        return values[0] if len(values) == 1 else list(values)
+    if item.kind == "directory" and len(values) != 1:
+        raise InputError(f"{item.key} takes one value, not {len(values)}")
+    if item.key == "storage.runs" and values[0] == KEEP:
+        return str(default_runs_root(environment))
+    paths = []
+    for text in values:
+        directory = expand(text, environment)
+        if "$" in str(directory) or not text.strip():
+            raise InputError(f"{item.key}: '{clean(text)}' is no directory (a variable in it is not set)")
+        absolute = Path(os.path.abspath(directory))
+        if absolute.exists() and not absolute.is_dir():
+            raise InputError(f"{item.key}: this is a file, not a directory", where=absolute)
+        paths.append(str(absolute))
+    return paths[0] if item.kind == "directory" else paths
+
+
+def _with(text: str, item: Setting, value: str | list[str], path: Path) -> str:
+    """Return the file's text with a key set; all other lines stay.
+
+    Raises:
+        InputError: the key stands in a form that is not edited here (an inline table, a dotted key).
+    """
+    expected = _parse(text, path)
+    table = expected.setdefault(item.table, {}) if item.table else expected
+    if isinstance(table, dict):
+        table[item.name] = value
+    edited = _edited(text, item, value)
+    try:
+        matches = tomllib.loads(edited) == expected
+    except tomllib.TOMLDecodeError:
+        matches = False
+    if not matches:
+        raise InputError(f"cannot edit {item.key} in this file", where=path, fix="Change it in an editor.")
+    return edited
+
+
+def _edited(text: str, item: Setting, value: str | list[str]) -> str:
+    lines = text.removesuffix("\n").split("\n") if text else []
+    ending = "\r" if text.endswith("\r\n") else ""
+    start, end = _section(lines, item.table)
+    line = f"{item.name} = {_toml(value)}"
+    if start is None:
+        gap = [ending] if lines and lines[-1].strip() else []
+        lines += [*gap, f"[{item.table}]{ending}", line + ending]
+        return "\n".join(lines) + "\n"
+    for index in range(start, end):
+        match = _KEY.match(lines[index])
+        if match and match["name"] == item.name:
+            last = _last_line(lines, index)
+            lines[index : last + 1] = [line + _comment(lines[last]) + ending]
+            return "\n".join(lines) + "\n"
+    lines.insert(_end_of_section(lines, start, end), line + ending)
+    return "\n".join(lines) + "\n"
+
+
+def _end_of_section(lines: Sequence[str], start: int, end: int) -> int:
+    """Return where a table's new last line goes: above blank lines and the next table's own comment."""
+    if end < len(lines):
+        above = end
+        while above > start and lines[above - 1].lstrip().startswith("#"):
+            above -= 1
+        if above == start or not lines[above - 1].strip():
+            end = above
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+def _section(lines: Sequence[str], table: str) -> tuple[int | None, int]:
+    """Return the lines of a table, `[start, end)`; no start where it is not there."""
+    start: int | None = None if table else 0
+    for index, line in enumerate(lines):
+        match = _TABLE.fullmatch(line)
+        if match and start is not None:
+            return start, index
+        if match and match["name"].strip() == table:
+            start = index + 1
+    return start, len(lines)
+
+
+def _last_line(lines: Sequence[str], first: int) -> int:
+    """Return the last line of a key's value, which may go over several lines in brackets."""
+    depth = 0
+    for index in range(first, len(lines)):
+        bare = _BRACKETS.sub("", lines[index])
+        depth += bare.count("[") - bare.count("]")
+        if depth <= 0:
+            return index
+    return len(lines) - 1
+
+
+def _comment(line: str) -> str:
+    """Return the comment at the end of a line, with the blanks before it."""
+    for match in _BRACKETS.finditer(line):
+        if match[0].startswith("#"):
+            return line[len(line[: match.start()].rstrip()) :].rstrip("\r")
+    return ""
+
+
+def _toml(value: str | Sequence[str]) -> str:
+    """Return a value as TOML; TOML's basic strings have JSON's escapes."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write(path: Path, text: str) -> None:
+    import tempfile
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target = path.resolve()  # a link to a file in a directory of settings stays a link
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE}.", dir=target.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise InputError(f"cannot write the settings: {error.strerror or error}", where=path) from error

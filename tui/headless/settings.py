@@ -1,0 +1,76 @@
+"""`settings`: the path of the settings file, one setting, or its change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.errors import Exit
+from tui.headless.output import SCHEMA, print_json, say, show
+
+if TYPE_CHECKING:
+    import argparse
+
+    from launcher.settings import Settings
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the path of the settings file, print a setting, or set it."""
+    from launcher.settings import load_settings, set_setting, setting, settings_path
+
+    key = options.key
+    if key is None:
+        return _show_all(options, load_settings(os.environ))
+    setting(key)
+    if options.value:
+        path = set_setting(os.environ, key, options.value)
+        say(f"{key} set in {path}")
+        if key == "storage.runs":
+            tell_earlier()
+    values = _values(load_settings(os.environ))[key]
+    if options.json:
+        print_json(SCHEMA | {"key": key, "value": values, "file": str(settings_path())})
+    elif not options.value:
+        texts = values if isinstance(values, list) else [values] if values is not None else []
+        for text in texts:
+            show(text)
+        if not texts:
+            say(f"{key} is not set")
+    return Exit.OK
+
+
+def _show_all(options: argparse.Namespace, settings: Settings) -> int:
+    from launcher.settings import settings_path
+
+    path = settings_path()
+    if options.json:
+        print_json(SCHEMA | {"file": str(path), "exists": path.is_file(), "settings": _values(settings)})
+    else:
+        show(str(path))
+    return Exit.OK
+
+
+def _values(settings: Settings) -> dict[str, str | list[str] | None]:
+    """Return the settings by key; None where nothing was decided."""
+    return {
+        "notify": list(settings.notify) or None,
+        "storage.runs": settings.runs or None,
+        "storage.earlier_runs": list(settings.earlier_runs) or None,
+    }
+
+
+def tell_earlier() -> None:
+    """Say that the variable goes first, and which runs stay elsewhere."""
+    from launcher.paths import RUNS_VARIABLE, runs_root
+    from tui.headless.stores import run_store
+
+    if os.environ.get(RUNS_VARIABLE):
+        say(f"{RUNS_VARIABLE} is set and goes first: {runs_root()}")
+        return
+    store = run_store()
+    for root in store.earlier:
+        # A moved run is a link there.
+        count = sum(item.is_dir() and not item.is_symlink() for item in Path(root).iterdir())
+        if count:
+            say(f"{count} runs stay in {root}; `distill-tui runs --move {store.root}` moves them")
