@@ -40,10 +40,15 @@ def parse_duration(text: str) -> int | None:
 def parse_time_limit(text: str) -> int:
     """Return a typed time limit in seconds: Slurm's forms, and `30m`, `2h`, `2h30`, `1d12h`.
 
+    Two parts are minutes and seconds in Slurm (`30:00`), but often meant as hours and minutes: those with
+    seconds are asked back.
+
     Raises:
-        DurationError: the text is not a duration above zero.
+        DurationError: the text is not a duration above zero, or may mean another one.
     """
     typed = text.strip()
+    if question := _ambiguity(typed):
+        raise DurationError(question)
     limit_s = _with_units(typed.lower())
     if limit_s is None:
         try:
@@ -53,6 +58,21 @@ def parse_time_limit(text: str) -> int:
     if not limit_s:
         raise DurationError(f"invalid time limit '{typed[:40]}' ({EXPECTED})")
     return limit_s
+
+
+def _ambiguity(text: str) -> str:
+    """Return what two parts with seconds mean, and how to write the other meaning; empty for other texts."""
+    match = re.fullmatch(r"(\d{1,4}):(\d{1,2})", text, re.ASCII)
+    if match is None:
+        return ""
+    first, second = int(match[1]), int(match[2])
+    if match[2] == "00" or not (first or second):
+        return ""
+    hours, minutes = divmod(first * 60 + second, 60)
+    meant = f"{hours}h{minutes:02d}" if hours and minutes else f"{hours}h" if hours else f"{minutes}m"
+    parts = [(first, "minute"), (second, "second")]
+    means = " ".join(f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in parts if count)
+    return f"{text} is {means} in Slurm: write {meant} or {hours:02d}:{minutes:02d}:00"
 
 
 def _with_units(text: str) -> int | None:

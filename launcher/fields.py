@@ -111,7 +111,8 @@ FIELDS: tuple[Field, ...] = (
         ),
     ),
     Field(
-        "recipe", "Recipe", "A NeMo-RL recipe; it is read, never changed. F2 lists starting and recent ones.",
+        "recipe", "Recipe",
+        "A NeMo-RL recipe (a path, or the name of a packaged one); it is read, never changed.",
         "path", flag="FILE", step="recipe",
     ),
     Field(

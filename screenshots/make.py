@@ -1,8 +1,9 @@
 """Make the screenshots: `uv run python screenshots/make.py [--png DIR] [--check]`.
 
-The real app runs without a terminal on a copy of a recorded rehearsal (`sample/`), at a fixed time. Its
-screens are written as SVG beside this file; `--check` compares them with the existing files instead. `--png`
-also writes PNG files for a quick look, in this machine's fonts.
+The real app runs without a terminal on a copy of a recorded rehearsal (`sample/`), at a fixed time, and its
+wizard on a login node whose Slurm commands are scripts. Its screens are written as SVG beside this file;
+`--check` compares them with the existing files instead. `--png` also writes PNG files for a quick look, in
+this machine's fonts.
 """
 
 from __future__ import annotations
@@ -21,18 +22,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zlib import adler32
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
+from textual.widgets import Input  # noqa: E402
 
+from tests.tui.fakeslurm import LoginNode  # noqa: E402
 from tui.app import AppSettings, DistillApp  # noqa: E402
+from tui.screens.wizard.model import WizardState  # noqa: E402
 
 SAMPLE = HERE / "sample" / "20261128-042356-demo-fcd1"
 NOW = datetime(2026, 11, 28, 4, 24, 36, tzinfo=UTC).timestamp()
 SIZES = ((80, 24), (160, 48))
 LIMIT_S = 60.0
+_DIRECTORY = "/p/project/carla"
+_RUN_ID = re.compile(r"\d{8}-\d{6}(-[a-z-]+)-[0-9a-f]{4}")
+_TOKEN = re.compile(r"dt-[0-9a-f]{16}")
+_PICTURE_ID = re.compile(r"terminal-\d+")
 TRACEBACK = """\
 Traceback (most recent call last):
   File "/home/alic/examples/run_distillation.py", line 203, in main
@@ -61,6 +70,14 @@ SHOTS = (
     Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
 )
 """In this order, in one session for each size."""
+WIZARD_SHOTS = (
+    Shot("wizard-cluster", (), ("▸ booster", "node-h", "GiB")),
+    Shot("wizard-recipe", ("pagedown",), ("NeMo-RL checkout", "vocabulary")),
+    Shot("wizard-job", ("pagedown", "2", "down", *"2h30", "up"), ("each node", "02:30:00")),
+    Shot("wizard-sizes", ("pagedown", *["down"] * 6), ("Student TP", "legal", "Global batch")),
+    Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t")),
+)
+"""Each step of the wizard, with typed values."""
 
 
 def write_run(
@@ -130,6 +147,50 @@ async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
     return taken
 
 
+@contextmanager
+def login_node() -> Iterator[LoginNode]:
+    """Make a login node with scripts for Slurm's commands, and its environment."""
+    before, here = dict(os.environ), Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="tmp", dir="/tmp") as directory:
+        node = LoginNode.at(Path(directory) / "node")
+        node.recipe.rename(node.checkout / "distillation.yaml")
+        os.environ.clear()
+        os.environ.update(node.environment, TZ="UTC", TERM="xterm-256color", LANG="C.UTF-8")
+        del os.environ["RAY_BARE_VENV"]
+        os.chdir(node.checkout)
+        try:
+            yield node
+        finally:
+            os.chdir(here)
+            os.environ.clear()
+            os.environ.update(before)
+
+
+async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
+    """Take the pictures of the wizard in one size; nothing is submitted."""
+    taken = {}
+    state = WizardState({"recipe": "distillation.yaml"})
+    app = DistillApp(AppSettings(node.runs, wizard_state=state, now=lambda: NOW))
+    async with app.run_test(size=size) as pilot:
+        for shot in WIZARD_SHOTS:
+            await pilot.press(*shot.keys)
+            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            for entry in app.screen.query(Input):
+                entry.cursor_blink = False
+            await settle(pilot, app)
+            name = f"{shot.name}-{size[0]}x{size[1]}.svg"
+            taken[name] = _reproducible(app.export_screenshot(title="distill-tui"), name, node.root.parent)
+    return taken
+
+
+def _reproducible(svg: str, name: str, directory: Path) -> str:
+    """Replace what differs each time by texts of the same length: directory, ids of run, job and picture."""
+    svg = svg.replace(str(directory), _DIRECTORY.ljust(len(str(directory)), "x"))
+    svg = _RUN_ID.sub(r"20261128-042436\1-1a2b", svg)
+    svg = _TOKEN.sub("dt-1a2b3c4d5e6f7a8b", svg)
+    return _PICTURE_ID.sub(f"terminal-{adler32(name.encode())}", svg)
+
+
 def take_all() -> dict[str, str]:
     """Take all pictures."""
     os.environ["TZ"] = "UTC"
@@ -139,6 +200,9 @@ def take_all() -> dict[str, str]:
     with sample_runs() as root:
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
+    for size in SIZES:
+        with login_node() as node:
+            taken |= asyncio.run(take_wizard(node, size))
     return taken
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import App, SystemCommand
+from textual.events import Event, Key
 from textual.message import Message
 from textual.screen import Screen
 
@@ -21,6 +22,7 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
+from tui.key_order import KeyOrder, KeyPassed
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
@@ -84,6 +86,7 @@ class DistillApp(App[None]):
         self._wizard_state: WizardState | None = None
         """Draft of the wizard that was neither submitted nor discarded."""
         self._quit_dialog_open = False
+        self._key_order = KeyOrder(self, super().on_event)
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -118,6 +121,20 @@ class DistillApp(App[None]):
             "imports",
             lambda error: post(self, ActionFailed(error)),
         )
+
+    async def on_event(self, event: Event) -> None:
+        """Dispatch keys one at a time, each to the focus that the one before it left."""
+        if not isinstance(event, Key):
+            await super().on_event(event)
+        elif not event.is_forwarded:
+            await self._key_order.take(event)
+        else:
+            await super().on_event(event)
+            await self._key_order.reached_app(event)
+
+    async def on_key_passed(self, event: KeyPassed) -> None:
+        """Dispatch the next key."""
+        await self._key_order.passed(event)
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -254,12 +271,12 @@ class DistillApp(App[None]):
         await self.run_action(action, namespace)
 
     def action_help(self) -> None:
-        """Show the help for the screen."""
+        """Show the help for the screen; in a dialog, for the screen below it."""
         from tui.screens.help import HelpScreen
 
-        scopes, about = getattr(self.screen, "SCOPES", None), getattr(self.screen, "ABOUT", "")
-        if scopes is not None:
-            self.push_screen(HelpScreen(scopes, about))
+        helped = next((screen for screen in reversed(self.screen_stack) if hasattr(screen, "SCOPES")), None)
+        if helped is not None:
+            self.push_screen(HelpScreen(helped.SCOPES, getattr(helped, "ABOUT", "")))
 
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""

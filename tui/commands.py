@@ -201,7 +201,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("log.right", ("right",), "Scroll right", "", Scope.LOG, "scroll_right", palette=False),
     Command(
         "wizard.back", ("escape", "pageup", "f3"), "Back",
-        "Go to the previous step, from the first step to the runs; your entries are kept.",
+        "Go to the previous step, from the first step to the runs; your entries are kept. In the review and "
+        "in lists PgUp and PgDn scroll.",
         Scope.WIZARD, "back", footer="back",
     ),
     Command(
@@ -234,6 +235,11 @@ COMMANDS: tuple[Command, ...] = (
         "wizard.when", ("t",), "Estimate the start",
         "Ask Slurm when the job would start, and whether a shorter one would start sooner; submits nothing.",
         Scope.WIZARD, "estimate_start", footer="start?",
+    ),
+    Command(
+        "wizard.environment", ("e",), "The job's environment",
+        "List what becomes of each variable of your shell in the job, and why.",
+        Scope.WIZARD, "environment", footer="environment",
     ),
     Command(
         "wizard.fix", ("f",), "Fix a check", "Apply a fix that a failing check offers.",

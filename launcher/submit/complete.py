@@ -111,20 +111,27 @@ def _partition_name(
         InputError: there is no default partition.
     """
     default = next((item.name for item in detection.partitions if item.default), None)
-    smoke = detection.site.smoke
     if request.kind == "smoke" and request.partition is None and request.reservation is None:
-        own = detection.partition(smoke.partition) if smoke.partition else None
-        if own is not None and _admits(own.max_nodes, nodes) and _admits(own.max_time_s, limit_s):
-            return own.name, None
-        fits = _admits(smoke.max_nodes, nodes) and _admits(smoke.max_time_s, limit_s)
-        if smoke.reservation and default and fits:
-            return default, smoke.reservation
+        target = smoke_target(detection, nodes, limit_s)
+        if target is not None:
+            return target
     name = request.partition or default
     if name is None:
         raise InputError(
             "this cluster has no default partition", fix="Give --partition; `detect` lists them."
         )
     return name, request.reservation
+
+
+def smoke_target(detection: Detection, nodes: int, limit_s: int) -> tuple[str, str | None] | None:
+    """Return the site's partition and reservation for tests; None without any that takes the job."""
+    default = next((item.name for item in detection.partitions if item.default), None)
+    smoke = detection.site.smoke
+    own = detection.partition(smoke.partition) if smoke.partition else None
+    if own is not None and _admits(own.max_nodes, nodes) and _admits(own.max_time_s, limit_s):
+        return own.name, None
+    fits = _admits(smoke.max_nodes, nodes) and _admits(smoke.max_time_s, limit_s)
+    return (default, smoke.reservation) if smoke.reservation and default and fits else None
 
 
 def _admits(limit: int | None, value: int) -> bool:

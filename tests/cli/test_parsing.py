@@ -159,6 +159,7 @@ def test_submit_takes_overrides_after_options() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ("submit F --time 0:5", "--time: 0:5 is 5 seconds in Slurm: write 5m or 00:05:00"),
         ("chek F", "unknown command 'chek'; did you mean check?"),
         ("lint F", "unknown command 'lint'; did you mean `recipe lint`?"),
         ("recipe gett F", "unknown command 'gett'; did you mean get?"),

@@ -29,6 +29,40 @@ def test_texts_that_are_no_time_limit(text: str) -> None:
         parse_time_limit(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("0:5", "0:5 is 5 seconds in Slurm: write 5m or 00:05:00"),
+        ("0:30", "0:30 is 30 seconds in Slurm: write 30m or 00:30:00"),
+        ("00:30", "00:30 is 30 seconds in Slurm: write 30m or 00:30:00"),
+        ("2:30", "2:30 is 2 minutes 30 seconds in Slurm: write 2h30 or 02:30:00"),
+        ("2:3", "2:3 is 2 minutes 3 seconds in Slurm: write 2h03 or 02:03:00"),
+        ("1:01", "1:01 is 1 minute 1 second in Slurm: write 1h01 or 01:01:00"),
+        ("0:90", "0:90 is 90 seconds in Slurm: write 1h30 or 01:30:00"),
+        ("4:0", "4:0 is 4 minutes in Slurm: write 4h or 04:00:00"),
+    ],
+)
+def test_two_parts_with_seconds_are_asked_back(text: str, answer: str) -> None:
+    with pytest.raises(DurationError) as error:
+        parse_time_limit(text)
+    assert str(error.value) == answer
+
+
+@given(hours=st.integers(0, 99), minutes=st.integers(1, 59), padded=st.booleans())
+def test_what_is_offered_instead_means_hours_and_minutes(hours: int, minutes: int, padded: bool) -> None:
+    text = f"{hours:02d}:{minutes:02d}" if padded else f"{hours}:{minutes}"
+    with pytest.raises(DurationError) as error:
+        parse_time_limit(text)
+    short, long = str(error.value).partition("write ")[2].split(" or ")
+    assert parse_time_limit(short) == parse_time_limit(long) == hours * 3600 + minutes * 60
+
+
+@pytest.mark.parametrize("text", ["0:00", "00:00"])
+def test_no_time_at_all_is_no_ambiguity(text: str) -> None:
+    with pytest.raises(DurationError, match="invalid time limit"):
+        parse_time_limit(text)
+
+
 @given(seconds=st.integers(1, 40 * 86400))
 def test_a_time_limit_is_read_as_it_is_written(seconds: int) -> None:
     assert (

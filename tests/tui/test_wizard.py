@@ -150,7 +150,7 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         await screen.press(NEXT, NEXT)
         await screen.see("booster", "Nodes")
         assert page(screen).wizard_state.texts == {"nodes": "3"}
-        await screen.press("tab", "q")  # in a field of text q is a letter
+        await screen.press("tab", "end", "q")  # in a field of text q is a letter
         assert page(screen).wizard_state.texts["time"].endswith("q")
         await screen.press("tab", "tab", "q")
         await screen.see("Quit?", "would be lost")
@@ -204,7 +204,7 @@ async def test_a_list_of_choices_and_taking_back(node: LoginNode) -> None:
         await screen.press("down", "f2")
         await screen.see("your default")
         await screen.press("escape")
-        await screen.type("x")
+        await screen.press("end", "x")
         await screen.see("distillx", "! may not use devel")
         await screen.press("f4")
         await screen.until(lambda: "account" not in page(screen).wizard_state.texts, "taken back")
@@ -393,3 +393,41 @@ async def test_slurm_is_asked_again_on_a_key(node: LoginNode) -> None:
         await screen.press("f5")
         await screen.see("▸ fresh")
         assert len(node.asked("sinfo")) == asked + 2
+
+
+async def test_the_review_shows_what_becomes_of_the_environment(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    monkeypatch.setenv("UV_CACHE_DIR", "relative")
+    monkeypatch.setenv("HF_TOKEN", "not-shown")
+    async with wizard(node, WIDE) as screen:
+        await on_review(screen)
+        await screen.see("Environment", "in the key file", "dropped", "UV_CACHE_DIR: not an absolute path")
+        await screen.press("e")
+        await screen.see("The job's environment", "NCCL_DEBUG", "INFO", "mode 600")
+        assert "not-shown" not in screen.text
+        await screen.press("escape")
+        await screen.see("press t to ask Slurm")
+
+
+async def test_page_keys_scroll_in_the_review_and_in_lists_and_help_is_everywhere(node: LoginNode) -> None:
+    async with wizard(node, WIDE) as screen:
+        await screen.press("f2", "pagedown", "pageup", "pagedown")
+        assert page_below(screen).step.id == "cluster"
+        await screen.press("f1")
+        await screen.see("Help", "Estimate the start")
+        await screen.press("escape", "escape")
+        assert page(screen).step.id == "cluster"
+        await on_review(screen)
+        await screen.press("pageup", "pageup", "pagedown")
+        assert page(screen).step.id == "review"
+        await screen.press("f1")
+        await screen.see("Help", "Estimate the start")
+        await screen.press("f1", BACK)
+        assert page(screen).step.id == "sizes"
+
+
+def page_below(screen: Screen) -> WizardScreen:
+    """Return the wizard below a dialog."""
+    return next(item for item in screen.app.screen_stack if isinstance(item, WizardScreen))

@@ -11,12 +11,14 @@ import pytest
 
 from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
-from launcher.sites import Profile
+from launcher.sites import Profile, SmokeTarget
+from launcher.submit.complete import smoke_target, time_limit_of
 from launcher.transports.local import LocalTransport
 from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
 from tui.screens.wizard.draft_resolver import DraftResolver
+from tui.screens.wizard.findings import DraftFinding, note_on, step_level
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
@@ -24,10 +26,9 @@ from tui.screens.wizard.model import (
     default_text,
     errors,
     fields_of,
-    note_on,
+    partition_of,
     recipe_overrides,
     request_of,
-    step_level,
     steps_of,
     text_of,
     warning_in,
@@ -58,6 +59,12 @@ def status_of(resolver: DraftResolver, state: WizardState) -> DraftStatus:
 
 def value(name: str, state: WizardState, status: DraftStatus) -> str:
     return text_of(name, state, status)
+
+
+def noted(name: str, state: WizardState, status: DraftStatus) -> DraftFinding:
+    finding = note_on(FIELD[name], state, status)
+    assert finding is not None
+    return finding
 
 
 def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver: DraftResolver) -> None:
@@ -105,6 +112,50 @@ def test_time_follows_kind_and_partition(node: LoginNode, resolver: DraftResolve
         assert value("time", state, status_of(resolver, state)) == expected
 
 
+def with_smoke_target(status: DraftStatus, target: SmokeTarget) -> DraftStatus:
+    assert status.detection is not None
+    site = replace(status.detection.site, smoke=target)
+    return replace(status, detection=replace(status.detection, site=site))
+
+
+@pytest.mark.parametrize(
+    ("texts", "target", "partition", "reservation"),
+    [
+        ({"kind": "smoke"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "training"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "rehearsal"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "partition": "booster"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "nodes": "3"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "time": "3h"}, SmokeTarget(partition="devel"), "booster", ""),
+        ({"kind": "smoke", "time": "1h"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "smoke", "time": "soon"}, SmokeTarget(partition="devel"), "devel", ""),
+        ({"kind": "smoke"}, SmokeTarget(), "booster", ""),
+        ({"kind": "smoke"}, SmokeTarget(reservation="tests", max_nodes=4), "booster", "tests"),
+        ({"kind": "smoke", "nodes": "5"}, SmokeTarget(reservation="tests", max_nodes=4), "booster", ""),
+    ],
+)
+def test_a_smoke_run_goes_to_the_partition_for_tests(
+    node: LoginNode,
+    resolver: DraftResolver,
+    texts: dict[str, str],
+    target: SmokeTarget,
+    partition: str,
+    reservation: str,
+) -> None:
+    state = wizard_state_of(node, **texts)
+    status = with_smoke_target(status_of(resolver, state), target)
+    assert value("partition", state, status) == partition
+    assert value("reservation", state, status) == reservation
+    chosen = partition_of(state, status)
+    assert chosen is not None
+    assert chosen.name == partition
+    request = replace(request_of(state, status), partition=None, reservation=None)
+    if "partition" not in texts and texts.get("time") != "soon":
+        own = smoke_target(status.detection, request.nodes or 1, time_limit_of(request.time))  # type: ignore[arg-type]
+        expected = own if texts["kind"] == "smoke" and own is not None else ("booster", None)
+        assert (partition, reservation or None) == expected
+
+
 def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, resolver: DraftResolver) -> None:
     status = status_of(resolver, wizard_state_of(node))
     state = WizardState().with_text("nodes", "2 ", default_text("nodes", WizardState(), status))
@@ -121,6 +172,7 @@ def test_a_text_that_stands_there_anyway_is_not_kept(node: LoginNode, resolver: 
         ("chain", "", "required"),
         ("time", "soon", "invalid time limit"),
         ("time", "UNLIMITED", "invalid time limit"),
+        ("time", "0:5", "0:5 is 5 seconds in Slurm: write 5m or 00:05:00"),
         ("policy_tp", "1.5", "whole number"),
         ("checkout", "/nowhere", "not a NeMo-RL checkout"),
         ("checkout", "", "required"),
@@ -132,7 +184,7 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     state = replace(wizard_state_of(node), texts={**wizard_state_of(node).texts, name: text})
     status = status_of(resolver, state)
     assert says in errors(state, status)[name]
-    assert note_on(FIELD[name], state, status).level == "error"
+    assert noted(name, state, status).level == "error"
     (step,) = [step for step in STEPS if name in step.fields]
     assert step_level(step, state, status) == "error"
     assert resolver.full_status(state, status).plan is None
@@ -142,7 +194,6 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     ("texts", "name", "says"),
     [
         ({"partition": "devel", "time": "3:00:00"}, "time", "devel: 02:00:00 at most"),
-        ({"partition": "devel", "nodes": "3"}, "nodes", "devel allows at most 2"),
         ({"partition": "devel", "account": "other"}, "account", "may not use devel"),
         ({"partition": "closed"}, "partition", "is down"),
     ],
@@ -152,8 +203,17 @@ def test_what_the_site_may_refuse_is_told_and_left_to_it(
 ) -> None:
     state = wizard_state_of(node, **texts)
     status = status_of(resolver, state)
-    assert note_on(FIELD[name], state, status).text == says
-    assert note_on(FIELD[name], state, status).level == "warn"
+    assert noted(name, state, status).text == says
+    assert noted(name, state, status).level == "warn"
+    assert errors(state, status) == {}
+
+
+def test_the_worst_finding_is_the_one_that_a_field_shows(node: LoginNode, resolver: DraftResolver) -> None:
+    state = wizard_state_of(node, partition="devel", nodes="3")
+    status = status_of(resolver, state)
+    assert warning_in(FIELD["nodes"], state, status) == "devel allows at most 2"
+    assert noted("nodes", state, status).text == "C61 the recipe asks for 3 nodes, there are 2"
+    assert step_level(STEPS[2], state, status) == "error"
     assert errors(state, status) == {}
 
 
@@ -218,8 +278,8 @@ def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, resolve
 def test_what_does_not_divide_is_said_at_once(node: LoginNode, resolver: DraftResolver) -> None:
     state = wizard_state_of(node, global_batch="30")
     status = status_of(resolver, state)
-    assert note_on(FIELD["global_batch"], state, status).level == "error"
-    assert "30" in note_on(FIELD["global_batch"], state, status).text
+    assert noted("global_batch", state, status).level == "error"
+    assert "30" in noted("global_batch", state, status).text
     assert 32 in legal_sizes("global_batch", status)
     assert 30 not in legal_sizes("global_batch", status)
     assert legal_sizes("policy_tp", status) == (1, 2, 4)

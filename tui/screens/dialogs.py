@@ -31,7 +31,10 @@ class DialogChoice:
 class ChoiceDialog(ModalScreen[str | None]):
     """A question with answers to choose by their keys or with the arrows; None where it is dismissed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "Leave", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "Leave", show=False),
+        Binding("f1", "app.help", "Help", show=False),
+    ]
 
     def __init__(self, title: str, text: str, choices: Sequence[DialogChoice], *, chosen: int = 0) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
+from textual.widgets.input import Selection
 
 from launcher.fields import Field
 from launcher.text import clean
@@ -127,7 +128,7 @@ class FieldRow(Horizontal):
         self.item = item
         self._title = StyledLines(classes="row-title")
         self.entry: Input | ChoiceInput = (
-            ChoiceInput() if item.kind == "choice" else Input(compact=True, select_on_focus=False)
+            ChoiceInput() if item.kind == "choice" else Input(compact=True, select_on_focus=True)
         )
         self._note = StyledLines(classes="row-note")
         self._shown = ("", "")
@@ -164,14 +165,23 @@ class FieldRow(Horizontal):
         self._shown = (note, level)
         self._paint_note()
 
+    def select(self) -> None:
+        """Select the text, so that typing replaces it."""
+        if isinstance(self.entry, Input):
+            self.entry.select_all()
+
     def _set(self, value: str) -> None:
         if isinstance(self.entry, ChoiceInput):
             self.entry.value = value
             self.entry.refresh()
             return
+        selected = self.entry.has_focus and self.entry.selection == Selection(0, len(self.entry.value))
         with self.entry.prevent(Input.Changed):
             self.entry.value = value
             self.entry.cursor_position = len(value)
+        if selected:
+            # A default that arrives after the focus is replaced by typing, too.
+            self.entry.select_all()
 
     def _paint_note(self) -> None:
         note, level = self._shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.durations import format_time_limit
@@ -14,11 +13,12 @@ from recipes.models.table import TABLE
 from recipes.planning import Setup
 from recipes.planning.sizes import divisors, heads_allow, legal_global_batches, legal_parallel
 from tui.formatting import plural
-from tui.screens.wizard.model import DraftStatus, WizardState, kind_of, partition_of
+from tui.screens.wizard.model import REHEARSAL_RECIPE, DraftStatus, WizardState, kind_of, partition_of
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Partition
     from recipes.planning import Side
+    from tui.screens.wizard.recipe_files import RecipeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class FieldChoice:
 
     value: str
     description: str = ""
+    label: str = ""
+    """Shown in place of the value in a list."""
 
 
 def choices_for(name: str, state: WizardState, status: DraftStatus) -> tuple[FieldChoice, ...]:
@@ -36,8 +38,8 @@ def choices_for(name: str, state: WizardState, status: DraftStatus) -> tuple[Fie
         return tuple(FieldChoice(value, description) for value, description in item.choices)
     if name == "recipe":
         return tuple(
-            FieldChoice(shown_path(path), _recipe_description(path))
-            for path in _recipes_for_kind(state, status)
+            FieldChoice(item.text, item.source, item.label or item.text)
+            for item in _recipes_for_kind(state, status)
         )
     if name in ("student", "teacher"):
         return _model_choices(name, status)
@@ -76,24 +78,10 @@ def describe_partition(item: Partition) -> str:
     return f"{plural(item.nodes, 'node')} × {gpus}, {limit}{state_suffix}"
 
 
-def shown_path(path: Path) -> str:
-    """Return a recipe as the user types it: a starting recipe by its name."""
-    return path.name if is_starting(path) else str(path)
-
-
-def is_starting(path: Path) -> bool:
-    """Return whether a recipe ships with the program."""
-    return path.parent == DIRECTORY
-
-
-def _recipe_description(path: Path) -> str:
-    return "starting recipe" if is_starting(path) else "used recently"
-
-
-def _recipes_for_kind(state: WizardState, status: DraftStatus) -> tuple[Path, ...]:
+def _recipes_for_kind(state: WizardState, status: DraftStatus) -> tuple[RecipeChoice, ...]:
     """Return the recipes of a kind: NeMo-RL cannot run the rehearsal's."""
     rehearsal = kind_of(state) == "rehearsal"
-    return tuple(path for path in status.recipes if rehearsal or path.name != "rehearsal.yaml")
+    return tuple(item for item in status.recipes if rehearsal or item.path != DIRECTORY / REHEARSAL_RECIPE)
 
 
 def _model_choices(name: str, status: DraftStatus) -> tuple[FieldChoice, ...]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from recipes.errors import ExplainedError, RecipeError
-from recipes.library import starting_recipes
 from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
@@ -23,6 +22,7 @@ from tui.screens.wizard.model import (
     text_of,
     time_s,
 )
+from tui.screens.wizard.recipe_files import RecipeChoice, recipe_choices, recipe_file, source_of
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -45,7 +45,8 @@ class DraftResolver:
     environment: Mapping[str, str]
     detection: Detection | None = None
     slurm_error: ExplainedError | None = None
-    _recipes: tuple[Path, ...] | None = None
+    _recipes: dict[str, tuple[RecipeChoice, ...]] = field(default_factory=dict)
+    """Recipes to choose from, by checkout."""
     _default_checkout_path: str | None = None
     _probed_checkouts: dict[str, NemoCheckout | str] = field(default_factory=dict)
     _job_environments: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
@@ -72,14 +73,19 @@ class DraftResolver:
     def quick_status(self, state: WizardState) -> DraftStatus:
         """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
         status = DraftStatus(
-            state, self.detection, self.slurm_error, self._recipe_choices(), self._default_checkout()
+            state,
+            self.detection,
+            self.slurm_error,
+            default_checkout=self._default_checkout(),
+            resolved=True,
         )
-        status = self._with_recipe(state, status)
         checkout = self._checkout(text_of("checkout", state, status)) if kind_of(state) != "rehearsal" else ""
         if isinstance(checkout, str):
             status = replace(status, checkout_error=checkout)
         else:
             status = replace(status, checkout=checkout)
+        status = replace(status, recipes=self._recipe_choices(status.checkout))
+        status = self._with_recipe(state, status)
         if status.recipe is None:
             return status
         return self._with_report(state, status)
@@ -121,10 +127,13 @@ class DraftResolver:
 
     # ------------------------------------------------------------ parts
 
-    def _recipe_choices(self) -> tuple[Path, ...]:
-        if self._recipes is None:
-            self._recipes = tuple(dict.fromkeys((*self._recent_recipes(), *starting_recipes())))
-        return self._recipes
+    def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
+        directory = checkout.path if checkout is not None else ""
+        if directory not in self._recipes:
+            self._recipes[directory] = recipe_choices(
+                self._recent_recipes(), Path(directory) if directory else None
+            )
+        return self._recipes[directory]
 
     def _recent_recipes(self) -> list[Path]:
         """Return existing recipes of the latest runs."""
@@ -176,18 +185,19 @@ class DraftResolver:
 
     def _with_recipe(self, state: WizardState, status: DraftStatus) -> DraftStatus:
         text = text_of("recipe", state, status)
-        path = next((recipe for recipe in status.recipes if text in (recipe.name, str(recipe))), None)
-        path = path or Path(text).expanduser().absolute()
         if not text:
             return replace(status, recipe_error="required")
+        path = recipe_file(text)
         try:
             recipe = self._resolved(path, state.overrides)
             base_recipe = self._resolved(path, ()) if state.overrides else recipe
         except RecipeError as error:
             return replace(status, recipe_error=clean(str(error).replace("\n", " ")))
         if not isinstance(recipe.get("distillation"), dict):
-            return replace(status, recipe_error="not a distillation recipe (no `distillation:` section)")
-        return replace(status, path=path, recipe=recipe, base_recipe=base_recipe)
+            problem = "not a distillation recipe (no `distillation:` section)"
+            return replace(status, recipe_error=f"{problem}: {clean(str(path))}")
+        source = source_of(path, status.recipes)
+        return replace(status, path=path, recipe_source=source, recipe=recipe, base_recipe=base_recipe)
 
     def _resolved(self, path: Path, overrides: tuple[str, ...]) -> EffectiveRecipe:
         from recipes.inheritance import Resolver

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
+from launcher.text import clean
 from recipes.planning.edits import hydra
+from tui.screens.wizard.recipe_files import PACKAGED
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -18,12 +20,13 @@ if TYPE_CHECKING:
     from launcher.request import Cost, Kind, SubmitRequest
     from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
-    from recipes.checks import Report, Result
+    from recipes.checks import Report
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
     from recipes.memory import Estimate
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
+    from tui.screens.wizard.recipe_files import RecipeChoice
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
 REHEARSAL_RECIPE = "rehearsal.yaml"
@@ -99,11 +102,13 @@ class DraftStatus:
     detection: Detection | None = None
     slurm_error: ExplainedError | None = None
     """Why Slurm could not be queried at all."""
-    recipes: tuple[Path, ...] = ()
-    """Recipes to choose from: recently used ones, then the starting recipes."""
+    recipes: tuple[RecipeChoice, ...] = ()
+    """Recipes to choose from: of this directory, of the checkout, recently used ones, packaged ones."""
     default_checkout: str = ""
     path: Path | None = None
     """The recipe's file."""
+    recipe_source: str = ""
+    """Where it comes from, as `recipe_files` names it; empty for any other path."""
     recipe: EffectiveRecipe | None = None
     """With the overrides of the wizard's state, without its fields."""
     base_recipe: EffectiveRecipe | None = None
@@ -121,21 +126,14 @@ class DraftStatus:
     """The submission; None where it cannot be planned, or was not planned yet."""
     plan_error: ExplainedError | None = None
     """Why no submission can be planned."""
+    resolved: bool = False
+    """Whether files and the recipe have been read; Slurm may still be asked."""
     storage: RunStorage | None = None
     """What the submission would write, and where."""
     storage_question: StorageQuestion | None = None
     """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNote:
-    """A note beside a field."""
-
-    text: str
-    level: Literal["", "warn", "error"] = ""
-    """An error prevents a request; a warning is left to the site to judge."""
 
 
 def kind_of(state: WizardState) -> Kind:
@@ -177,11 +175,32 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     """Return the chosen partition, else the default one."""
     if status.detection is None:
         return None
-    name = state.texts.get("partition") or profile_answer("partition", state, status)
+    name = (
+        state.texts.get("partition")
+        or profile_answer("partition", state, status)
+        or _smoke_target(state, status)[0]
+    )
     if name:
         return status.detection.partition(name)
     default = next((item for item in status.detection.partitions if item.default), None)
     return default or next(iter(status.detection.partitions), None)
+
+
+def _smoke_target(state: WizardState, status: DraftStatus) -> tuple[str, str]:
+    """Return the partition and the reservation that a smoke run gets by default, as `submit --smoke` does."""
+    names = ("partition", "reservation")
+    chosen = any(state.texts.get(name) or profile_answer(name, state, status) for name in names)
+    if kind_of(state) != "smoke" or chosen or status.detection is None:
+        return "", ""
+    from launcher.submit.complete import smoke_target
+
+    typed = state.texts.get("time") or profile_answer("time", state, status)
+    try:
+        limit_s = parse_time_limit(typed) if typed else _DEFAULT_TIME_S["smoke"]
+    except DurationError:
+        limit_s = _DEFAULT_TIME_S["smoke"]
+    target = smoke_target(status.detection, count_of("nodes", state, status) or 1, limit_s)
+    return (target[0], target[1] or "") if target is not None else ("", "")
 
 
 def profile_answer(name: str, state: WizardState, status: DraftStatus) -> str:
@@ -200,26 +219,37 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
         return str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     if answer := profile_answer(name, state, status):
         return answer
-    partition = partition_of(state, status)
     if name == "partition":
+        partition = partition_of(state, status)
         return partition.name if partition is not None else ""
     if name == "account":
-        return _default_account(partition, status)
+        return _default_account(partition_of(state, status), status)
+    if name == "reservation":
+        return _smoke_target(state, status)[1]
     if name == "kind":
         return "training"
     if name == "recipe":
-        return REHEARSAL_RECIPE if kind_of(state) == "rehearsal" else STARTING_RECIPE
+        return _packaged_recipe(
+            REHEARSAL_RECIPE if kind_of(state) == "rehearsal" else STARTING_RECIPE, status
+        )
     if name == "checkout":
         return status.default_checkout
     if name == "nodes":
         count = status.recipe.get("cluster.num_nodes") if status.recipe is not None else None
         return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
     if name == "time":
+        partition = partition_of(state, status)
         max_time_s = partition.max_time_s if partition is not None else None
         return format_time_limit(
             min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"])
         )
     return "1" if name == "chain" else ""
+
+
+def _packaged_recipe(name: str, status: DraftStatus) -> str:
+    """Return a packaged recipe as it is typed: its name, unless a file of this directory has the same."""
+    packaged = (item for item in status.recipes if item.source == PACKAGED and item.path.name == name)
+    return next((item.text for item in packaged), name)
 
 
 def _default_account(partition: Partition | None, status: DraftStatus) -> str:
@@ -276,12 +306,20 @@ def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
         return "required" if required else ""
     if item.kind == "whole" and count_of(item.name, state, status) is None:
         return "must be a whole number >= 1"
-    if item.kind == "time" and time_s(state, status) is None:
-        return "invalid time limit (expected HH:MM:SS, 30m or 2h30)"
+    if item.kind == "time":
+        return _time_error(text)
     if item.name == "recipe" and status.recipe_error:
         return status.recipe_error
     if item.name == "checkout" and status.checkout_error:
         return status.checkout_error
+    return ""
+
+
+def _time_error(text: str) -> str:
+    try:
+        parse_time_limit(text)
+    except DurationError as error:
+        return clean(str(error))
     return ""
 
 
@@ -305,30 +343,6 @@ def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     if item.name == "nodes" and nodes and nodes > max_nodes:
         return f"{partition.name} allows at most {max_nodes}"
     return ""
-
-
-def results_on(item: Field, status: DraftStatus) -> tuple[Result, ...]:
-    """Return failures and warnings of a field, failures first; a check belongs to its first key."""
-    if status.report is None or not (item.key or item.name == "nodes"):
-        return ()
-    key = key_of(item, status) if item.key else "cluster.num_nodes"
-    results = [
-        result
-        for result in status.report.results
-        if result.outcome in ("fail", "warn") and result.where and result.where[0].key == key
-    ]
-    return tuple(sorted(results, key=lambda result: result.outcome != "fail"))
-
-
-def note_on(item: Field, state: WizardState, status: DraftStatus) -> FieldNote:
-    """Return the note beside a field: its error, its warning, or its check."""
-    if error := error_in(item, state, status):
-        return FieldNote(error, "error")
-    if warning := warning_in(item, state, status):
-        return FieldNote(warning, "warn")
-    for result in results_on(item, status):
-        return FieldNote(f"{result.id} {result.message}", "error" if result.outcome == "fail" else "warn")
-    return FieldNote("")
 
 
 def errors(state: WizardState, status: DraftStatus) -> dict[str, str]:
@@ -363,9 +377,3 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             "skip_checks": state.skipped,
         }
     )
-
-
-def step_level(step: Step, state: WizardState, status: DraftStatus) -> Literal["", "warn", "error"]:
-    """Return the worst level of a step's notes."""
-    levels = {note_on(item, state, status).level for item in fields_of(step, state, status)}
-    return "error" if "error" in levels else "warn" if "warn" in levels else ""

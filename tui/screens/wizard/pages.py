@@ -15,24 +15,24 @@ from launcher.text import clean, clean_lines
 from recipes.models.facts import ModelFacts, UnknownModel
 from tui.formatting import bar, plural
 from tui.screens.wizard.alternatives import describe_model, legal_sizes, setup_of
+from tui.screens.wizard.findings import MARKS, Assessment, DraftFinding
 from tui.screens.wizard.model import (
-    STEPS,
     DraftStatus,
     WizardState,
-    field_with_key,
     kind_of,
     partition_of,
+    steps_of,
     time_s,
 )
 
 if TYPE_CHECKING:
     from launcher.request import Cost
-    from recipes.checks import Result
     from recipes.memory import Estimate, Phase
     from recipes.planning import Side
 
 Lines = list[Content]
 OUTCOMES = {"fail": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "unknown": ("?", "dim")}
+_CURRENT_STEP = "bold $background on $primary"
 _BAR = 12
 _NAME = 12
 """Columns of a fact's name."""
@@ -75,19 +75,31 @@ def _margin(plain: str) -> int:
     return len(match[0]) if match is not None else 2
 
 
-def facts_of(step: str, state: WizardState, status: DraftStatus, focused: str) -> Lines:
+def step_list(current: str, state: WizardState, status: DraftStatus, assessment: Assessment) -> Content:
+    """Return the list of steps, each with the mark of its level."""
+    parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
+    for number, step in enumerate(steps_of(state, status), 1):
+        level = assessment.level_of_step(step.id)
+        mark = MARKS[level] if level else ("", "")
+        parts += [(f" {number} {step.title} ", _CURRENT_STEP if step.id == current else "dim"), mark]
+    return Content.assemble(*parts)
+
+
+def facts_of(
+    step: str, state: WizardState, status: DraftStatus, focused: str, assessment: Assessment
+) -> Lines:
     """Return the facts of a step; `focused`: the field that has the focus."""
     if step == "cluster":
         return cluster_facts(state, status)
     if status.recipe is None and not status.recipe_error:
         return [line(("loading …", "dim"))]
     if step == "recipe":
-        return recipe_facts(state, status)
+        return [*recipe_facts(state, status), *finding_lines(assessment, step)]
     if step == "job":
-        return [*job_facts(state, status), *check_lines(status, step), *memory_lines(status.memory)]
+        return [*job_facts(state, status), *finding_lines(assessment, step), *memory_lines(status.memory)]
     return [
         *legal_values(status, focused),
-        *check_lines(status, step),
+        *finding_lines(assessment, step),
         *size_facts(status),
         *memory_lines(status.memory),
     ]
@@ -143,10 +155,9 @@ def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
 def recipe_facts(state: WizardState, status: DraftStatus) -> Lines:
     """Return the recipe, its models and the checkout."""
     lines: Lines = []
-    if status.recipe_error:
-        lines.append(line((f"✗ {status.recipe_error}", "$text-error")))
     if status.path is not None:
-        lines.append(fact("recipe", clean(str(status.path))))
+        source = f" ({status.recipe_source})" if status.recipe_source else ""
+        lines.append(fact("recipe", f"{clean(str(status.path))}{source}"))
     if kind_of(state) == "rehearsal":
         lines.append(fact("rehearsal", "stand-in models on a real Ray cluster; separate directories"))
         return lines
@@ -171,10 +182,7 @@ def _checkout_facts(status: DraftStatus) -> Lines:
     if checkout is None:
         return [fact("NeMo-RL", f"✗ {status.checkout_error}", "$text-error")] if status.checkout_error else []
     features = ", ".join(sorted(checkout.features)) or "none known"
-    lines = [fact("NeMo-RL", f"{checkout.version or 'unknown version'}; features: {features}")]
-    if checkout.python is None:
-        lines.append(fact("", "! no Python environment (.venv)", "$text-warning"))
-    return lines
+    return [fact("NeMo-RL", f"{checkout.version or 'unknown version'}; features: {features}")]
 
 
 def _vocabulary(status: DraftStatus) -> Lines:
@@ -271,38 +279,39 @@ def _phase(phase: Phase, gpu_gib: float) -> Content:
     )
 
 
-def check_lines(status: DraftStatus, step: str) -> Lines:
-    """Return the checks that fail, and the warnings of a step's fields; the review has all of them."""
-    names = next(item.fields for item in STEPS if item.id == step)
-    results = status.report.results if status.report is not None else ()
-    results = tuple(item for item in results if item.outcome == "fail" or _field(item, status) in names)
-    lines = []
-    for outcome in ("fail", "warn"):
-        glyph, style = OUTCOMES[outcome]
-        for result in results:
-            if result.outcome == outcome:
-                skipped = " (skipped)" if result.id in status.state.skipped and outcome == "fail" else ""
-                lines.append(line((f"{glyph} {result.id}{skipped} ", style), clean(result.message)))
-    return lines
+def finding_lines(assessment: Assessment, step: str) -> Lines:
+    """Return the findings of a step that no field beside them shows in full."""
+    return [finding_line(item) for item in assessment.on_step(step) if item.check or not item.field]
 
 
-def _field(result: Result, status: DraftStatus) -> str | None:
-    return field_with_key(result.where[0].key, status) if result.where else None
+def finding_line(item: DraftFinding) -> Content:
+    """Return a finding with its mark."""
+    glyph, style = MARKS[item.level]
+    identity = f"{item.check}{' (skipped)' if item.skipped else ''} " if item.check else ""
+    return line((f"{glyph} {identity}", style), clean(item.message))
 
 
-def summary(state: WizardState, status: DraftStatus) -> Content:
-    """Return the summary line: cost, memory, failing checks."""
-    parts: list[tuple[str, str] | str] = [" "]
+def summary(status: DraftStatus, assessment: Assessment) -> Content:
+    """Return the summary line: cost, memory, and the level of the whole draft."""
+    parts: list[tuple[str, str] | str] = []
     if status.cost is not None:
         parts.append(f"≤ {cost_text(status.cost, short=True)}")
     if status.memory is not None and status.memory.phases:
-        worst = max(status.memory.phases, key=lambda phase: phase.needed)
+        most = max(status.memory.phases, key=lambda phase: phase.needed)
         fit, style = ("fits", "") if status.memory.fits else ("✗ does not fit", "$text-error")
-        parts.append((f" · {worst.needed:.0f} of {status.memory.gpu_gib:g} GiB {fit}", style))
-    failing = [item.id for item in status.report.failing] if status.report is not None else []
-    failing = list(dict.fromkeys(item for item in failing if item not in state.skipped))
-    if failing:
-        parts.append((f" · ✗ {', '.join(failing)}", "$text-error"))
+        parts.append((f"{most.needed:.0f} of {status.memory.gpu_gib:g} GiB {fit}", style))
+    if assessment.level:
+        parts.append((_problems(assessment), MARKS[assessment.level][1]))
     elif status.report is not None and status.recipe is not None:
-        parts.append((" · ✓ checks", "$text-success"))
-    return Content.assemble(*parts)
+        parts.append(("✓ checks", "$text-success"))
+    return Content.assemble(" ", *[piece for part in parts for piece in (part, " · ")][:-1])
+
+
+def _problems(assessment: Assessment) -> str:
+    """Return the worst findings of a draft: ids of checks, else titles of fields."""
+    findings = [item for item in assessment.findings if item.level == assessment.level]
+    names = dict.fromkeys(
+        item.check or (field_of(item.field).title if item.field else "") for item in findings
+    )
+    named = ", ".join(name for name in names if name)
+    return f"{MARKS[assessment.level][0]} {named or clean(findings[0].message)}"

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
 from launcher.durations import format_time_limit
+from launcher.environment import Outcome, kind_of
 from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
 from tui.formatting import plural
-from tui.screens.wizard.model import DraftStatus, WizardState, errors
-from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, line, memory_lines
+from tui.screens.wizard.findings import MARKS, Assessment, DraftFinding, assess
+from tui.screens.wizard.model import DraftStatus, WizardState, count_of, partition_of, time_s
+from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, finding_line, line, memory_lines
 
 if TYPE_CHECKING:
+    from launcher.environment import VariableDecision
     from launcher.submit.submit import StartEstimate, SubmissionPlan
-    from recipes.checks import Result
 
 _MAX_CHANGES = 40
+_MAX_FINDINGS = 6
 
 
 def review(state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
     """Return the review, section by section."""
     if not status.settled:
         return [line(("checking …", "dim"))]
+    assessment = assess(state, status)
     sections = [
-        _obstacle_section(state, status),
-        _job_section(status, start_estimate),
-        _check_section(state, status),
+        _obstacle_section(status, assessment),
+        _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status),
+        _check_section(status, assessment),
         [heading("GPU memory"), *memory_lines(status.memory)] if status.memory is not None else [],
+        _environment_section(status),
         _change_section(status),
         _plan_section(status),
     ]
@@ -45,15 +52,33 @@ def heading(text: str, more: str = "") -> Content:
     return line((text, "bold $text-primary"), (f"  {more}" if more else "", "dim"))
 
 
-def _obstacle_section(state: WizardState, status: DraftStatus) -> Lines:
-    missing = errors(state, status)
-    lines = [
-        line((f"✗ {field_of(name).title}: ", "$text-error"), clean(text)) for name, text in missing.items()
-    ]
-    if status.plan_error is not None and not missing:
-        first, *rest = clean_lines(str(status.plan_error)).split("\n")
-        lines += [line((f"✗ {first}", "$text-error")), *(line(item) for item in rest)]
+def _obstacle_section(status: DraftStatus, assessment: Assessment) -> Lines:
+    """Return what prevents a plan."""
+    lines: Lines = []
+    for item in assessment.preventing:
+        title = f"{field_of(item.field).title}: " if item.field else ""
+        lines.append(line((f"✗ {title}", "$text-error"), clean(item.message)))
+        error = status.plan_error
+        if error is not None and item.message == error.what:
+            lines += [line(f"  {text.strip()}") for text in clean_lines(str(error)).split("\n")[1:]]
     return [heading("Cannot be submitted yet"), *lines] if lines else []
+
+
+def _draft_section(state: WizardState, status: DraftStatus) -> Lines:
+    """Return what is known of a job that cannot be planned yet."""
+    partition, nodes, limit_s = (
+        partition_of(state, status),
+        count_of("nodes", state, status),
+        time_s(state, status),
+    )
+    lines: Lines = []
+    if partition is not None and nodes and limit_s:
+        size = f"{plural(nodes, 'node')} × {plural(status.gpus_per_node, 'GPU')}"
+        text = f"{size} of {clean(partition.name)} for {format_time_limit(limit_s)}"
+        lines.append(fact("resources", text))
+    if status.cost is not None:
+        lines.append(fact("cost", f"at most {cost_text(status.cost)}"))
+    return [heading("Job", "its command is shown when it can be submitted"), *lines] if lines else []
 
 
 def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
@@ -95,28 +120,37 @@ def when(start: str) -> str:
     return clean(start.replace("T", " "))
 
 
-def _check_section(state: WizardState, status: DraftStatus) -> Lines:
-    if status.report is None:
-        return []
-    results = status.report.results
-    counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in ("fail", "warn")}
-    outcome = f"{counts['fail']} would fail, {plural(counts['warn'], 'warning')}" if results else ""
+def _check_section(status: DraftStatus, assessment: Assessment) -> Lines:
+    """Return all findings that do not prevent the plan, worst first, and checks without an answer."""
+    findings = [item for item in assessment.findings if not item.prevents]
+    counts = {level: sum(item.level == level for item in findings) for level in ("error", "warn")}
+    outcome = f"{counts['error']} would fail, {plural(counts['warn'], 'warning')}" if findings else ""
     lines = [heading("Checks", outcome)]
-    listed_results = [item for name in OUTCOMES for item in results if item.outcome == name]
-    for item in listed_results:
-        lines += _check(item, skipped=item.id in state.skipped)
-    if not listed_results:
+    for item in findings:
+        title = f"{field_of(item.field).title}: " if item.field and not item.check else ""
+        lines += [_titled(item, title), *_fix_lines(item, status)]
+    unknown = [item for item in (status.report.results if status.report else ()) if item.outcome == "unknown"]
+    glyph, style = OUTCOMES["unknown"]
+    lines += [line((f"{glyph} {item.id} ", style), clean(item.message)) for item in unknown]
+    if not assessment.level and not unknown and status.report is not None:
         lines.append(line(("✓ no failure predicted", "$text-success")))
-    return lines
+    return lines if len(lines) > 1 else []
 
 
-def _check(item: Result, *, skipped: bool) -> Lines:
-    glyph, style = OUTCOMES[item.outcome]
-    mark = " (skipped)" if skipped and item.outcome == "fail" else ""
-    lines = [line((f"{glyph} {item.id}{mark} ", style), clean(item.message))]
-    if item.outcome == "fail":
-        lines += [line(("      fix (f): ", "dim"), clean(fix.title)) for fix in item.fixes[:1] if fix.edits]
-    return lines
+def _titled(item: DraftFinding, title: str) -> Content:
+    return finding_line(replace(item, message=f"{title}{item.message}"))
+
+
+def _fix_lines(item: DraftFinding, status: DraftStatus) -> Lines:
+    """Return the fix of a failing check."""
+    results = status.report.results if status.report is not None and item.check else ()
+    own = (
+        result
+        for result in results
+        if (result.id, result.message, result.outcome) == (item.check, item.message, "fail")
+    )
+    fixes = [fix for result in own for fix in result.fixes[:1] if fix.edits][:1]
+    return [line(("      fix (f): ", "dim"), clean(fix.title)) for fix in fixes]
 
 
 def _change_section(status: DraftStatus) -> Lines:
@@ -148,6 +182,37 @@ def value_text(value: Any) -> str:  # noqa: ANN401 - a recipe holds anything
     return clean(str(value))
 
 
+def _decisions(status: DraftStatus) -> tuple[VariableDecision, ...]:
+    environment = status.plan.options.environment if status.plan is not None else None
+    return environment.decisions if environment is not None else ()
+
+
+def _environment_section(status: DraftStatus) -> Lines:
+    """Return how many variables reach the job, by what decided that."""
+    decisions = _decisions(status)
+    if not decisions:
+        return []
+    counts = Counter(str(item.outcome.value) for item in decisions)
+    lines = [heading("Environment", "e lists every variable, with its reason")]
+    lines.append(line(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))))
+    dropped = [
+        item for item in decisions if item.outcome is Outcome.DROPPED and kind_of(item.name) == "storage"
+    ]
+    return [*lines, *(fact("dropped", f"{item.name}: {clean(item.reason)}") for item in dropped)]
+
+
+def environment_rows(status: DraftStatus) -> tuple[str, ...]:
+    """Return a row for each variable: its name, what becomes of it, its value in the job or the reason."""
+    decisions = _decisions(status)
+    names = max((len(item.name) for item in decisions), default=0)
+    outcomes = max((len(item.outcome.value) for item in decisions), default=0)
+    return tuple(
+        f"{item.name:<{names}}  {item.outcome.value:<{outcomes}}  "
+        f"{'; '.join(part for part in (clean(item.value), clean(item.reason)) if part)}".rstrip()
+        for item in decisions
+    )
+
+
 def _plan_section(status: DraftStatus) -> Lines:
     if status.plan is None:
         return []
@@ -161,8 +226,8 @@ def _plan_section(status: DraftStatus) -> Lines:
     return lines
 
 
-def question(plan: SubmissionPlan) -> str:
-    """Return the question before a submission."""
+def question(plan: SubmissionPlan, assessment: Assessment) -> str:
+    """Return the question before a submission: the job, its cost, and every finding."""
     request, choices = plan.options.slurm_request, plan.options
     lines = [
         f"{choices.kind}: {plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')} of "
@@ -170,8 +235,17 @@ def question(plan: SubmissionPlan) -> str:
         + (f", at most {request.chain} jobs" if request.chain > 1 else ""),
         f"at most {cost_text(plan.cost)}" + (f", charged to {request.account}" if request.account else ""),
     ]
+    findings = [item for item in assessment.findings if not item.skipped]
     if plan.asks:
-        lines += ["", "! GPU memory may not be sufficient:", *(f"  {item}" for item in plan.asks)]
+        lines += ["", "✗ GPU memory may not be sufficient:", *(f"  {item}" for item in plan.asks)]
+        findings = [item for item in findings if item.check or item.field or item.level != "error"]
+    if findings:
+        lines.append("")
+    for item in findings[:_MAX_FINDINGS]:
+        title = f"{field_of(item.field).title}: " if item.field and not item.check else ""
+        lines.append(f"{MARKS[item.level][0]} {title}{item.text}")
+    if len(findings) > _MAX_FINDINGS:
+        lines.append(f"  … and {len(findings) - _MAX_FINDINGS} more in the review")
     skipped = [item.id for item in plan.submission.spec.skipped_checks]
     if skipped:
         lines += ["", f"! Skipped failing checks: {', '.join(skipped)}"]

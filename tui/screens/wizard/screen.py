@@ -14,16 +14,17 @@ from recipes.errors import ExplainedError
 from tui.opening import ActionFailed
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
-from tui.screens.wizard.model import DraftStatus, WizardState, errors
+from tui.screens.wizard.findings import assess
+from tui.screens.wizard.model import DraftStatus, WizardState
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
-from tui.screens.wizard.review import question, review
+from tui.screens.wizard.review import environment_rows, question, review
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.steps import StepScreen
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
-_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip")
+_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip", "environment")
 
 
 class WizardScreen(StepScreen):
@@ -70,6 +71,7 @@ class WizardScreen(StepScreen):
             "estimate_start": self._is_current and self.status.plan is not None,
             "fix": bool(self._fixes()),
             "skip": bool(self._failing()),
+            "environment": self._is_current and bool(environment_rows(self.status)),
         }
         return self.step.id == "review" and valid[action]
 
@@ -130,6 +132,11 @@ class WizardScreen(StepScreen):
 
         self.app.push_screen(ChoiceDialog("Skip which check?", text, options), take)
 
+    def action_environment(self) -> None:
+        """List what becomes of each variable in the job."""
+        choices = [DialogChoice("", row, "") for row in environment_rows(self.status)]
+        self.app.push_screen(ChoiceDialog("The job's environment", "", choices))
+
     def action_estimate_start(self) -> None:
         """Ask Slurm when the job would start."""
         if self.status.plan is not None:
@@ -158,8 +165,10 @@ class WizardScreen(StepScreen):
             return
         plan = self.status.plan
         if plan is None:
-            missing = errors(self.wizard_state, self.status).items()
-            result = "\n".join(f"{field_of(name).title}: {text}" for name, text in missing)
+            preventing = assess(self.wizard_state, self.status).preventing
+            result = "\n".join(
+                f"{field_of(item.field).title}: {item.message}" for item in preventing if item.field
+            )
             self.app.push_screen(
                 ChoiceDialog(
                     "Cannot be submitted yet",
@@ -182,7 +191,12 @@ class WizardScreen(StepScreen):
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
-        dialog = ChoiceDialog("Submit?", question(plan), choices, chosen=1 if plan.asks else 0)
+        dialog = ChoiceDialog(
+            "Submit?",
+            question(plan, assess(self.wizard_state, self.status)),
+            choices,
+            chosen=1 if plan.asks else 0,
+        )
         self.app.push_screen(dialog, answered)
 
     def on_runs_root_decided(self, event: RunsRootDecided) -> None:

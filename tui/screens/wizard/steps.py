@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical, VerticalScroll
@@ -16,28 +17,34 @@ from tui.commands import Scope, bindings
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import choices_for
+from tui.screens.wizard.findings import MARKS, Assessment, assess
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
-    FieldNote,
     Step,
     WizardState,
     default_text,
-    error_in,
     fields_of,
-    note_on,
-    results_on,
-    step_level,
     steps_of,
     text_of,
 )
-from tui.screens.wizard.pages import facts_of, line, summary, wrap_hanging
+from tui.screens.wizard.pages import facts_of, line, step_list, summary, wrap_hanging
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
 
-_CURRENT_STEP = "bold $background on $primary"
+
+class FactsBox(VerticalScroll):
+    """Facts, or the review: the page keys scroll it, also where nothing is left to scroll."""
+
+    def action_page_up(self) -> None:
+        """Scroll up."""
+        self.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll down."""
+        self.scroll_page_down(animate=False)
 
 
 class StepScreen(Screen[None]):
@@ -58,13 +65,14 @@ class StepScreen(Screen[None]):
         self._poller = WizardPoller(host.draft_resolver, self)
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
+        self.assessment = Assessment()
         self.step: Step = STEPS[0]
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
         self.facts = StyledLines()
-        self.facts_box = VerticalScroll(self.facts, id="facts")
+        self.facts_box = FactsBox(self.facts, id="facts")
         self.help_line = StyledLines(id="wizard-help")
         self.summary = StyledLines(id="wizard-summary")
 
@@ -134,21 +142,23 @@ class StepScreen(Screen[None]):
         """Show the fields of this step, which depend on the state, with their texts."""
         # Keys are handled on the app's task and messages on the screen's: one at a time.
         async with self._form_lock:
+            self.assessment = assess(self.wizard_state, self.status)
             fields = fields_of(self.step, self.wizard_state, self.status)
             if self.form.names != tuple(item.name for item in fields):
                 await self.form.set_fields(fields)
             for row in self.form.rows:
                 name = row.item.name
-                note = note_on(row.item, self.wizard_state, self.status)
                 values = tuple(choice.value for choice in choices_for(name, self.wizard_state, self.status))
-                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name, note))
+                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name))
         self._refresh_view()
 
-    def _annotation(self, name: str, note: FieldNote) -> tuple[str, str]:
-        if note.text:
-            return note.text, note.level
+    def _annotation(self, name: str) -> tuple[str, str]:
+        for finding in self.assessment.on_field(name):
+            return finding.text, finding.level
         chosen = text_of(name, self.wizard_state, self.status)
-        if name in ("kind", "recipe"):
+        if name == "recipe":
+            return self.status.recipe_source, ""
+        if name == "kind":
             chosen_items = (
                 item for item in choices_for(name, self.wizard_state, self.status) if item.value == chosen
             )
@@ -173,22 +183,22 @@ class StepScreen(Screen[None]):
         if not self.is_attached:
             return
         self.footer_first = (
-            ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.back")
+            ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.environment", "wizard.back")
             if self.step.id == "review"
             else ("wizard.back", "wizard.next", "wizard.choose")
         )
-        self.title_line.set_lines([self._title()])
+        self.title_line.set_lines([step_list(self.step.id, self.wizard_state, self.status, self.assessment)])
         row = self.form.focused_row
         focused = row.item.name if row is not None else ""
         if self.step.id == "review":
             lines = self.review_lines()
         else:
-            lines = facts_of(self.step.id, self.wizard_state, self.status, focused)
+            lines = facts_of(self.step.id, self.wizard_state, self.status, focused, self.assessment)
         width = self.facts_box.scrollable_content_region.width
         self.facts.set_lines(wrap_hanging(lines, width) if width else lines)
         self.help_line.set_lines(self._help(focused))
         self.summary.set_lines(
-            [summary(self.wizard_state, self.status).truncate(max(self.size.width, 1), ellipsis=True)]
+            [summary(self.status, self.assessment).truncate(max(self.size.width, 1), ellipsis=True)]
         )
         self._label_go_button()
         self.query_one(KeyBar).update_keys()
@@ -203,30 +213,15 @@ class StepScreen(Screen[None]):
         label = f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit"
         self.form.next_button.set_label(label)
 
-    def _title(self) -> Content:
-        parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
-        for number, step in enumerate(steps_of(self.wizard_state, self.status), 1):
-            level = step_level(step, self.wizard_state, self.status) if self.status.recipe is not None else ""
-            glyph, style = {"error": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "": ("", "")}[
-                level
-            ]
-            here = step.id == self.step.id
-            parts += [(f" {number} {step.title} ", _CURRENT_STEP if here else "dim"), (glyph, style)]
-        return Content.assemble(*parts)
-
     def _help(self, focused: str) -> list[Content]:
         if not focused:
             return [Content("")]
         item = field_of(focused)
         lines = [line((item.help, "dim"))]
-        error = error_in(item, self.wizard_state, self.status)
-        if error:
-            return [*lines, line((f"✗ {item.title}: {error}", "$text-error"))]
-        for result in results_on(item, self.status)[:1]:
-            style = "$text-error" if result.outcome == "fail" else "$text-warning"
-            return [*lines, line((f"{result.id} {clean(result.message)}", style))]
-        note = note_on(item, self.wizard_state, self.status)
-        return [*lines, line((clean(note.text), "$text-warning"))] if note.text else lines
+        for finding in self.assessment.on_field(focused):
+            glyph, style = MARKS[finding.level]
+            lines.append(line((f"{glyph} {clean(finding.text)}", style)))
+        return lines
 
     def _step_index(self, steps: Sequence[Step]) -> int:
         return next((index for index, step in enumerate(steps) if step.id == self.step.id), len(steps) - 1)
@@ -291,12 +286,11 @@ class StepScreen(Screen[None]):
     def _open_choices(self, name: str) -> None:
         choices = choices_for(name, self.wizard_state, self.status)
         present = text_of(name, self.wizard_state, self.status)
-        width = max((len(choice.value) for choice in choices), default=0)
+        labels = [choice.label or choice.value or "none" for choice in choices]
+        width = max(map(len, labels), default=0)
         options = [
-            DialogChoice(
-                "", f"{choice.value or 'none':<{width}}  {choice.description}".rstrip(), choice.value
-            )
-            for choice in choices
+            DialogChoice("", f"{label:<{width}}  {choice.description}".rstrip(), choice.value)
+            for label, choice in zip(labels, choices, strict=True)
         ]
         chosen = next((index for index, item in enumerate(choices) if item.value == present), 0)
 
@@ -315,7 +309,8 @@ class StepScreen(Screen[None]):
         row = self.form.focused_row
         if row is not None:
             texts = {name: text for name, text in self.wizard_state.texts.items() if name != row.item.name}
-            await self._set_state(WizardState(texts, self.wizard_state.overrides, self.wizard_state.skipped))
+            await self._set_state(replace(self.wizard_state, texts=texts))
+            row.select()
 
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""

@@ -1,0 +1,169 @@
+"""One state per field and step: step list, fields, review and the question before a submission agree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from launcher.runs import RunStore
+from launcher.transports.local import LocalTransport
+from tests.tui.fakeslurm import LoginNode
+from tui.screens.wizard.draft_resolver import DraftResolver
+from tui.screens.wizard.findings import (
+    MARKS,
+    Assessment,
+    DraftFinding,
+    Level,
+    assess,
+    note_on,
+    step_level,
+    worst,
+)
+from tui.screens.wizard.model import DraftStatus, WizardState, fields_of, steps_of
+from tui.screens.wizard.pages import facts_of, step_list, summary
+from tui.screens.wizard.review import question, review
+
+TEXTS = {
+    "partition": ("booster", "devel", "closed", "nowhere"),
+    "account": ("distill", "other", "typo"),
+    "kind": ("training", "smoke", "rehearsal"),
+    "nodes": ("1", "2", "3", "9", "12", "0", "x"),
+    "time": ("30m", "2h30", "3-00:00:00", "soon", "0:5"),
+    "chain": ("1", "2", ""),
+    "global_batch": ("30", "32", "64"),
+    "policy_tp": ("1", "3", "4"),
+    "length": ("128", "2048", "100000"),
+    "student": ("models/student", "Qwen/Qwen3-1.7B", "no/model"),
+    "checkout": ("/nowhere",),
+    "recipe": ("/nowhere.yaml",),
+}
+states = st.fixed_dictionaries({}, optional={name: st.sampled_from(texts) for name, texts in TEXTS.items()})
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> LoginNode:
+    return LoginNode.at(tmp_path_factory.mktemp("node"))
+
+
+@pytest.fixture(scope="module")
+def resolver(node: LoginNode) -> DraftResolver:
+    resolver = DraftResolver(RunStore(LocalTransport(), str(node.runs)), {**os.environ, **node.environment})
+    resolver.ask_slurm()
+    return resolver
+
+
+def settled(resolver: DraftResolver, state: WizardState) -> DraftStatus:
+    return resolver.full_status(state, resolver.quick_status(state))
+
+
+def text_of(lines: list[object]) -> str:
+    return "\n".join(getattr(item, "plain", "") for item in lines)
+
+
+def level_in(text: str) -> Level:
+    return "error" if "✗" in text else "warn" if "!" in text else ""
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=states, skipped=st.sets(st.sampled_from(("C22", "C61", "C64"))))
+def test_all_places_agree(
+    node: LoginNode, resolver: DraftResolver, texts: Mapping[str, str], skipped: set[str]
+) -> None:
+    state = WizardState({"recipe": str(node.recipe), **texts}, skipped=tuple(sorted(skipped)))
+    status = settled(resolver, state)
+    assessment = assess(state, status)
+    marks = step_list("cluster", state, status, assessment).plain
+    for number, step in enumerate(steps_of(state, status), 1):
+        following = marks.partition(f" {number} {step.title} ")[2][:1].strip()
+        assert following == (
+            MARKS[step_level(step, state, status)][0] if step_level(step, state, status) else ""
+        )
+        rows = [note_on(item, state, status) for item in fields_of(step, state, status)]
+        levels = worst(note for note in rows if note is not None)
+        own = [item for item in assessment.on_step(step.id) if not item.field and item.step == step.id]
+        if step.id != "review":
+            assert worst([*own, *(note for note in rows if note is not None)]) == step_level(
+                step, state, status
+            )
+            assert levels in ("", "warn", step_level(step, state, status))
+    reviewed = text_of([*review(state, status, None)])
+    headless = reviewed.partition("Recipe changes")[0]
+    assert ("✓ no failure predicted" in reviewed) <= (assessment.level == "")
+    for item in assessment.findings:
+        assert item.message.split("\n")[0] in headless
+    assert level_in(headless.partition("\nGPU memory")[0]) == assessment.level
+    assert ("✓ checks" in summary(status, assessment).plain) == (
+        assessment.level == "" and status.report is not None and status.recipe is not None
+    )
+    if status.plan is not None:
+        asked = question(status.plan, assessment)
+        assert level_in(asked) == assessment.level
+        blocking = {item.id for item in status.plan.blocking}
+        assert blocking == {
+            item.check for item in assessment.findings if item.check and item.level == "error"
+        }
+
+
+def test_too_many_nodes_are_the_same_everywhere(node: LoginNode, resolver: DraftResolver) -> None:
+    state = WizardState({"recipe": str(node.recipe), "partition": "devel", "nodes": "12"})
+    status = settled(resolver, state)
+    assessment = assess(state, status)
+    assert (
+        assessment.level_of_field("nodes") == assessment.level_of_step("job") == assessment.level == "error"
+    )
+    reviewed = text_of([*review(state, status, None)])
+    assert "✗ C61 the recipe asks for 12 nodes" in reviewed
+    assert "! Nodes: devel allows at most 2" in reviewed
+    assert "✓" not in reviewed.partition("GPU memory")[0]
+    assert status.plan is not None
+    assert "✗ C61" in question(status.plan, assessment)
+
+
+def test_a_missing_environment_hides_neither_cost_nor_memory(tmp_path: Path, resolver: DraftResolver) -> None:
+    own = LoginNode.at(tmp_path / "node")
+    for program in ("python", "ray"):
+        (own.checkout / ".venv" / "bin" / program).unlink()
+    environment = {**os.environ, **own.environment}
+    del environment["RAY_BARE_VENV"]
+    bare = DraftResolver(RunStore(LocalTransport(), str(own.runs)), environment)
+    bare.ask_slurm()
+    state = WizardState({"recipe": str(own.recipe)})
+    quick = bare.quick_status(state)
+    assert assess(state, quick).level_of_field("checkout") == "warn"
+    status = bare.full_status(state, quick)
+    assessment = assess(state, status)
+    assert status.plan is None
+    assert assessment.level_of_field("checkout") == assessment.level_of_step("recipe") == "error"
+    reviewed = text_of([*review(state, status, None)])
+    for part in ("Cannot be submitted yet", "NeMo-RL checkout", "node-hours", "GPU memory", "of booster for"):
+        assert part in reviewed
+
+
+def test_a_skipped_check_is_a_warning_everywhere(node: LoginNode, resolver: DraftResolver) -> None:
+    state = WizardState({"recipe": str(node.recipe), "global_batch": "30"})
+    failing = [
+        item.check for item in assess(state, settled(resolver, state)).findings if item.level == "error"
+    ]
+    assert failing
+    skipped = replace(state, skipped=tuple(failing))
+    assessment = assess(skipped, settled(resolver, skipped))
+    assert assessment.level == assessment.level_of_step("sizes") == "warn"
+    assert all(item.skipped for item in assessment.findings if item.check in failing)
+
+
+def test_nothing_is_marked_before_anything_is_resolved() -> None:
+    assert assess(WizardState({"nodes": "x"}), DraftStatus()) == Assessment()
+
+
+def test_a_finding_without_a_field_is_shown_on_its_step(node: LoginNode, resolver: DraftResolver) -> None:
+    state = WizardState({"recipe": str(node.recipe)})
+    status = settled(resolver, state)
+    finding = DraftFinding("error", "something", "recipe", check="C1")
+    shown = text_of([*facts_of("recipe", state, status, "", Assessment((finding,)))])
+    assert "✗ C1 something" in shown

@@ -1,0 +1,119 @@
+"""Recipes in the wizard: files by path, packaged ones by name, and what the list offers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from launcher.runs import RunStore
+from launcher.transports.local import LocalTransport
+from recipes.library import DIRECTORY, starting_recipes
+from tests.tui.fakeslurm import LoginNode
+from tui.screens.wizard.alternatives import choices_for
+from tui.screens.wizard.draft_resolver import DraftResolver
+from tui.screens.wizard.model import DraftStatus, WizardState, default_text, errors
+from tui.screens.wizard.recipe_files import CHECKOUT, HERE, PACKAGED, recipe_choices, recipe_file
+
+NAME = "qwen3-4b-from-32b.yaml"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> LoginNode:
+    one = LoginNode.at(tmp_path_factory.mktemp("node"))
+    folder = one.checkout / "examples" / "configs" / "recipes" / "llm"
+    folder.mkdir(parents=True)
+    for name in ("distillation-a-1n8g.v1.yaml", "grpo-b.yaml"):
+        (folder / name).write_text("defaults: ../../distillation_math.yaml\n")
+    (one.checkout / "examples" / "configs" / "distillation_math.yaml").write_text("distillation: {}\n")
+    return one
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def resolved(node: LoginNode, text: str) -> DraftStatus:
+    resolver = DraftResolver(RunStore(LocalTransport(), str(node.runs)), {**os.environ, **node.environment})
+    resolver.ask_slurm()
+    return resolver.quick_status(WizardState({"recipe": text}))
+
+
+@pytest.mark.parametrize("name", [path.name for path in starting_recipes()])
+def test_a_file_comes_before_the_packaged_recipe_of_its_name(here: Path, name: str) -> None:
+    assert recipe_file(name) == DIRECTORY / name
+    (here / name).write_text("distillation: {}\n")
+    assert recipe_file(name) == here / name
+    assert recipe_file(f"./{name}") == here / name
+    assert recipe_file(str(DIRECTORY / name)) == DIRECTORY / name
+
+
+def test_paths_are_paths(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(here / "home"))
+    assert recipe_file("~/a.yaml") == here / "home" / "a.yaml"
+    assert recipe_file("sub/../a.yaml") == here / "sub" / ".." / "a.yaml"
+    assert recipe_file(f"./{NAME}") == here / NAME
+    assert recipe_file("unknown.yaml") == here / "unknown.yaml"
+
+
+def test_where_the_recipe_comes_from_is_shown(node: LoginNode, here: Path) -> None:
+    packaged = resolved(node, NAME)
+    assert (packaged.path, packaged.recipe_source) == (DIRECTORY / NAME, PACKAGED)
+    (here / NAME).write_text(node.recipe.read_text())
+    own = resolved(node, NAME)
+    assert (own.path, own.recipe_source) == (here / NAME, HERE)
+
+
+def test_the_default_stays_the_packaged_recipe(node: LoginNode, here: Path) -> None:
+    default = resolved(node, "")
+    assert default_text("recipe", WizardState(), default) == "qwen3-1.7b-from-4b.yaml"
+    (here / "qwen3-1.7b-from-4b.yaml").write_text(node.recipe.read_text())
+    text = default_text("recipe", WizardState(), resolved(node, ""))
+    assert recipe_file(text) == DIRECTORY / "qwen3-1.7b-from-4b.yaml"
+
+
+@pytest.mark.parametrize("text", ["nowhere.yaml", "./nowhere.yaml", "~/nowhere.yaml", "sub/nowhere.yaml"])
+def test_an_error_names_the_path(node: LoginNode, here: Path, text: str) -> None:
+    status = resolved(node, text)
+    assert str(Path(text).expanduser().absolute()) in errors(status.state, status)["recipe"]
+
+
+def test_an_error_names_a_directory_and_a_file_of_another_kind(node: LoginNode, here: Path) -> None:
+    (here / "folder.yaml").mkdir()
+    (here / "grpo.yaml").write_text("grpo: {}\n")
+    for name in ("folder.yaml", "grpo.yaml"):
+        status = resolved(node, name)
+        assert str(here / name) in errors(status.state, status)["recipe"]
+
+
+def test_the_list_has_this_directory_then_the_checkout_then_packaged_ones(
+    node: LoginNode, here: Path
+) -> None:
+    (here / "own.yaml").write_text("distillation: {}\n")
+    (here / "child.yml").write_text("defaults:\n  - own.yaml\npolicy: {}\n")
+    (here / "grpo.yaml").write_text("grpo: {}\n")
+    (here / NAME).write_text("defaults: own.yaml\n")
+    status = resolved(node, "own.yaml")
+    offered = [(item.label, item.description) for item in choices_for("recipe", status.state, status)]
+    assert offered[:5] == [
+        ("child.yml", HERE),
+        ("own.yaml", HERE),
+        (NAME, HERE),
+        ("distillation_math.yaml", CHECKOUT),
+        ("distillation-a-1n8g.v1.yaml", CHECKOUT),
+    ]
+    assert (NAME, PACKAGED) in offered
+    assert "grpo.yaml" not in dict(offered)
+    values = [item.value for item in choices_for("recipe", status.state, status)]
+    assert len({recipe_file(value) for value in values}) == len(values)
+
+
+def test_a_recipe_is_listed_once(here: Path) -> None:
+    path = here / "own.yaml"
+    path.write_text("distillation: {}\n")
+    choices = recipe_choices([path, DIRECTORY / NAME], here)
+    assert [item.path for item in choices].count(path) == 1
+    assert next(item for item in choices if item.path.name == NAME).source == PACKAGED

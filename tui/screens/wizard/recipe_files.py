@@ -1,0 +1,109 @@
+"""Recipes to choose from, and the file that a typed recipe names. Reads directories; runs on a thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from recipes.library import DIRECTORY, starting_recipes
+
+HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used recently", "packaged"
+_MOST_FILES = 300
+"""Files of a directory that are looked at."""
+_MOST_BYTES = 1 << 20
+_MOST_PARENTS = 5
+_SECTION = re.compile(r"^distillation:", re.MULTILINE)
+_DEFAULTS = re.compile(r"^defaults:(.*(?:\n[ \t-].*)*)", re.MULTILINE)
+_FILE = re.compile(r"[\w./~+-]+\.ya?ml")
+_STOCK = ("examples/configs", "examples/configs/recipes/llm")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeChoice:
+    """A recipe to choose from."""
+
+    text: str
+    """As it is typed: names this file and no other."""
+    path: Path
+    source: str
+    label: str = ""
+    """Shorter than the text, for a list; empty for the text itself."""
+
+
+def recipe_file(text: str) -> Path:
+    """Return the file that a typed recipe names: a path, else a packaged recipe of that name.
+
+    A file in the current directory comes before a packaged one of the same name.
+    """
+    path = Path(text).expanduser().absolute()
+    packaged = DIRECTORY / text
+    if "/" not in text and not path.exists() and packaged in starting_recipes():
+        return packaged
+    return path
+
+
+def source_of(path: Path, choices: Iterable[RecipeChoice]) -> str:
+    """Return where a recipe comes from, for display."""
+    source = next((item.source for item in choices if item.path == path), "")
+    return source or (HERE if path.parent == Path.cwd() else "")
+
+
+def recipe_choices(recent: Iterable[Path], checkout: Path | None) -> tuple[RecipeChoice, ...]:
+    """Return recipes of this directory and of the checkout, recent ones and packaged ones; each file once."""
+    here = Path.cwd()
+    rows = [
+        *(RecipeChoice(path.name, path, HERE) for path in _distillation_recipes(here)),
+        *_stock(checkout),
+        *(RecipeChoice(str(path), path, RECENT) for path in recent if path.parent != DIRECTORY),
+        *(_packaged(path, here) for path in starting_recipes()),
+    ]
+    first: dict[Path, RecipeChoice] = {}
+    for row in rows:
+        first.setdefault(row.path, row)
+    return tuple(first.values())
+
+
+def _packaged(path: Path, here: Path) -> RecipeChoice:
+    hidden = (here / path.name).exists()
+    return RecipeChoice(str(path) if hidden else path.name, path, PACKAGED, path.name)
+
+
+def _stock(checkout: Path | None) -> list[RecipeChoice]:
+    """Return the distillation recipes that come with a checkout, by name."""
+    if checkout is None:
+        return []
+    paths = [path for folder in _STOCK for path in _named_for_distillation(checkout / folder)]
+    return [RecipeChoice(str(path), path, CHECKOUT, path.name) for path in paths]
+
+
+def _named_for_distillation(directory: Path) -> list[Path]:
+    return [path for path in _yaml_files(directory) if "distillation" in path.name]
+
+
+def _distillation_recipes(directory: Path) -> list[Path]:
+    return [path for path in _yaml_files(directory) if _is_distillation(path)]
+
+
+def _yaml_files(directory: Path) -> list[Path]:
+    try:
+        paths = sorted(path for path in directory.iterdir() if path.suffix in (".yaml", ".yml"))
+    except OSError:  # there is no such directory, or it may not be read: it offers nothing
+        return []
+    return paths[:_MOST_FILES]
+
+
+def _is_distillation(path: Path, depth: int = 0) -> bool:
+    """Return whether a file has the section, or inherits it."""
+    try:
+        if depth > _MOST_PARENTS or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return False
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    if _SECTION.search(text):
+        return True
+    block = _DEFAULTS.search(text)
+    parents = _FILE.findall(block[1]) if block is not None else []
+    return any("distill" in name or _is_distillation(path.parent / name, depth + 1) for name in parents)
