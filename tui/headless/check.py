@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recipes.checks import Checker, Inputs, Report, Result
 from recipes.errors import Exit
@@ -30,9 +30,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_report(report, everything=options.all)
         if summary and summary["does_not_fit"]:
-            say(
-                f"memory: {summary['does_not_fit']} would not fit into {summary['gpu_gib']} GiB; see `memory`"
-            )
+            phases = ", ".join(map(str, summary["does_not_fit"]))
+            say(f"memory: {phases} would not fit into {summary['gpu_gib']} GiB; see `memory`")
     return int(Exit.OK if report.ok else Exit.FAILED)
 
 
@@ -53,7 +52,7 @@ def _as_json(result: Result) -> dict[str, object]:
     }
 
 
-def _memory_summary(report: Report, inputs: Inputs) -> dict[str, object] | None:
+def _memory_summary(report: Report, inputs: Inputs) -> dict[str, Any] | None:
     """Return which phases would not fit: an estimate, which warns and does not fail."""
     if report.recipe is None:
         return None
