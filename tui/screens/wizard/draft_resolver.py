@@ -59,12 +59,16 @@ class DraftResolver:
         """Detect partitions, accounts and limits; takes a minute where the controller hangs."""
         from launcher.clusters.registry import detect
         from launcher.paths import cache_root
+        from launcher.site_choices import load_choices
+        from launcher.submit.gpu_memory import with_gpu_memory
 
         try:
             self.detection = detect(
                 self.store.transport, self.environment, cache_root(self.environment), refresh=refresh
             )
             self.slurm_error = None
+            remembered = load_choices(self.store.transport, self.environment, self.detection.site.id)
+            self.detection = with_gpu_memory(self.detection, None, remembered.gpu_memory_gib)
         except ExplainedError as error:
             self.detection, self.slurm_error = None, error
 
@@ -74,7 +78,7 @@ class DraftResolver:
         """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
         status = DraftStatus(
             state,
-            self.detection,
+            self._detection(state),
             self.slurm_error,
             default_checkout=self._default_checkout(),
             resolved=True,
@@ -126,6 +130,13 @@ class DraftResolver:
         )
 
     # ------------------------------------------------------------ parts
+
+    def _detection(self, state: WizardState) -> Detection | None:
+        """Return the detection with the GPU memory that was typed, if any."""
+        from launcher.submit.gpu_memory import with_gpu_memory
+
+        given = count_of("gpu_memory", state, DraftStatus()) if "gpu_memory" in state.texts else None
+        return with_gpu_memory(self.detection, given, {}) if self.detection is not None else None
 
     def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
         directory = checkout.path if checkout is not None else ""

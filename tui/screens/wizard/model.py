@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launcher.clusters.inventory import gpu_memory_gib
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
@@ -147,6 +148,8 @@ def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Fiel
     names = list(step.fields)
     if kind_of(state) == "rehearsal":
         names = [name for name in names if name not in _MODELS and step.id != "sizes"]
+    if "gpu_memory" not in state.texts and not lacks_gpu_memory(state, status):
+        names = [name for name in names if name != "gpu_memory"]
     if status.detection is None or not status.detection.site.profiles:
         names = [name for name in names if name != "profile"]
     return tuple(field_of(name) for name in names)
@@ -155,6 +158,15 @@ def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Fiel
 def steps_of(state: WizardState, status: DraftStatus) -> tuple[Step, ...]:
     """Return the steps that have fields, and the review."""
     return tuple(step for step in STEPS if step.id == "review" or fields_of(step, state, status))
+
+
+def lacks_gpu_memory(state: WizardState, status: DraftStatus) -> bool:
+    """Return whether nobody knows the memory of the chosen partition's GPUs, and a run needs it."""
+    partition = partition_of(state, status)
+    if status.detection is None or partition is None or not partition.gpus.count:
+        return False
+    known = gpu_memory_gib(partition.gpus.type or "gpu", status.detection.site.gpu_memory_gib)
+    return known is None and kind_of(state) != "rehearsal"
 
 
 def key_of(item: Field, status: DraftStatus) -> str:
@@ -371,6 +383,7 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             "recipe": status.path,
             "kind": kind,
             "nodes": count_of("nodes", state, status) or 1,
+            "gpu_memory": count_of("gpu_memory", state, status),
             "chain": count_of("chain", state, status) or 1,
             "checkout": None if kind == "rehearsal" else values["checkout"],
             "overrides": (*state.overrides, *recipe_overrides(state, status)),
