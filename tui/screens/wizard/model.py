@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recipes.memory import Estimate
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
+    from tui.screens.wizard.model_cache import CachedModel
     from tui.screens.wizard.recipe_files import RecipeChoice
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
@@ -105,6 +106,8 @@ class DraftStatus:
     """Why Slurm could not be queried at all."""
     recipes: tuple[RecipeChoice, ...] = ()
     """Recipes to choose from: of this directory, of the checkout, recently used ones, packaged ones."""
+    cached_models: tuple[CachedModel, ...] = ()
+    """Models in the cache that the job will use."""
     default_checkout: str = ""
     path: Path | None = None
     """The recipe's file."""
