@@ -139,6 +139,12 @@ FIELDS: tuple[Field, ...] = (
         unit="GPUs", optional=True,
     ),
     Field(
+        "gpu_memory", "GPU memory",
+        "Memory of one GPU; asked where the site does not know it, then remembered.",
+        "whole", flag="--gpu-memory", metavar="GIB", default="the site's, or as given before", unit="GiB",
+        step="job", optional=True,
+    ),
+    Field(
         "time", "Time limit", "Time limit of each job: MM, HH:MM:SS, D-HH:MM:SS, 30m or 2h30.",
         "time", flag="--time", metavar="T", default="the profile's", step="job", scheduler=True,
     ),

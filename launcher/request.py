@@ -33,6 +33,8 @@ class SubmitRequest:
     kind: Kind = "training"
     gpus_per_node: int | None = None
     """None: the count that most nodes of the partition have."""
+    gpu_memory: int | None = None
+    """Memory of one GPU in GiB; None: as the site knows or remembers it."""
     partition: str | None = None
     """None: for a smoke run the site's partition for tests, where it takes the job; else Slurm's default."""
     account: str | None = None

@@ -5,7 +5,7 @@ One JSON file in the configuration directory, by site; a secret's value is never
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,6 +26,8 @@ class SiteChoices(BaseModel):
     values: Mapping[str, str] = Field(default_factory=dict)
     passed: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
+    gpu_memory_gib: Mapping[str, float] = Field(default_factory=dict)
+    """By type of GPU, in lower case."""
 
     @property
     def environment(self) -> EnvironmentChoices:
@@ -58,12 +60,37 @@ def remember_choices(
     """
     if not (choices.values or choices.passed or choices.dropped):
         return
+
+    def merged(own: SiteChoices) -> SiteChoices:
+        both = choices.over(own.environment)
+        values = {name: value for name, value in both.values.items() if not is_secret(name, value)}
+        update = {"values": values, "passed": both.passed, "dropped": both.dropped}
+        return own.model_copy(update=update)
+
+    _remember(transport, environment, site, merged)
+
+
+def remember_gpu_memory(
+    transport: Transport, environment: Mapping[str, str], site: str, gpu_type: str, gib: float
+) -> None:
+    """Remember the memory of a type of GPU at a site; without effect where nothing can be written."""
+
+    def merged(own: SiteChoices) -> SiteChoices:
+        return own.model_copy(update={"gpu_memory_gib": {**own.gpu_memory_gib, gpu_type: gib}})
+
+    _remember(transport, environment, site, merged)
+
+
+def _remember(
+    transport: Transport,
+    environment: Mapping[str, str],
+    site: str,
+    merged: Callable[[SiteChoices], SiteChoices],
+) -> None:
     path = _path(environment)
     try:
         stored = _load(transport, path)
-        merged = choices.over(stored.sites.get(site, SiteChoices()).environment)
-        values = {name: value for name, value in merged.values.items() if not is_secret(name, value)}
-        own = SiteChoices(values=values, passed=merged.passed, dropped=merged.dropped)
+        own = merged(stored.sites.get(site, SiteChoices()))
         text = _File(sites={**stored.sites, site: own}).model_dump_json(indent=1) + "\n"
         transport.write_atomic(str(path), text.encode(), 0o600)
     except (TransportError, InputError):

@@ -84,7 +84,7 @@ def _notes(inputs: Inputs, memory: Estimate | None, options: JobOptions) -> tupl
     if options.kind == "rehearsal":
         return ()
     if inputs.request.gpu_memory_gib is None:
-        return ("the memory of the GPUs is unknown: set it under [gpu_memory_gib] in your site.toml",)
+        return ("the memory of the GPUs is unknown: give --gpu-memory GIB, which is remembered",)
     return memory.notes if memory is not None else ()
 
 

@@ -25,8 +25,9 @@ from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
 from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
-from launcher.site_choices import remember_choices
+from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory
 from launcher.submit.complete import complete, nodes_of
+from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
 from launcher.submit.hints import cluster_hints, hints
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.red_lines import require_whole_gpus
@@ -142,6 +143,8 @@ def plan_submission(
     """
     resolver = resolver or Resolver()
     request = with_profile(request, detection.site)
+    remembered = load_choices(store.transport, environment, detection.site.id).gpu_memory_gib
+    detection = with_gpu_memory(detection, request.gpu_memory, remembered)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
     from launcher.submit.preflight import preflight
@@ -231,6 +234,9 @@ def send(
         remember(store.transport, plan.options.checkout, environment)
     site = plan.submission.layout.site.id
     remember_choices(store.transport, environment, site, choices_of(plan.request, environment))
+    if plan.request.gpu_memory is not None and plan.partition is not None:
+        kind = gpu_type(plan.partition)
+        remember_gpu_memory(store.transport, environment, site, kind, plan.request.gpu_memory)
     return run
 
 

@@ -13,12 +13,13 @@ from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
 from launcher.sites import Profile, SmokeTarget
 from launcher.submit.complete import smoke_target, time_limit_of
+from launcher.submit.submit import send
 from launcher.transports.local import LocalTransport
 from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
 from tui.screens.wizard.draft_resolver import DraftResolver
-from tui.screens.wizard.findings import DraftFinding, note_on, step_level
+from tui.screens.wizard.findings import DraftFinding, assess, note_on, step_level
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
@@ -33,6 +34,7 @@ from tui.screens.wizard.model import (
     text_of,
     warning_in,
 )
+from tui.screens.wizard.pages import summary
 
 FIELD = {item.name: item for item in FIELDS}
 
@@ -74,7 +76,8 @@ def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver
     assert standing == {
         "partition": "booster", "account": "distill", "qos": "", "reservation": "", "profile": "",
         "kind": "training", "recipe": str(node.recipe), "checkout": str(node.checkout),
-        "student": "models/student", "teacher": "models/teacher", "nodes": "1", "time": "1-00:00:00",
+        "student": "models/student", "teacher": "models/teacher", "nodes": "1", "gpu_memory": "",
+        "time": "1-00:00:00",
         "chain": "1", "policy_tp": "2", "policy_cp": "1", "teacher_tp": "4", "teacher_cp": "1",
         "vllm_tp": "1", "prompts": "64", "global_batch": "32", "micro_batch": "1", "length": "2048",
         "steps": "100",
@@ -364,3 +367,33 @@ def test_the_documentation_lists_the_fields() -> None:
 def test_every_field_is_asked_for_once() -> None:
     asked = [name for step in STEPS for name in step.fields]
     assert sorted(asked) == sorted(name for name, row in FIELD.items() if row.step)
+
+
+def test_unknown_gpu_memory_is_asked_for_and_remembered(tmp_path: Path) -> None:
+    node = LoginNode.at(tmp_path / "node")
+    (node.root / "config" / "distill-tui" / "site.toml").unlink()
+    environment = {**os.environ, **node.environment}
+    store = RunStore(LocalTransport(), str(node.runs))
+    resolver = DraftResolver(store, environment)
+    resolver.ask_slurm()
+    state = wizard_state_of(node)
+    status = status_of(resolver, state)
+    assert status.memory is None
+    assert "gpu_memory" in [item.name for item in fields_of(STEPS[2], state, status)]
+    assert noted("gpu_memory", state, status).level == "warn"
+    assert "✓" not in summary(status, assess(state, status)).plain
+    state = wizard_state_of(node, gpu_memory="40")
+    status = status_of(resolver, state)
+    assert status.memory is not None
+    assert status.memory.gpu_gib == 40
+    assert assess(state, status).on_field("gpu_memory") == ()
+    done = resolver.full_status(state, status)
+    assert done.plan is not None
+    assert done.plan.memory is not None
+    send(done.plan, store, environment, confirmed=True)
+    again = DraftResolver(store, environment)
+    again.ask_slurm()
+    state = wizard_state_of(node)
+    status = status_of(again, state)
+    assert status.memory is not None
+    assert "gpu_memory" not in [item.name for item in fields_of(STEPS[2], state, status)]

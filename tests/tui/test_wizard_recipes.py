@@ -117,3 +117,28 @@ def test_a_recipe_is_listed_once(here: Path) -> None:
     choices = recipe_choices([path, DIRECTORY / NAME], here)
     assert [item.path for item in choices].count(path) == 1
     assert next(item for item in choices if item.path.name == NAME).source == PACKAGED
+
+
+def test_models_in_the_cache_come_first_with_their_size(node: LoginNode, here: Path) -> None:
+    def cache(name: str, file: str) -> None:
+        snapshot = here / "hf" / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        with (snapshot / file).open("wb") as weights:
+            weights.truncate(200_000_000)
+
+    cache("Qwen/Qwen3-4B", "model.safetensors")
+    cache("own/model", "pytorch_model.bin")
+    cache("meta/only-config", "config.json")
+    environment = {**os.environ, **node.environment, "HF_HOME": str(here / "hf")}
+    resolver = DraftResolver(RunStore(LocalTransport(), str(node.runs)), environment)
+    state = WizardState({"recipe": str(node.recipe), "student": "Qwen/Qwen3-1.7B"})
+    status = resolver.quick_status(state)
+    offered = [(item.value, item.description) for item in choices_for("student", state, status)]
+    assert [value for value, _ in offered[:2]] == ["Qwen/Qwen3-4B", "own/model"]
+    assert offered[0][1].startswith("0.2 GB in the cache, 4.0B parameters")
+    assert offered[1][1] == "0.2 GB in the cache"
+    assert "meta/only-config" not in dict(offered)
+    assert len(dict(offered)) == len(offered)
+    teachers = [item.value for item in choices_for("teacher", state, status)]
+    assert teachers[0] == "Qwen/Qwen3-4B"
+    assert "Qwen/Qwen3-1.7B" not in teachers

@@ -12,6 +12,7 @@ from tests.tui.pilot import Screen
 from tests.tui.terminal import opened
 from tests.tui.test_wizard import NEXT, node, on_review, page, wizard  # noqa: F401 - a fixture
 from tui.screens.home import HomeScreen
+from tui.widgets.path_completion import completed_path
 
 _CHARACTERS = {"space": " ", "full_stop": ".", "colon": ":", "minus": "-"}
 
@@ -103,6 +104,39 @@ async def test_a_dialog_takes_the_keys_that_arrive_with_the_one_that_opens_it(
         await burst(screen, "escape", "n")
         await screen.see("There is a draft of a run.")
         assert any(isinstance(item, HomeScreen) for item in screen.app.screen_stack)
+
+
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("al", "alpha-"), ("alpha-o", "alpha-one.yaml"), ("alpha-", "alpha-one.yaml"), ("su", "sub/"),
+        ("sub/", "sub/own.yaml"), ("./su", "./sub/"), ("~/su", "~/sub/"), (".h", ".hidden"), ("x", None),
+        ("", None), ("nowhere/x", None), ("alpha-one.yaml", None),
+    ],
+)  # fmt: skip
+def test_a_typed_path_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, completed: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("alpha-one.yaml", "alpha-two.yaml", ".hidden", "sub/own.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert completed_path(text) == completed
+
+
+async def test_the_right_arrow_takes_the_rest_of_a_path(
+    node: LoginNode,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(node.checkout)
+    async with wizard(node) as screen:
+        await screen.press(NEXT, "down")
+        await screen.type("./rec")
+        await screen.see("./recipe.yaml")
+        assert page(screen).wizard_state.texts["recipe"] == "./rec"
+        await screen.press("right")
+        await texts_are(screen, recipe="./recipe.yaml")
 
 
 def test_keys_typed_ahead_in_a_terminal(node: LoginNode, tmp_path: Path) -> None:  # noqa: F811

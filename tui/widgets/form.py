@@ -17,6 +17,7 @@ from textual.widgets.input import Selection
 
 from launcher.fields import Field
 from launcher.text import clean
+from tui.widgets.path_completion import PathSuggester
 from tui.widgets.styled_lines import StyledLines
 
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
@@ -128,7 +129,13 @@ class FieldRow(Horizontal):
         self.item = item
         self._title = StyledLines(classes="row-title")
         self.entry: Input | ChoiceInput = (
-            ChoiceInput() if item.kind == "choice" else Input(compact=True, select_on_focus=True)
+            ChoiceInput()
+            if item.kind == "choice"
+            else Input(
+                compact=True,
+                select_on_focus=True,
+                suggester=PathSuggester() if item.kind == "path" else None,
+            )
         )
         self._note = StyledLines(classes="row-note")
         self._shown = ("", "")

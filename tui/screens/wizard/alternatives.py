@@ -85,12 +85,32 @@ def _recipes_for_kind(state: WizardState, status: DraftStatus) -> tuple[RecipeCh
 
 
 def _model_choices(name: str, status: DraftStatus) -> tuple[FieldChoice, ...]:
-    """Return built-in models; for the teacher those with the student's vocabulary."""
+    """Return cached models, then built-in ones; for the teacher those with the student's vocabulary.
+
+    The vocabulary of a cached model that is not built in is left to the checks.
+    """
     student = status.student if isinstance(status.student, ModelFacts) else None
+
+    def fits(facts: ModelFacts) -> bool:
+        return (
+            name != "teacher" or student is None or (facts.vocab == student.vocab and facts.id != student.id)
+        )
+
+    sizes = {item.id: f"{item.bytes / 1e9:.1f} GB in the cache" for item in status.cached_models}
+    cached = [item for item in sizes if item not in TABLE or fits(TABLE[item])]
     models = sorted(TABLE.values(), key=lambda facts: (facts.family, facts.params or 0))
-    if name == "teacher" and student is not None:
-        models = [facts for facts in models if facts.vocab == student.vocab and facts.id != student.id]
-    return tuple(FieldChoice(facts.id, describe_model(facts)) for facts in models)
+    return (
+        *(FieldChoice(item, _join(sizes[item], TABLE.get(item))) for item in cached),
+        *(
+            FieldChoice(facts.id, describe_model(facts))
+            for facts in models
+            if facts.id not in sizes and fits(facts)
+        ),
+    )
+
+
+def _join(size: str, facts: ModelFacts | None) -> str:
+    return f"{size}, {describe_model(facts)}" if facts is not None else size
 
 
 def describe_model(facts: ModelFacts) -> str:

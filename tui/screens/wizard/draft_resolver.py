@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from recipes.errors import ExplainedError, RecipeError
+from recipes.models.hub import Hub
 from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
@@ -22,6 +23,7 @@ from tui.screens.wizard.model import (
     text_of,
     time_s,
 )
+from tui.screens.wizard.model_cache import CachedModel, cached_models
 from tui.screens.wizard.recipe_files import RecipeChoice, recipe_choices, recipe_file, source_of
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class DraftResolver:
     slurm_error: ExplainedError | None = None
     _recipes: dict[str, tuple[RecipeChoice, ...]] = field(default_factory=dict)
     """Recipes to choose from, by checkout."""
+    _models: dict[str, tuple[CachedModel, ...]] = field(default_factory=dict)
+    """Cached models, by directory of the cache."""
     _default_checkout_path: str | None = None
     _probed_checkouts: dict[str, NemoCheckout | str] = field(default_factory=dict)
     _job_environments: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
@@ -59,12 +63,16 @@ class DraftResolver:
         """Detect partitions, accounts and limits; takes a minute where the controller hangs."""
         from launcher.clusters.registry import detect
         from launcher.paths import cache_root
+        from launcher.site_choices import load_choices
+        from launcher.submit.gpu_memory import with_gpu_memory
 
         try:
             self.detection = detect(
                 self.store.transport, self.environment, cache_root(self.environment), refresh=refresh
             )
             self.slurm_error = None
+            remembered = load_choices(self.store.transport, self.environment, self.detection.site.id)
+            self.detection = with_gpu_memory(self.detection, None, remembered.gpu_memory_gib)
         except ExplainedError as error:
             self.detection, self.slurm_error = None, error
 
@@ -74,7 +82,7 @@ class DraftResolver:
         """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
         status = DraftStatus(
             state,
-            self.detection,
+            self._detection(state),
             self.slurm_error,
             default_checkout=self._default_checkout(),
             resolved=True,
@@ -84,7 +92,11 @@ class DraftResolver:
             status = replace(status, checkout_error=checkout)
         else:
             status = replace(status, checkout=checkout)
-        status = replace(status, recipes=self._recipe_choices(status.checkout))
+        status = replace(
+            status,
+            recipes=self._recipe_choices(status.checkout),
+            cached_models=self._cached_models(state, status),
+        )
         status = self._with_recipe(state, status)
         if status.recipe is None:
             return status
@@ -126,6 +138,21 @@ class DraftResolver:
         )
 
     # ------------------------------------------------------------ parts
+
+    def _detection(self, state: WizardState) -> Detection | None:
+        """Return the detection with the GPU memory that was typed, if any."""
+        from launcher.submit.gpu_memory import with_gpu_memory
+
+        given = count_of("gpu_memory", state, DraftStatus()) if "gpu_memory" in state.texts else None
+        return with_gpu_memory(self.detection, given, {}) if self.detection is not None else None
+
+    def _cached_models(self, state: WizardState, status: DraftStatus) -> tuple[CachedModel, ...]:
+        """Return the models in the job's cache; in the shell's, before a job's environment is planned."""
+        environment = self._job_environments.get(self._environment_key(state, status), self.environment)
+        directory = str(Hub.of(environment).directory)
+        if directory not in self._models:
+            self._models[directory] = cached_models(environment)
+        return self._models[directory]
 
     def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
         directory = checkout.path if checkout is not None else ""

@@ -18,8 +18,7 @@ from tui.screens.wizard.model import (
     error_in,
     field_with_key,
     fields_of,
-    kind_of,
-    partition_of,
+    lacks_gpu_memory,
     steps_of,
     warning_in,
 )
@@ -154,20 +153,14 @@ def _field_of(result: Result, status: DraftStatus) -> str:
 def _of_memory(state: WizardState, status: DraftStatus) -> Iterator[DraftFinding]:
     """Report phases that do not fit; the submission asks about them."""
     memory = status.memory
-    step = "sizes" if kind_of(state) != "rehearsal" else "job"
     if memory is not None:
         for phase in memory.phases:
             if not phase.fits:
                 text = f"{phase.id} needs about {phase.needed:.1f} of {memory.gpu_gib:g} GiB of GPU memory"
-                yield DraftFinding("error", text, step)
-    elif _has_unknown_memory(state, status):
-        yield DraftFinding("warn", "the memory of the GPUs is unknown, so that it cannot be checked", step)
-
-
-def _has_unknown_memory(state: WizardState, status: DraftStatus) -> bool:
-    partition = partition_of(state, status)
-    has_gpus = partition is not None and partition.gpus.count > 0
-    return has_gpus and status.report is not None and kind_of(state) != "rehearsal"
+                yield DraftFinding("error", text, "sizes")
+    elif lacks_gpu_memory(state, status):
+        text = "unknown at this site: give GiB, so that the memory of the run is checked"
+        yield DraftFinding("warn", text, "job", "gpu_memory")
 
 
 def _of_plan(state: WizardState, status: DraftStatus, steps: dict[str, str]) -> Iterator[DraftFinding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launcher.clusters.inventory import gpu_memory_gib
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from recipes.memory import Estimate
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
+    from tui.screens.wizard.model_cache import CachedModel
     from tui.screens.wizard.recipe_files import RecipeChoice
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
@@ -104,6 +106,8 @@ class DraftStatus:
     """Why Slurm could not be queried at all."""
     recipes: tuple[RecipeChoice, ...] = ()
     """Recipes to choose from: of this directory, of the checkout, recently used ones, packaged ones."""
+    cached_models: tuple[CachedModel, ...] = ()
+    """Models in the cache that the job will use."""
     default_checkout: str = ""
     path: Path | None = None
     """The recipe's file."""
@@ -147,6 +151,8 @@ def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Fiel
     names = list(step.fields)
     if kind_of(state) == "rehearsal":
         names = [name for name in names if name not in _MODELS and step.id != "sizes"]
+    if "gpu_memory" not in state.texts and not lacks_gpu_memory(state, status):
+        names = [name for name in names if name != "gpu_memory"]
     if status.detection is None or not status.detection.site.profiles:
         names = [name for name in names if name != "profile"]
     return tuple(field_of(name) for name in names)
@@ -155,6 +161,15 @@ def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Fiel
 def steps_of(state: WizardState, status: DraftStatus) -> tuple[Step, ...]:
     """Return the steps that have fields, and the review."""
     return tuple(step for step in STEPS if step.id == "review" or fields_of(step, state, status))
+
+
+def lacks_gpu_memory(state: WizardState, status: DraftStatus) -> bool:
+    """Return whether nobody knows the memory of the chosen partition's GPUs, and a run needs it."""
+    partition = partition_of(state, status)
+    if status.detection is None or partition is None or not partition.gpus.count:
+        return False
+    known = gpu_memory_gib(partition.gpus.type or "gpu", status.detection.site.gpu_memory_gib)
+    return known is None and kind_of(state) != "rehearsal"
 
 
 def key_of(item: Field, status: DraftStatus) -> str:
@@ -371,6 +386,7 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             "recipe": status.path,
             "kind": kind,
             "nodes": count_of("nodes", state, status) or 1,
+            "gpu_memory": count_of("gpu_memory", state, status),
             "chain": count_of("chain", state, status) or 1,
             "checkout": None if kind == "rehearsal" else values["checkout"],
             "overrides": (*state.overrides, *recipe_overrides(state, status)),
