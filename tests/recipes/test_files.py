@@ -14,7 +14,16 @@ import pytest
 
 from recipes import files
 from recipes.errors import Exit
-from recipes.files import TEMPORARY_SUFFIX, ChangedOnDiskError, SaveError, save, unified_diff
+from recipes.files import (
+    TEMPORARY_SUFFIX,
+    ChangedOnDiskError,
+    SaveError,
+    is_directory,
+    is_file,
+    save,
+    unified_diff,
+    with_home,
+)
 
 
 @pytest.fixture
@@ -338,3 +347,16 @@ def test_differences_of_bytes_and_texts() -> None:
     assert unified_diff("x\n", "x\ny\n", "a", "b") == "--- a\n+++ b\n@@ -1 +1,2 @@\n x\n+y\n"
     assert unified_diff("x\r\n", "x\n", "a", "b") == "--- a\n+++ b\n@@ -1 +1 @@\n-x\r\n+x\n"
     assert unified_diff("x", "x", "a", "b") == ""
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_what_no_path_can_be_is_neither_file_nor_directory(name: str, path: Path) -> None:
+    assert (is_file(Path(name)), is_directory(Path(name))) == (False, False)
+    assert (is_file(path), is_directory(path)) == (True, False)
+    assert (is_file(path.parent), is_directory(path.parent)) == (False, True)
+
+
+def test_a_tilde_is_a_home_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert with_home("~/recipe.yaml") == Path("/home/someone/recipe.yaml")
+    assert with_home("~nobody-of-this-name/x") == Path("~nobody-of-this-name/x")
