@@ -44,13 +44,13 @@ def advice(
 
 
 def _unknown(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:
-    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
-    for path in paths if known is not None else ():
-        assert known is not None
-        unknown = unknown_path(recipe, path, known)
+    key_tree = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
+    for path in paths if key_tree is not None else ():
+        assert key_tree is not None
+        unknown = unknown_path(recipe, path, key_tree)
         if unknown is not None:
-            key, meant = unknown
-            yield f"unknown key {key}" + (f"; did you mean {meant}?" if meant else "")
+            key, suggestion = unknown
+            yield f"unknown key {key}" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 
 def _refused(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from recipes.chain import decode, read_bytes
 from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
-from recipes.origins import same_place
+from recipes.origins import keys_sharing_text
 from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment, comment_of, set_comment
@@ -101,7 +101,9 @@ class Document:
     def problems(self) -> tuple[str, ...]:
         """Reasons why OmegaConf refuses the text, each with file, line and column."""
         revision = self.revision
-        return tuple(f"{revision.tree.place(item.start)}: {item.what}" for item in revision.composed.problems)
+        return tuple(
+            f"{revision.tree.position(item.start)}: {item.what}" for item in revision.composed.problems
+        )
 
     @property
     def changed(self) -> bool:
@@ -165,7 +167,7 @@ class Document:
         values = self.revision.values
         if values is None or not self.is_written(key):
             return []
-        return [format_key(path) for path in same_place(values, _path(key), self.name)]
+        return [format_key(path) for path in keys_sharing_text(values, _path(key), self.name)]
 
     # Editing
 
@@ -244,7 +246,7 @@ class Document:
             names = f"&{node.name}"
         fix = f"Set another value here, or delete it where {names} is written (that changes all its users)."
         raise EditRefusedError(
-            what, where=self.revision.tree.place(node.start) if node else self.name, fix=fix
+            what, where=self.revision.tree.position(node.start) if node else self.name, fix=fix
         )
 
     def _take(self, tree: Tree, path: KeyPath) -> Change:
@@ -268,7 +270,7 @@ class Document:
         problems = after.composed.problems
         if problems and len(problems) >= max(1, len(before.composed.problems)):
             problem = problems[0]
-            where = after.tree.place(problem.start)
+            where = after.tree.position(problem.start)
             raise EditRefusedError(
                 f"OmegaConf would refuse the recipe: {problem.what}", where=where, fix=problem.fix
             )

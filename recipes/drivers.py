@@ -79,8 +79,10 @@ def choose_driver(values: Mapping[str, Any], scripts: Collection[str]) -> Driver
     """
     kind, reason = recipe_kind(values)
     if kind == "other":
-        found = next((script for name in values for script in _scripts_of(name) if script in scripts), None)
-        return Driver(found, kind, reason)
+        first_script = next(
+            (script for name in values for script in _scripts_of(name) if script in scripts), None
+        )
+        return Driver(first_script, kind, reason)
     for script in SCRIPTS[kind]:
         if script in scripts:
             return Driver(script, kind, reason)
@@ -91,8 +93,8 @@ def choose_driver(values: Mapping[str, Any], scripts: Collection[str]) -> Driver
 def driver_scripts(root: Path) -> tuple[str, ...]:
     """Return the driver scripts of a checkout on this machine, relative to it."""
     folders = (root / "examples", root / "examples" / "nemo_gym")
-    found = [path for folder in folders for path in folder.glob("run_*.py")]
-    return tuple(sorted(path.relative_to(root).as_posix() for path in found))
+    scripts = [path for folder in folders for path in folder.glob("run_*.py")]
+    return tuple(sorted(path.relative_to(root).as_posix() for path in scripts))
 
 
 def _scripts_of(algorithm: str) -> tuple[str, ...]:

@@ -35,12 +35,12 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
     Interpolations stay as they are unless `resolved`. The text is read back and compared before it is
     returned; raises `RecipeError` if it could not be written so.
     """
-    meant = recipe.values if resolved else plain(recipe.merged)
+    expected_values = recipe.values if resolved else plain(recipe.merged)
     for with_spelling in (True, False):
         writer = _Expander(recipe, reader, tree, resolved=resolved, with_spelling=with_spelling)
         text = "\n".join(writer.mapping(recipe.merged, (), 0)) + "\n"
         value = compose(parse(text, "the expanded recipe")).value
-        if same(plain(value) if value is not None else {}, meant):
+        if same(plain(value) if value is not None else {}, expected_values):
             return text
     raise RecipeError("The expanded recipe would not read back as the recipe", where=recipe.path)
 

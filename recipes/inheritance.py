@@ -59,10 +59,10 @@ class EffectiveRecipe:
         """Return the value at a dotted key (list items by number), or the default."""
         value: Any = self.values
         for step in parse_key(key):
-            found = _data_child(value, step)
-            if found is None:
+            match = _data_child(value, step)
+            if match is None:
                 return default
-            value = found[0]
+            value = match[0]
         return value
 
     def has(self, key: str) -> bool:
@@ -82,18 +82,18 @@ class EffectiveRecipe:
     def locate(self, path: KeyPath) -> tuple[Value, KeyPath] | None:
         """Return what is written for a key, and at which key: a section by interpolation ends the way."""
         value: Value = self.merged
-        where: KeyPath = ()
+        settled_path: KeyPath = ()
         for step in path:
-            settled = self._settle(value, where)
-            found = child(settled[0], step)
-            if found is None:
+            settled = self._settle(value, settled_path)
+            match = child(settled[0], step)
+            if match is None:
                 return None
-            if settled[1] != where and isinstance(value, Leaf):
+            if settled[1] != settled_path and isinstance(value, Leaf):
                 # The section stands here through an interpolation: that is the value's origin.
-                return value, where
-            step, value = found
-            where = (*where, step)
-        return value, where
+                return value, settled_path
+            step, value = match
+            settled_path = (*settled_path, step)
+        return value, settled_path
 
     def origin_of(self, value: Value) -> Origin:
         """Say where a value is written and by which mechanism it got its place."""
@@ -108,11 +108,11 @@ class EffectiveRecipe:
             how = "own" if mark.file == str(self.path) else "parent"
         return Origin(mark.file, mark.line, how)
 
-    def _settle(self, value: Value, where: KeyPath) -> tuple[Value, KeyPath]:
+    def _settle(self, value: Value, path: KeyPath) -> tuple[Value, KeyPath]:
         try:
-            return self.evaluator.settle(value, where)
+            return self.evaluator.settle(value, path)
         except UnsupportedError:
-            return value, where
+            return value, path
 
 
 def _data_child(value: object, step: object) -> tuple[Any] | None:
@@ -195,12 +195,12 @@ def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
     if error.override:
         fix = "Write KEY=VALUE to change, +KEY=VALUE to add, ++KEY=VALUE for either, ~KEY to delete."
         return RecipeError(f"The override cannot be applied: {error.what}", where=error.key, fix=fix)
-    place = FilePosition(str(chain.source.path))
+    position = FilePosition(str(chain.source.path))
     try:
         value = find(merged, parse_key(error.key.replace("[", ".").replace("]", ""))) if error.key else None
     except RecipeError:
         value = None
     key = f" (at {error.key})" if error.key else ""
     if value is not None and value.mark.file != OVERRIDE_FILE:
-        place = FilePosition(value.mark.file, value.mark.line)
-    return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=place)
+        position = FilePosition(value.mark.file, value.mark.line)
+    return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=position)

@@ -141,9 +141,9 @@ class Checkout:
     def has(self, feature: str) -> bool:
         """Tell whether a feature on which a rule's form depends is there."""
         if feature not in self._features:
-            known = FEATURES[feature]
+            anchor = FEATURES[feature]
             self._features[feature] = (
-                self._matches(known.files, known.pattern) if self.has_sources else known.newest
+                self._matches(anchor.files, anchor.pattern) if self.has_sources else anchor.newest
             )
         return self._features[feature]
 

@@ -248,21 +248,21 @@ class Context:
 class Rule:
     """A failure that can be predicted: `find` yields nothing where there is nothing to report.
 
-    `foretells` is the message of NeMo-RL (or of a library below it), `place` where it is in NeMo-RL.
+    `foretells` is the message of NeMo-RL (or of a library below it), `source_file` where NeMo-RL raises it.
     """
 
     id: str
     title: str
     find: Callable[[Context], Iterable[Finding]]
     foretells: str
-    place: str
+    source_file: str
 
     def results(self, context: Context) -> list[Result]:
         """Apply the rule; one passed result if it finds nothing, or if NeMo-RL has no such failure."""
         if not self.applies(context):
             return [Result(self.id, self.title, "pass", "")]
-        found = [self._result(context, finding) for finding in self.find(context)]
-        return found or [Result(self.id, self.title, "pass", "")]
+        results = [self._result(context, finding) for finding in self.find(context)]
+        return results or [Result(self.id, self.title, "pass", "")]
 
     def applies(self, context: Context) -> bool:
         """Tell whether what the rule predicts can come from the NeMo-RL at hand."""
@@ -278,7 +278,9 @@ class Rule:
                 where.append(RecipeLine(origin.file, origin.line, key))
         predicted = ""
         if finding.outcome in ("fail", "warn"):
-            predicted = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
+            predicted = (
+                f"{finding.foretells or self.foretells} ({self.source_file})" if self.foretells else ""
+            )
         return Result(
             self.id, self.title, finding.outcome, finding.message, predicted, tuple(where), finding.fixes
         )

@@ -63,7 +63,7 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
     """Return the data sets of a recipe, training first."""
     default = recipe.get("data.default")
     default = default if isinstance(default, dict) else {}
-    found: list[DataSet] = []
+    data_sets: list[DataSet] = []
     section = recipe.get("data")
     if isinstance(section, dict) and isinstance(section.get("dataset_name"), str) and "train" not in section:
         return [_read("train", "data", section, {})]  # the form up to v0.5: one data set for all
@@ -73,19 +73,19 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
         for number, entry in enumerate(entries):
             if isinstance(entry, dict):
                 key = f"data.{split}.{number}" if isinstance(section, list) else f"data.{split}"
-                found.append(_read(split, key, entry, default))
-    return found
+                data_sets.append(_read(split, key, entry, default))
+    return data_sets
 
 
 def _read(
     split: Literal["train", "validation"], key: str, entry: dict[str, object], default: dict[str, object]
 ) -> DataSet:
-    def place(name: str) -> tuple[str, object]:
+    def with_default(name: str) -> tuple[str, object]:
         return (
             (f"{key}.{name}", entry[name]) if name in entry else (f"data.default.{name}", default.get(name))
         )
 
-    env_key, env = place("env_name")
+    env_key, env = with_default("env_name")
     size, repeat = entry.get("split_validation_size"), entry.get("repeat")
     return DataSet(
         split,
@@ -94,7 +94,7 @@ def _read(
         str(entry.get("data_path") or ""),
         str(env or ""),
         env_key,
-        {name: place(name) for name in _FILES},
+        {name: with_default(name) for name in _FILES},
         float(size) if isinstance(size, (int, float)) else 0.0,
         repeat if isinstance(repeat, int) and repeat > 0 else 1,
     )

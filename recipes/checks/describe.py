@@ -10,7 +10,7 @@ def table() -> str:
     rows = ["| id | what holds in a recipe that runs | what NeMo-RL says otherwise | where in NeMo-RL |"]
     rows.append("|---|---|---|---|")
     for rule in RULES:
-        cells = (rule.id, rule.title, rule.foretells, rule.place)
+        cells = (rule.id, rule.title, rule.foretells, rule.source_file)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 

@@ -138,14 +138,14 @@ class Checker:
         `revision` is the text where it is not the file's, `recipe` the same recipe where it has been resolved
         with these overrides already. Fixes that are not verified are only proposals.
         """
-        asked = [*overrides, *self.inputs.request.overrides()]
+        all_overrides = [*overrides, *self.inputs.request.overrides()]
         try:
-            recipe = recipe or self._resolve(path, asked, revision)
+            recipe = recipe or self._resolve(path, all_overrides, revision)
         except RecipeError as error:
             return self._unread(path, overrides, revision, error)
         results = apply(recipe, self.inputs)
         if verify_fixes:
-            results = [self._verified(path, asked, revision, results, result) for result in results]
+            results = [self._verified(path, all_overrides, revision, results, result) for result in results]
         return Report(tuple(results), recipe)
 
     def _resolve(self, path: Path, overrides: Sequence[str], revision: Revision | None) -> EffectiveRecipe:
@@ -164,24 +164,26 @@ class Checker:
         """Keep the fixes after which the finding is gone and nothing fails that did not before."""
         if not any(fix.edits for fix in result.fixes):
             return result
-        before = {(known.id, _subject(known)) for known in results if known.outcome == "fail"}
-        this = (result.id, _subject(result))
-        kept: list[Fix] = []
+        before = {(other.id, _subject(other)) for other in results if other.outcome == "fail"}
+        verified_subject = (result.id, _subject(result))
+        verified: list[Fix] = []
         for fix in _distinct(result.fixes)[:_TRIED]:
             try:
                 fixed = self._resolve(path, [*overrides, *fix.overrides()], revision)
             except RecipeError:
                 continue
             after = apply(fixed, self.inputs)
-            failing = {(known.id, _subject(known)) for known in after if known.outcome == "fail"}
+            failing = {(other.id, _subject(other)) for other in after if other.outcome == "fail"}
             gone = all(
-                (known.id, _subject(known)) != this for known in after if known.outcome == result.outcome
+                (other.id, _subject(other)) != verified_subject
+                for other in after
+                if other.outcome == result.outcome
             )
             if gone and failing <= before:
-                kept.append(fix)
-                if len(kept) == _OFFERED:
+                verified.append(fix)
+                if len(verified) == _OFFERED:
                     break
-        return replace(result, fixes=tuple(kept))
+        return replace(result, fixes=tuple(verified))
 
     def _unread(
         self, path: Path, overrides: Sequence[str], revision: Revision | None, error: RecipeError
@@ -194,12 +196,14 @@ class Checker:
         except RecipeError as alone:
             if "nterpolation" in alone.what or "${" in alone.what:
                 rule = ENTRY_RULES[1]
-        place = error.where
+        position = error.where
         where = (
-            (RecipeLine(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+            (RecipeLine(str(getattr(position, "file", position)), getattr(position, "line", 0), ""),)
+            if position
+            else ()
         )
         message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
-        predicted = f"{rule.foretells} ({rule.place})"
+        predicted = f"{rule.foretells} ({rule.source_file})"
         return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
 
 
@@ -233,12 +237,14 @@ def _once(results: list[Result]) -> list[Result]:
     reported = {
         _subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys
     }
-    kept = [result for result in results if result.id != _READS or _subject(result) not in reported - {""}]
-    if any(result.id == _READS for result in kept):
-        return kept
+    remaining = [
+        result for result in results if result.id != _READS or _subject(result) not in reported - {""}
+    ]
+    if any(result.id == _READS for result in remaining):
+        return remaining
     title = next(rule.title for rule in RULES if rule.id == _READS)
-    at = next((number for number, result in enumerate(kept) if result.id == "C6"), len(kept))
-    return [*kept[:at], Result(_READS, title, "pass", ""), *kept[at:]]
+    at = next((number for number, result in enumerate(remaining) if result.id == "C6"), len(remaining))
+    return [*remaining[:at], Result(_READS, title, "pass", ""), *remaining[at:]]
 
 
 def _subject(result: Result) -> str:

@@ -135,12 +135,12 @@ def cross_validate(points: Sequence[Point], folds: int = 6) -> Errors:
     allocated: list[float] = []
     reserved: list[float] = []
     for fold in range(folds):
-        known = fit([point for number, point in enumerate(points) if number % folds != fold])
+        training_fit = fit([point for number, point in enumerate(points) if number % folds != fold])
         for point in points[fold::folds]:
-            peak = known.allocated(point.work, teacher=point.teacher)
-            kept = peak + known.reserve(point.work, teacher=point.teacher)
+            peak = training_fit.allocated(point.work, teacher=point.teacher)
+            estimate = peak + training_fit.reserve(point.work, teacher=point.teacher)
             allocated.append(abs(peak / point.allocated - 1))
-            reserved.append(abs(kept / point.reserved - 1))
+            reserved.append(abs(estimate / point.reserved - 1))
     return Errors(tuple(allocated), tuple(reserved))
 
 

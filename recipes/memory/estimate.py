@@ -99,14 +99,14 @@ def demand_of(recipe: EffectiveRecipe, models: Models) -> Demand:
     for side in setup.sides:
         facts = models.find(side.model)
         if isinstance(facts, UnknownModel):
-            notes.append(f"cannot tell {side.name}'s memory: {facts.reason}. {facts.fix}")
+            notes.append(f"{side.name}'s memory is unknown: {facts.reason}. {facts.fix}")
             works.append(None)
         elif facts.params is None:
-            notes.append(f"cannot tell {side.name}'s memory: the layers of {facts.id} are of different kinds")
+            notes.append(f"{side.name}'s memory is unknown: the layers of {facts.id} are of different kinds")
             works.append(None)
         elif not side.divides:
             notes.append(
-                f"cannot tell {side.name}'s memory: {side.gpus} GPUs do not hold whole copies of {side.width}"
+                f"{side.name}'s memory is unknown: {side.gpus} GPUs do not hold whole copies of {side.width}"
             )
             works.append(None)
         else:

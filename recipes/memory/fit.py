@@ -35,7 +35,7 @@ def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...
     Cheapest first: other parallel sizes, a smaller micro batch, more nodes, shorter sequences; within
     those the fewest GPUs per copy of the model.
     """
-    found: list[Option] = []
+    fitting: list[Option] = []
     for side, work in zip(demand.setup.sides, (demand.student, demand.teacher), strict=True):
         teacher = side.name == "teacher"
         colocated = demand.setup.colocated
@@ -49,8 +49,8 @@ def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...
                 chosen.append(Option(side.name, fix, phase.needed, nodes))
                 if len(chosen) == limit:
                     break
-        found.extend(chosen)
-    return tuple(found)
+        fitting.extend(chosen)
+    return tuple(fitting)
 
 
 def _candidates(demand: Demand, side: Side, work: Work) -> Iterator[tuple[Work, int]]:

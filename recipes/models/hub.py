@@ -63,8 +63,8 @@ class Hub:
         except (OSError, UnicodeDecodeError):
             pass  # no main revision: a download of another one, taken below
         try:
-            found = [path for path in (root / "snapshots").iterdir() if path.is_dir()]
-            return max(found, key=lambda path: path.stat().st_mtime, default=None)
+            snapshots = [path for path in (root / "snapshots").iterdir() if path.is_dir()]
+            return max(snapshots, key=lambda path: path.stat().st_mtime, default=None)
         except OSError:
             return None
 
@@ -91,8 +91,8 @@ class Models:
         local = self.root / with_home(name)
         if is_directory(local):
             return local
-        known = hub_name(name)
-        return self.hub.snapshot(known) if _HUB_NAME.fullmatch(known) else None
+        repository = hub_name(name)
+        return self.hub.snapshot(repository) if _HUB_NAME.fullmatch(repository) else None
 
     def find(self, name: str) -> ModelFacts | UnknownModel:
         """Return a model's facts, or why they cannot be told and what to do."""

@@ -78,7 +78,7 @@ def compare(models: Models, student: str, teacher: str) -> VocabularyDifference 
     """Compare two tokenizers by name; None if they are the same, `UnknownModel` where files are missing."""
     if student == teacher:
         return None
-    found: list[_TokenizerFile] = []
+    tokenizer_files: list[_TokenizerFile] = []
     for name in (student, teacher):
         directory = models.directory(name)
         if directory is None:
@@ -89,8 +89,8 @@ def compare(models: Models, student: str, teacher: str) -> VocabularyDifference 
         file = _find(directory)
         if isinstance(file, UnknownModel):
             return file
-        found.append(file)
-    return _compared(student, teacher, *found)
+        tokenizer_files.append(file)
+    return _compared(student, teacher, *tokenizer_files)
 
 
 @lru_cache(maxsize=16)

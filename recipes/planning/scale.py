@@ -87,13 +87,13 @@ def _split(setup: Setup, nodes: int, per_node: int) -> dict[str, object]:
 def _sizes(setup: Setup, side: Side, facts: ModelFacts | None, notes: list[str]) -> dict[str, object]:
     if side.backend is None or side.divides or side.gpus == 0:
         return {}
-    found = nearest_parallel(side, side.gpus, facts, setup.gpus_per_node)
+    sizes = nearest_parallel(side, side.gpus, facts, setup.gpus_per_node)
     # A model that was spread so wide needs the memory: keep the copy as wide as the GPUs allow.
-    wide = sorted(found, key=lambda size: -size.width)
+    wide = sorted(sizes, key=lambda size: -size.width)
     if not wide:
         notes.append(f"{side.name}: no parallel sizes are legal on {side.gpus} GPUs")
         return {}
-    size = next(known for known in found if known.width == wide[0].width)
+    size = next(candidate for candidate in sizes if candidate.width == wide[0].width)
     notes.append(f"{side.name}: a copy had {side.width} GPUs, has {size.width} now; look at `memory`")
     values: dict[str, object] = {side.size_key("tp"): size.tp, side.size_key("cp"): size.cp}
     if side.backend == "megatron":

@@ -235,8 +235,8 @@ class Setup:
         if self.colocated:
             return True
         if self.nodes == 1:
-            given = self.generation_gpus_per_node or 0
-            return 0 < given < self.gpus_per_node and self.generation_nodes in (None, 1)
+            generation_gpus = self.generation_gpus_per_node or 0
+            return 0 < generation_gpus < self.gpus_per_node and self.generation_nodes in (None, 1)
         count = self.generation_nodes or 0
         return 0 < count < self.nodes and self.generation_gpus_per_node == self.gpus_per_node
 

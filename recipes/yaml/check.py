@@ -104,7 +104,7 @@ def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Sha
     return changed
 
 
-def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
+def checked(tree: Tree, splices: Sequence[Splice], expected_shapes: list[Shape]) -> Tree:
     """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
     text = splice(tree.text, splices)
     try:
@@ -113,8 +113,8 @@ def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
         raise EditRefusedError(
             f"The edit would leave text that is no YAML: {error.what}", where=error.where
         ) from error
-    if not same([shape(root) for root in trial.roots], meant):
-        where = tree.place(splices[0].start) if splices else tree.name
+    if not same([shape(root) for root in trial.roots], expected_shapes):
+        where = tree.position(splices[0].start) if splices else tree.name
         raise EditRefusedError("The edit would not read back as meant", where=where)
     lost = undefined_aliases(trial) - undefined_aliases(tree)
     if lost:

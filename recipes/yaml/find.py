@@ -73,7 +73,7 @@ def find_spot(tree: Tree, path: KeyPath) -> Spot:
 
 
 def _not_written(tree: Tree, path: KeyPath, node: Node | None) -> NotWrittenError:
-    where = tree.place(node.start) if node is not None else tree.name
+    where = tree.position(node.start) if node is not None else tree.name
     return NotWrittenError(f"'{format_key(path)}' is not written in {tree.name}", where=where)
 
 
@@ -99,10 +99,10 @@ def key_of(node: Node) -> Step:
     """Return the typed key, None for a merge key and for what no path can name."""
     if not isinstance(node, ScalarNode) or is_merge_key(node):
         return None
-    read = node.read()
-    if isinstance(read, Unreadable):
-        return node.value if read.text == "=" else None
-    return read
+    key = node.read()
+    if isinstance(key, Unreadable):
+        return node.value if key.text == "=" else None
+    return key
 
 
 def merges(node: Node | None) -> list[str]:

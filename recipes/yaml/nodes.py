@@ -164,6 +164,6 @@ class Tree:
         """Root of the first document, None if the text holds none."""
         return self.roots[0] if self.roots else None
 
-    def place(self, offset: int) -> FilePosition:
-        """Return an offset as a place for a message."""
-        return FilePosition(self.name, *self.lines.place(offset))
+    def position(self, offset: int) -> FilePosition:
+        """Return the file position of an offset, for messages."""
+        return FilePosition(self.name, *self.lines.position(offset))

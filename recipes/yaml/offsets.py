@@ -73,6 +73,6 @@ class Lines:
         mark = line.lstrip(" \t")
         return len(line) - len(mark) if mark.startswith("#") else None
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset, both counted from 1."""
         return self.number(offset), self.column(offset) + 1
