@@ -33,7 +33,7 @@ class ParsedFile:
     values: Map
     parents: tuple[str, ...]
     exact: bool
-    """Whether our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
+    """True if our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
 
     @property
     def text(self) -> str:
@@ -50,7 +50,7 @@ class Chain:
 
     @property
     def exact(self) -> bool:
-        """Tell whether every file can be judged without OmegaConf."""
+        """Return whether every file can be judged without OmegaConf."""
         return self.source.exact and all(parent.exact for parent in self.parents)
 
     def files(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Recipe text as a document: every edit changes what was meant and not one byte more.
+"""Recipe text as a document: an edit changes the intended value and not one byte more.
 
 An edit is a splice of the text. Before it is taken, the new text is parsed, and read by OmegaConf's own
 loader; an edit that does not read back as meant is refused.
@@ -107,7 +107,7 @@ class Document:
 
     @property
     def changed(self) -> bool:
-        """Tell whether the text differs from what was opened or saved last."""
+        """Return whether the text differs from what was opened or saved last."""
         return self.text != self._saved.tree.text
 
     # Reading
@@ -124,12 +124,12 @@ class Document:
         return plain(value)
 
     def has(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is there, written or merged."""
+        """Return whether a key is there, written or merged."""
         values = self.revision.values
         return values is not None and find(values, _path(key)) is not None
 
     def is_written(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is written itself, neither merged nor behind an alias."""
+        """Return whether a key is written itself, neither merged nor behind an alias."""
         path = _path(key)
         return written_depth(self.revision.tree, path)[0] == len(path)
 
@@ -188,7 +188,11 @@ class Document:
             return self._take(assign(self.revision.tree, path, value, spelling, inherited), path)
 
     def insert(self, parent: str | KeyPath, key: Step, value: Writable, *, spelling: str = "") -> Change:
-        """Add a key to a mapping; refuses if it is there, merged ones included."""
+        """Add a key to a mapping.
+
+        Raises:
+            EditRefusedError: the key is already there (merged ones included), or the edit would not read back.
+        """
         path = _path(parent)
         if self.has((*path, key)):
             fix = "Set it instead."
@@ -207,7 +211,12 @@ class Document:
         return self.insert_item(key, len(held) if isinstance(held, list) else 0, value, spelling=spelling)
 
     def delete(self, key: str | KeyPath, *, with_comments: bool = False) -> Change:
-        """Remove a key or an item with the comment beside it, and with those above it if asked."""
+        """Remove a key or an item with the comment beside it; `with_comments` takes those above it too.
+
+        Raises:
+            KeyMissingError: there is no such key.
+            EditRefusedError: the key comes from a merge or an alias, or its anchor is used elsewhere.
+        """
         path = _path(key)
         if not self.is_written(path) and self.has(path):
             self._refuse_to_delete(path)
@@ -216,7 +225,11 @@ class Document:
         return self._take(delete(self.revision.tree, path, with_comments=with_comments), path)
 
     def set_comment(self, key: str | KeyPath, text: str, *, above: bool = False) -> Change:
-        """Add, replace or (empty text) remove the comment beside a key, or above it."""
+        """Add, replace or (empty text) remove the comment beside a key, or above it.
+
+        Raises:
+            EditRefusedError: there is no line for it: several values share one, or the text has line breaks.
+        """
         return self._take(set_comment(self.revision.tree, _path(key), text, above=above), _path(key))
 
     def copy_inherited(self, key: str | KeyPath) -> Change:

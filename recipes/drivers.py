@@ -41,12 +41,12 @@ class Driver:
 
     @property
     def is_on_policy(self) -> bool:
-        """Whether the script runs on-policy distillation from one teacher, with NeMo-Gym or without."""
+        """Return whether the script distils on-policy from one teacher, with NeMo-Gym or without."""
         return self.kind in ("distillation", "nemo-gym")
 
 
 def recipe_kind(values: Mapping[str, Any]) -> tuple[DriverKind, str]:
-    """Return what kind of driver a recipe is for, and by which of its keys."""
+    """Return the kind of driver that a recipe is for, and the key that decides it."""
     loss = values.get("loss_fn")
     if "teachers" in values:
         return "cross-tokenizer", "the recipe has a list of teachers"

@@ -126,7 +126,7 @@ class _Expander:
         return value  # type: ignore[return-value]
 
     def is_flow(self, item: Map | Seq) -> bool:
-        """Tell whether a collection stands in brackets where it was written last."""
+        """Return whether a collection stands in brackets where it was written last."""
         spot = self.spot(item)
         return spot is not None and isinstance(spot.node, MappingNode | SequenceNode) and spot.node.flow
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value comes from.
+    """Origin of a value.
 
     `how` is own, parent, merge (`<<` or an alias), override or interpolation; `line` counts from 1, for
     an override it is the override's number.
@@ -42,7 +42,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class EffectiveRecipe:
-    """What NeMo-RL sees: values after inheritance, overrides and interpolation.
+    """Effective values, as NeMo-RL gets them: after inheritance, overrides and interpolation.
 
     `merged` holds the same before interpolation, `inherited` what the parents alone would give, `files`
     the chain in the order of merging.
@@ -66,7 +66,7 @@ class EffectiveRecipe:
         return value
 
     def has(self, key: str) -> bool:
-        """Tell whether there is a value, null included, at a dotted key."""
+        """Return whether there is a value, null included, at a dotted key."""
         missing = object()
         return self.get(key, missing) is not missing
 
@@ -96,7 +96,7 @@ class EffectiveRecipe:
         return value, settled_path
 
     def origin_of(self, value: Value) -> Origin:
-        """Say where a value is written and by which mechanism it got its place."""
+        """Return where a value is written, and the mechanism by which it got there."""
         mark = value.mark
         if isinstance(value, Leaf) and is_interpolation(value.value):
             how = "interpolation"
@@ -133,7 +133,7 @@ def resolve(path: Path, overrides: Sequence[str] = ()) -> EffectiveRecipe:
 
 
 class Resolver:
-    """Resolves recipes again and again, keeping parsed and merged parents while their bytes stay the same."""
+    """Resolver that keeps parsed and merged parents for as long as their bytes stay the same."""
 
     def __init__(self, reader: RecipeReader | None = None) -> None:
         self.reader = reader or RecipeReader()

@@ -75,7 +75,7 @@ _NO_WORDS = ("null", "true", "false", "inf", "nan")
 
 
 def is_interpolation(value: object) -> bool:
-    """Tell whether OmegaConf takes a value for an interpolation (an escaped one counts too)."""
+    """Return whether OmegaConf takes a value for an interpolation (an escaped one counts too)."""
     return isinstance(value, str) and "${" in value
 
 
@@ -180,7 +180,11 @@ class Evaluator:
     _busy: list[KeyPath] = field(default_factory=list)
 
     def plain(self, value: Value, path: KeyPath) -> Plain:
-        """Return the data of a value, its interpolations resolved."""
+        """Return the data of a value, its interpolations resolved.
+
+        Raises:
+            UnsupportedError: only OmegaConf can resolve it, or a mapping contains itself.
+        """
         value, path = self.settle(value, path)
         if isinstance(value, Leaf):
             return value.value
@@ -196,7 +200,12 @@ class Evaluator:
         return data
 
     def settle(self, value: Value, path: KeyPath) -> tuple[Value, KeyPath]:
-        """Return what a value stands for, and where that is; itself if it is no interpolation."""
+        """Return the value that an interpolation stands for, and its path; any other value as it is.
+
+        Raises:
+            UnresolvedError: OmegaConf cannot resolve it either.
+            UnsupportedError: only OmegaConf can resolve it.
+        """
         if not isinstance(value, Leaf) or not is_interpolation(value.value):
             return value, path
         settled = self._settled.get(path)

@@ -50,7 +50,7 @@ def format_key(path: Iterable[Step]) -> str:
 
 
 def format_step(step: Step) -> str:
-    """One step as it stands in a dotted key: quoted if it is empty or holds a dot, quote or space."""
+    """Write one step of a dotted key: quoted if it is empty or holds a dot, quote or space."""
     text = step if isinstance(step, str) else step_text(step)
     if _PLAIN.fullmatch(text):
         return text
@@ -58,7 +58,7 @@ def format_step(step: Step) -> str:
 
 
 def step_text(step: object) -> str:
-    """How a key that is no string is spelled in a dotted key and in JSON."""
+    """Write a key that is not a string as in a dotted key and in JSON."""
     if step is None:
         return "null"
     if isinstance(step, bool):

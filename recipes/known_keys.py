@@ -39,14 +39,14 @@ _DEPTH = 12
 
 @dataclass(slots=True)
 class KeyTree:
-    """A value as far as it is known: its type, the keys below it or its items, whether any key goes."""
+    """Tree of known keys: a value's type, the keys below it or its items, and whether any key is allowed."""
 
     type: str = ""
     keys: dict[str, KeyTree] = field(default_factory=dict)
     open: bool = False
 
     def add(self, other: KeyTree) -> None:
-        """Take over what another definition knows."""
+        """Add the types and keys of another definition."""
         types = dict.fromkeys([*self.type.split(" | "), *other.type.split(" | ")])
         self.type = " | ".join(name for name in types if name)
         self.open = self.open or other.open
@@ -118,7 +118,7 @@ def read_checkout(
 
 
 def _is_own(checkout: Path, path: str, recipe: Path) -> bool:
-    """Tell whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
+    """Return whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
     if not _same_file(checkout / path, recipe) or shipped.has_recipe(path):
         return False
     try:
@@ -195,7 +195,7 @@ def key_tree_of(description: Description) -> KeyTree:
 
 
 def _of_type(description: Description, type_: Type, above: tuple[str, ...]) -> KeyTree:
-    """Return what a type allows; `above` are the classes around it, for one may hold itself."""
+    """Return the keys that a type allows; `above` are the classes around it, for one may hold itself."""
     if type_.kind == "class":
         return _of_class(description, type_.name, above)
     if type_.kind == "any":

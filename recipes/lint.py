@@ -1,4 +1,4 @@
-"""Keys that NeMo-RL will not know, and policy settings that the teacher does not follow."""
+"""Keys unknown to NeMo-RL, and policy settings that the teacher does not follow."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ _TRAINING_SIZES = frozenset(
 
 
 def is_read_from_teacher(recipe: EffectiveRecipe, key: str) -> bool:
-    """Tell whether NeMo-RL reads a key from the teacher, which gives logits and is never trained.
+    """Return whether NeMo-RL reads a key from the teacher, which gives logits and is never trained.
 
     `key` goes below `teacher`. The teacher's backend decides which of its two sections is read.
     """

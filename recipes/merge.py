@@ -1,7 +1,7 @@
 """Merging as OmegaConf and NeMo-RL do it: mappings by key, everything else replaced whole.
 
 Follows `OmegaConf.merge` of untyped configs, and `merge_with_override` in NeMo-RL's
-nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then says why.
+nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then words the error.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:
     """Merge a recipe over its parents; a section with `_override_: true` replaces theirs.
 
     Without `strict` nothing is refused: good for origins where OmegaConf itself gives the values.
+
+    Raises:
+        UnsupportedError: with `strict`, where only OmegaConf can decide how a section merges.
     """
     base_items: dict[Step, Value] = dict(base.items)
     over_items: dict[Step, Value] = dict(over.items)

@@ -1,4 +1,4 @@
-"""Why a value is what it is, and what else changes with it."""
+"""Origins of a value, and the other keys that change with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step to a value: a key, where it is written, and what stands there."""
+    """Step on the way to a value: a key, where it is written, and the value as written."""
 
     key: str
     origin: Origin
@@ -25,7 +25,7 @@ class Link:
 
 
 def chain_of(recipe: EffectiveRecipe, key: str) -> list[Link]:
-    """List what leads to a value: where it is written, what that refers to, and so on."""
+    """List the steps to a value: where it is written, the keys that it refers to, and so on."""
     located = recipe.locate(parse_key(key))
     if located is None:
         return []
@@ -84,7 +84,7 @@ def followers_of(recipe: EffectiveRecipe, key: str) -> list[str]:
 
 
 class _Index:
-    """Who reads what, and which keys stand in one place of the text."""
+    """Index of the keys that read each other, and of the keys that share one text."""
 
     def __init__(self, recipe: EffectiveRecipe) -> None:
         self.recipe = recipe

@@ -46,7 +46,7 @@ _FILES = ("prompt_file", "system_prompt_file")
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """One data set of a recipe: where it is named, and what it takes from `data.default`."""
+    """Data set of a recipe: the key that names it, and the values that it takes from `data.default`."""
 
     split: Literal["train", "validation"]
     key: str
@@ -101,7 +101,7 @@ def _read(
 
 
 def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
-    """Return how many samples a data set has: lines of a local file, or a published count.
+    """Return the number of samples of a data set: lines of a local file, or a published count.
 
     Counting stops when there are `enough` for sure: files may have many GB.
     """
@@ -139,7 +139,7 @@ def _lines(path: Path, modified: int, size: int, most: int) -> int:
 
 
 def is_cached(hub: Hub, name: str) -> bool | None:
-    """Tell whether a data set known by name is in the Hugging Face cache; None if its source is not known."""
+    """Return whether a named data set is in the Hugging Face cache; None if its source is unknown."""
     repository = REPOSITORIES.get(name)
     if repository is None:
         return None

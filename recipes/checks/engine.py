@@ -58,7 +58,7 @@ ENTRY_RULES = (
     ),
     Rule("C3", "Overrides apply", _nothing, "Failed to parse Hydra overrides", "utils/config.py"),
 )
-"""What shows before there is an effective recipe: the resolver itself decides these."""
+"""Rules that are decided before there is an effective recipe, by the resolver itself."""
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no failure is predicted."""
+        """Return whether no failure is predicted."""
         return not self.failing
 
     @property
@@ -118,7 +118,7 @@ def is_skipped(result: Result, skipped: Collection[str]) -> bool:
 
 
 class Checker:
-    """Checks recipes again and again; parsed parents are kept between calls."""
+    """Checker of recipes that keeps parsed parents between calls."""
 
     def __init__(self, inputs: Inputs, resolver: Resolver | None = None) -> None:
         self.inputs = inputs
@@ -188,7 +188,7 @@ class Checker:
     def _unread(
         self, path: Path, overrides: Sequence[str], revision: Revision | None, error: RecipeError
     ) -> Report:
-        """Say which entry rule a recipe breaks: the overrides', the interpolations' or the files'."""
+        """Return the entry rule that a recipe breaks: the overrides', the interpolations' or the files'."""
         rule = ENTRY_RULES[0]
         try:
             self._resolve(path, (), revision)

@@ -1,4 +1,4 @@
-"""What a run needs on nodes without internet: found, missing, and the command that fetches it."""
+"""Files that a run needs on nodes without internet, and the command that fetches what is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that must lie on a file system that the nodes see; `found` None: unknown from here."""
+    """File or directory that the nodes must be able to read; `found` is None where that is unknown here."""
 
     what: str
     key: str

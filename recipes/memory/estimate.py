@@ -1,4 +1,4 @@
-"""From a recipe and its models to the memory of every phase, per GPU, and of the host, per node."""
+"""Memory of every phase of a recipe, per GPU, and of the host, per node."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Memory of a recipe; a phase that cannot be told is missing, and `notes` say why and what to do."""
+    """Memory of a recipe; a phase of unknown size is missing, and `notes` say why and what to do."""
 
     gpu_gib: float
     phases: tuple[Phase, ...]
@@ -57,13 +57,13 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether all phases that could be told fit."""
+        """Return whether all phases with a known size fit."""
         return all(phase.fits for phase in self.phases)
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is put on the GPUs: the two models' work, and the engine's."""
+    """Load of the GPUs: the work of both models, and the vLLM engine's."""
 
     setup: Setup
     student: Work | None
@@ -90,7 +90,7 @@ def estimate(recipe: EffectiveRecipe, models: Models, gpu_gib: float | None = No
 
 
 def demand_of(recipe: EffectiveRecipe, models: Models) -> Demand:
-    """Read what a recipe puts on its GPUs."""
+    """Read the load that a recipe puts on its GPUs."""
     setup = Setup.of(recipe)
     notes: list[str] = []
     works: list[Work | None] = []
@@ -144,7 +144,7 @@ def _tokens(setup: Setup, side: Side) -> int:
 
 
 def phases_of(demand: Demand, gpu_gib: float) -> tuple[Phase, ...]:
-    """Return the phases that can be told."""
+    """Return the phases whose models are known."""
     phases: list[Phase] = []
     colocated = demand.setup.colocated
     for id_, work in (("student-train", demand.student), ("teacher-score", demand.teacher)):

@@ -1,4 +1,4 @@
-"""The inverse question: what would fit on this GPU, cheapest first."""
+"""Changes of a recipe that make it fit on a GPU, cheapest first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LENGTHS = (1.0, 0.5, 0.25)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A change under which a phase fits, and what it then needs in GiB."""
+    """Change under which a phase fits, and the GiB that it then needs."""
 
     side: str
     fix: Fix
@@ -30,7 +30,7 @@ class Option:
 
 
 def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...]:
-    """Return changes that make student and teacher fit; nothing for a side that fits or cannot be told.
+    """Return changes that make student and teacher fit; none for a side that fits or is unknown.
 
     Cheapest first: other parallel sizes, a smaller micro batch, more nodes, shorter sequences; within
     those the fewest GPUs per copy of the model.

@@ -1,4 +1,4 @@
-"""Whether student and teacher speak the same tokens, by their cached tokenizer files."""
+"""Comparison of the student's and teacher's vocabularies, by their cached tokenizer files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyDifference:
-    """How two vocabularies differ."""
+    """Difference of two vocabularies, as a phrase for a message."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenizerFile:
-    """A tokenizer's file as it was when it was looked at."""
+    """A tokenizer's file, with its modification time (ns) and size (bytes) as cache key."""
 
     path: Path
     modified: int

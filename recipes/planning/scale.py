@@ -1,4 +1,4 @@
-"""From N to M nodes: what must change with it, as edits."""
+"""Scaling from N to M nodes: the values that must change with it, as edits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def scale(
 
 
 def _split(setup: Setup, nodes: int, per_node: int) -> dict[str, object]:
-    """Keep the share of GPUs that generate, in what the new size counts."""
+    """Keep the share of GPUs that generate, in GPUs on one node or in whole nodes."""
     if setup.colocated:
         return {}
     share = setup.generation_gpus / setup.gpus if setup.gpus else 0.5

@@ -40,7 +40,7 @@ def divisors(number: int) -> list[int]:
 
 
 def heads_allow(facts: ModelFacts | None, tp: int) -> bool:
-    """Tell whether a model's attention heads divide by a tensor parallel size; unknown models allow all."""
+    """Return whether a model's attention heads divide by a tensor parallel size; unknown models allow all."""
     return facts is None or (facts.heads % tp == 0 and facts.kv_heads % tp == 0)
 
 

@@ -39,7 +39,7 @@ _MERGE = ("<<",)
 
 
 def shape(node: Node) -> Shape:
-    """Return what a node says, aliases not followed."""
+    """Return the shape of a node, aliases not followed."""
     if isinstance(node, AliasNode):
         return ("alias", node.name)
     if isinstance(node, ScalarNode):
@@ -49,21 +49,21 @@ def shape(node: Node) -> Shape:
 
 
 def children_shape(node: Collection) -> list[Shape]:
-    """Return what the children of a collection say."""
+    """Return the shapes of a collection's children."""
     if isinstance(node, SequenceNode):
         return [shape(item.value) for item in node.children]
     return [(key_shape(entry.key), shape(entry.value)) for entry in node.children]
 
 
 def key_shape(node: Node) -> Shape:
-    """Return what a key says."""
+    """Return the shape of a key."""
     if is_merge_key(node):
         return _MERGE
     return shape(node) if isinstance(node, ScalarNode) else ("key", shape(node))
 
 
 def shape_of(value: Writable) -> Shape:
-    """Return what plain data will say once written."""
+    """Return the shape of plain data once it is written."""
     if isinstance(value, Mapping):
         return ("map", None, None, [(key, shape_of(item)) for key, item in value.items()])
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -55,7 +55,12 @@ def comment_at(tree: Tree, spot: Spot) -> Comment:
 
 
 def set_comment(tree: Tree, path: KeyPath, text: str, *, above: bool = False) -> Tree:
-    """Add, replace or (with an empty text) remove a key's comment, beside it or above it."""
+    """Add, replace or (with an empty text) remove a key's comment, beside it or above it.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: the path is the whole recipe, or several values share the line.
+    """
     spot = find_spot(tree, path)
     if not spot.trail:
         raise EditRefusedError("A comment belongs to a key", where=tree.name)

@@ -1,4 +1,4 @@
-"""Setting and adding values: where the splice goes and what it says. Nothing else of the text changes."""
+"""Setting and adding of values as splices; nothing else of the text changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEADER_INDENT = re.compile(r"[|>][0-9]*")
 
 
 def is_collection(value: Writable) -> bool:
-    """Tell whether a value is a mapping or list that is not empty, so cannot stand as a scalar does."""
+    """Return whether a value is a mapping or list that is not empty, so cannot stand as a scalar does."""
     return isinstance(value, Mapping | Sequence) and not isinstance(value, str) and len(value) > 0
 
 
@@ -34,6 +34,10 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
     """Replace what is written at a path.
 
     `spelling`, what the user typed, is kept if OmegaConf reads it as the value.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: the path is the whole recipe, or the edit would not read back.
     """
     spot = find_spot(tree, path)
     if not spot.trail:
@@ -147,7 +151,12 @@ def _set_over_block(tree: Tree, spot: Spot, node: Collection, new: str) -> list[
 
 
 def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: str = "") -> Tree:
-    """Add a key at the end of the mapping written at a path; the mapping may be null."""
+    """Add a key at the end of the mapping written at a path; the mapping may be null.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is no mapping, it has the key, or its form ('? key', a pair) takes none.
+    """
     if tree.root is None or (not path and _is_empty(tree.root)):
         return _insert_first(tree, key, value)
     spot = find_spot(tree, path)
@@ -235,7 +244,12 @@ def _add_in_flow(tree: Tree, node: Collection, new: str) -> list[Splice]:
 
 
 def insert_item(tree: Tree, path: KeyPath, index: int, value: Writable, spelling: str = "") -> Tree:
-    """Insert an item into the list written at a path; an index past the last item adds at the end."""
+    """Insert an item into the list written at a path; an index past the last item adds at the end.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is no list, or the index is negative.
+    """
     spot = find_spot(tree, path)
     node = spot.node
     if not isinstance(node, SequenceNode):
@@ -283,6 +297,9 @@ def assign(
 
     `inherited` are the keys that the mapping where the written part of the path ends gets by merges: a
     path that runs on inside one of those is refused, for a key there would replace the whole section.
+
+    Raises:
+        EditRefusedError: the path runs through an alias, a merged section or past the end of a list.
     """
     depth, node = written_depth(tree, path)
     if depth == len(path):

@@ -32,7 +32,7 @@ class ScalarNode:
 
     @property
     def block(self) -> bool:
-        """Tell whether it is a literal or folded block."""
+        """Return whether it is a literal or folded block."""
         return self.style in ("|", ">")
 
     def read(self) -> Scalar | Unreadable:
@@ -127,7 +127,7 @@ Node = ScalarNode | AliasNode | MappingNode | SequenceNode
 
 
 def is_merge_key(node: Node) -> bool:
-    """Tell whether a key is the merge key `<<`."""
+    """Return whether a key is the merge key `<<`."""
     return isinstance(node, ScalarNode) and node.value == "<<" and node.style is None and not node.tag
 
 

@@ -24,6 +24,10 @@ def delete(tree: Tree, path: KeyPath, *, with_comments: bool = False) -> Tree:
     """Remove the entry or item at a path; `with_comments` takes the comment lines above it along.
 
     A mapping that loses its last key becomes `{}`: with nothing there it would read as null.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is the whole recipe, or its form ('? key', a pair) cannot lose a key.
     """
     spot = find_spot(tree, path)
     if not spot.trail:
