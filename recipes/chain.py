@@ -132,7 +132,11 @@ def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name:
             fix = "Write `defaults: parent.yaml` or a list of such paths."
-            raise RecipeError(f"`defaults:` names no file but {plain(named)!r}", where=position, fix=fix)
+            raise RecipeError(
+                f"invalid `defaults:`: {plain(named)!r} (expected a path or a list of paths)",
+                where=position,
+                fix=fix,
+            )
     return tuple(str(name) for name in names)
 
 

@@ -71,9 +71,7 @@ def minimise(document: Document, resolver: Resolver, *, with_comments: bool = Fa
     revision = document.revision
     chain = resolver.reader.chain(path, revision.tree, revision.composed)
     if not chain.parents:
-        raise EditRefusedError(
-            "The recipe inherits from none: there is nothing it could leave out", where=path
-        )
+        raise EditRefusedError("The recipe has no parent: there is nothing to leave out", where=path)
     base = resolver.reader.base(chain, strict=False)
     own = chain.source.values
     redundant = [key for key in _redundant(own, base, ()) if document.is_written(key)]

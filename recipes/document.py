@@ -1,7 +1,7 @@
 """Recipe text as a document: an edit changes the intended value and not one byte more.
 
 An edit is a splice of the text. Before it is taken, the new text is parsed, and read by OmegaConf's own
-loader; an edit that does not read back as meant is refused.
+loader; an edit that does not read back as the intended values is refused.
 """
 
 from __future__ import annotations
@@ -191,12 +191,12 @@ class Document:
         """Add a key to a mapping.
 
         Raises:
-            EditRefusedError: the key is already there (merged ones included), or the edit would not read back.
+            EditRefusedError: the key exists already, merged keys included.
         """
         path = _path(parent)
         if self.has((*path, key)):
             fix = "Set it instead."
-            raise EditRefusedError(f"'{format_key((*path, key))}' is already there", where=self.name, fix=fix)
+            raise EditRefusedError(f"'{format_key((*path, key))}' already exists", where=self.name, fix=fix)
         if not path or self.is_written(path):
             return self._take(insert_key(self.revision.tree, path, key, value, spelling), (*path, key))
         return self.set((*path, key), value, spelling=spelling)
@@ -299,7 +299,9 @@ class Document:
         # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.
         if before.composed.uncertain and not same(read_fast(before.tree.text, self.name), before.data):
             return
-        raise EditRefusedError("OmegaConf would not read the edit back as meant", where=self.name)
+        raise EditRefusedError(
+            "OmegaConf would not read the edited text back as the intended values", where=self.name
+        )
 
     # History
 

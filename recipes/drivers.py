@@ -65,7 +65,7 @@ def recipe_kind(values: Mapping[str, Any]) -> tuple[DriverKind, str]:
     if isinstance(distillation, dict) and (
         distillation.get("off_policy") is True or distillation.get("on_policy") is False
     ):
-        return "off-policy", "the recipe says so in its section distillation"
+        return "off-policy", "its section distillation is marked off-policy"
     environment = values.get("env")
     if isinstance(environment, dict) and environment.get("should_use_nemo_gym") is True:
         return "nemo-gym", "env.should_use_nemo_gym is true"

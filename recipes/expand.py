@@ -42,7 +42,7 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
         value = compose(parse(text, "the expanded recipe")).value
         if same(plain(value) if value is not None else {}, expected_values):
             return text
-    raise RecipeError("The expanded recipe would not read back as the recipe", where=recipe.path)
+    raise RecipeError("The expanded text would not read back as the same recipe", where=recipe.path)
 
 
 @dataclass(slots=True)

@@ -183,7 +183,7 @@ _FIXES = {
         "Save somewhere else, or chmod the directory.",
     ),
     errno.EPERM: ("no permission to write in this directory", "Save somewhere else."),
-    errno.ENOENT: ("the directory does not exist", "Make the directory first."),
+    errno.ENOENT: ("the directory does not exist", "Create the directory first."),
 }
 
 

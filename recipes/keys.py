@@ -36,7 +36,7 @@ def parse_key(text: str) -> KeyPath:
         match = _STEP.match(text, position)
         if match is None or (match.end() < len(text) and text[match.end()] != "."):
             fix = 'Write a.b.c, list items by number (a.0.b), keys with a dot in quotes (a."b.c").'
-            raise RecipeError(f"'{text}' is not a key", fix=fix)
+            raise RecipeError(f"invalid key '{text}'", fix=fix)
         quoted, plain = match.groups()
         steps.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
         if match.end() == len(text):

@@ -123,7 +123,7 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
         count = SIZES[entry.name]
     else:
         return UnknownModel(
-            f"the size of {entry.name or 'the data set'} is not known", "Look it up where it is published."
+            f"the size of {entry.name or 'the data set'} is unknown", "Look it up where it is published."
         )
     return (
         int(count * (1 - entry.split_size) if entry.split_size < 1 else count - entry.split_size)

@@ -46,7 +46,7 @@ ENTRY_RULES = (
         "C1",
         "The recipe and its parents load",
         _nothing,
-        "FileNotFoundError, or an error of YAML",
+        "FileNotFoundError, or a YAML error",
         "utils/config.py",
     ),
     Rule(

@@ -80,7 +80,7 @@ def estimate(recipe: EffectiveRecipe, models: Models, gpu_gib: float | None = No
         notes.append(f"GPU memory not given: {DEFAULT_GPU_GIB:g} GiB assumed (--gpu-memory)")
     phases = phases_of(demand, size)
     if demand.student is not None and demand.student.megatron:
-        notes.append("Megatron: a coarse account without measurements behind it, ±30 %")
+        notes.append("Megatron: a coarse estimate, not calibrated on measurements, ±30 %")
     if demand.student is not None and demand.student.facts.source == "table":
         notes.append(f"{demand.student.facts.id}: shape from the built-in table, not from its config.json")
     tight = [phase.id for phase in phases if phase.fits and phase.needed > 0.9 * size]

@@ -59,9 +59,7 @@ def scale(
     present = again(list(edits.values()))
     setup = Setup.of(present)
     if not setup.split_is_legal:
-        notes.append(
-            "generation apart from training needs two GPUs, or two nodes: none of this size is legal"
-        )
+        notes.append("separate generation needs at least two GPUs or two nodes: this size has no valid split")
     for side, facts in zip(setup.sides, (student, teacher), strict=True):
         for key, value in _sizes(setup, side, facts, notes).items():
             change(key, value, present)
@@ -91,10 +89,12 @@ def _sizes(setup: Setup, side: Side, facts: ModelFacts | None, notes: list[str])
     # A model that was spread so wide needs the memory: keep the copy as wide as the GPUs allow.
     wide = sorted(sizes, key=lambda size: -size.width)
     if not wide:
-        notes.append(f"{side.name}: no parallel sizes are legal on {side.gpus} GPUs")
+        notes.append(f"{side.name}: no valid parallel sizes for {side.gpus} GPUs")
         return {}
     size = next(candidate for candidate in sizes if candidate.width == wide[0].width)
-    notes.append(f"{side.name}: a copy had {side.width} GPUs, has {size.width} now; look at `memory`")
+    notes.append(
+        f"{side.name}: a model copy took {side.width} GPUs, now {size.width}; check `distill-tui memory`"
+    )
     values: dict[str, object] = {side.size_key("tp"): size.tp, side.size_key("cp"): size.cp}
     if side.backend == "megatron":
         values[side.size_key("pp")] = size.pp
@@ -116,7 +116,7 @@ def _batches(setup: Setup, notes: list[str]) -> dict[str, object]:
         samples += step
         legal = _legal(samples, setup, micro, score)
     if not legal:
-        notes.append("no batch size near the present one divides among the ranks")
+        notes.append("no batch size near the current one divides evenly among the ranks")
         return {}
     batch = min(legal, key=lambda size: (abs(size - setup.global_batch), -size))
     if samples != setup.samples_per_step:

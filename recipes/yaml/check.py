@@ -105,22 +105,22 @@ def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Sha
 
 
 def checked(tree: Tree, splices: Sequence[Splice], expected_shapes: list[Shape]) -> Tree:
-    """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
+    """Apply splices and parse; raises `EditRefusedError` if the text does not read back as expected."""
     text = splice(tree.text, splices)
     try:
         trial = parse(text, tree.name)
     except RecipeError as error:
         raise EditRefusedError(
-            f"The edit would leave text that is no YAML: {error.what}", where=error.where
+            f"The edit would make the text invalid YAML: {error.what}", where=error.where
         ) from error
     if not same([shape(root) for root in trial.roots], expected_shapes):
         where = tree.position(splices[0].start) if splices else tree.name
-        raise EditRefusedError("The edit would not read back as meant", where=where)
+        raise EditRefusedError("The edited text would not read back as the intended values", where=where)
     lost = undefined_aliases(trial) - undefined_aliases(tree)
     if lost:
         name = sorted(lost)[0]
-        fix = f"Change the places that use *{name} first."
-        raise EditRefusedError(f"The edit would take away the anchor &{name} that is used elsewhere", fix=fix)
+        fix = f"Change the keys that use *{name} first."
+        raise EditRefusedError(f"The edit would remove the anchor &{name}, which is used elsewhere", fix=fix)
     return trial
 
 

@@ -104,11 +104,11 @@ class _Composer:
     def alias(self, node: AliasNode) -> Value:
         target = self.anchors.get(node.name)
         if node.name in self.unfinished:
-            self.problem(f"the alias *{node.name} stands inside what &{node.name} names", node.start)
+            self.problem(f"the alias *{node.name} is used inside its own anchor &{node.name}", node.start)
             return Leaf(None, self.mark(node, node.start))
         if target is None:
             fix = f"Define it with &{node.name} above this line."
-            self.problem(f"the alias *{node.name} names no anchor above it", node.start, fix)
+            self.problem(f"the alias *{node.name} has no anchor above it", node.start, fix)
             return Leaf(None, self.mark(node, node.start))
         self.values += count(target)
         if self.values > MAX_VALUES:
@@ -154,7 +154,7 @@ class _Composer:
             line = self.tree.lines.number(node.start)
             if scalar in lines:
                 fix = f"Remove one of the two (lines {lines[scalar]} and {line})."
-                self.problem(f"the key '{scalar}' is there twice", node.start, fix)
+                self.problem(f"duplicate key '{scalar}'", node.start, fix)
             lines[scalar] = line
         return scalar
 

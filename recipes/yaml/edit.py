@@ -168,10 +168,12 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     if child_index(node, key) is not None:
         where = tree.position(node.children[child_index(node, key) or 0].start)
         fix = "Set it instead."
-        raise EditRefusedError(f"'{format_key((*path, key))}' is already there", where=where, fix=fix)
+        raise EditRefusedError(f"'{format_key((*path, key))}' already exists", where=where, fix=fix)
     expected_shapes = expected(tree, spot.trail, with_children(lambda old: [*old, (key, shape_of(value))]))
     if node.pair:
-        raise EditRefusedError("A pair without braces takes no second key", where=tree.position(node.start))
+        raise EditRefusedError(
+            "A pair without braces cannot have a second key", where=tree.position(node.start)
+        )
     if node.flow:
         new = f"{scalar_text(key, FLOW_KEY)}: {flow_text(value, Manner(flow=True, spelling=spelling))}"
         return checked(tree, _add_in_flow(tree, node, new), expected_shapes)

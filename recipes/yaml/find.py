@@ -78,7 +78,7 @@ def _not_written(tree: Tree, path: KeyPath, node: Node | None) -> NotWrittenErro
 
 
 def child_index(node: Node, step: Step) -> int | None:
-    """Return which child a step means, None if none. A key that is there twice is its last one."""
+    """Return the index of the child that a step means, None if none; of a duplicate key, the last one."""
     if isinstance(node, SequenceNode):
         return item_index(step, len(node.children))
     if not isinstance(node, MappingNode):

@@ -72,8 +72,8 @@ def _explained(error: MarkedYAMLError, name: str, lines: Lines) -> RecipeError:
         fix = f"Rename the anchor and every alias of it; NeMo-RL's YAML parser says: {error.problem}."
     elif lines.text[offset : offset + 1] == "\t" or "'\\t'" in problem:
         problem, fix = (
-            "a tab stands where YAML wants spaces",
-            "Replace the tab by spaces (OmegaConf's parser takes none here).",
+            "a tab where YAML expects spaces",
+            "Replace the tab with spaces (OmegaConf's parser accepts no tab here).",
         )
     elif error.context_mark is not None and error.context_mark.line != getattr(mark, "line", None):
         problem += f" ({error.context} that begins at line {lines.number(error.context_mark.index)})"
