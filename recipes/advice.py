@@ -1,4 +1,4 @@
-"""Doubts about values that were just set: keys that NeMo-RL does not know, values that its classes refuse."""
+"""Warnings about values that were just set: keys unknown to NeMo-RL, values that its classes refuse."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from recipes.keys import KeyPath
 
 _USUAL = "distillation"
-"""What a recipe without a section that tells its algorithm is taken for."""
+"""Algorithm of a recipe that has no section of any algorithm."""
 
 
 def advice(
     document: Document, keys: Iterable[str], resolver: Resolver, checkout: Path | None = None
 ) -> list[str]:
-    """Return a line for each doubt about keys of a document; none where the recipe cannot be resolved.
+    """Return a line for each warning about keys of a document; none where the recipe cannot be resolved.
 
     A key that a parent has counts as known.
     """
@@ -44,13 +44,13 @@ def advice(
 
 
 def _unknown(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:
-    known = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
-    for path in paths if known is not None else ():
-        assert known is not None
-        unknown = unknown_path(recipe, path, known)
+    key_tree = known_keys(algorithm_of(recipe.values) or _USUAL, checkout, apart_from=recipe.path)
+    for path in paths if key_tree is not None else ():
+        assert key_tree is not None
+        unknown = unknown_path(recipe, path, key_tree)
         if unknown is not None:
-            key, meant = unknown
-            yield f"unknown key {key}" + (f"; did you mean {meant}?" if meant else "")
+            key, suggestion = unknown
+            yield f"unknown key {key}" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 
 def _refused(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | None) -> Iterator[str]:

@@ -33,7 +33,7 @@ class ParsedFile:
     values: Map
     parents: tuple[str, ...]
     exact: bool
-    """Whether our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
+    """True if our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
 
     @property
     def text(self) -> str:
@@ -50,7 +50,7 @@ class Chain:
 
     @property
     def exact(self) -> bool:
-        """Tell whether every file can be judged without OmegaConf."""
+        """Return whether every file can be judged without OmegaConf."""
         return self.source.exact and all(parent.exact for parent in self.parents)
 
     def files(self) -> list[str]:
@@ -64,9 +64,9 @@ def decode(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         head = data[: error.start]
-        place = FilePosition(name, head.count(b"\n") + 1, len(head) - head.rfind(b"\n"))
+        position = FilePosition(name, head.count(b"\n") + 1, len(head) - head.rfind(b"\n"))
         what = f"Not UTF-8 text: byte 0x{data[error.start]:02x}"
-        raise RecipeError(what, where=place, fix="Save the file as UTF-8, or give a text file.") from error
+        raise RecipeError(what, where=position, fix="Save the file as UTF-8, or give a text file.") from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -96,7 +96,7 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Parse
         value = EMPTY
     if not isinstance(value, Map):
         what = "A recipe must be a mapping of keys to values"
-        raise RecipeError(what, where=tree.place(value.mark.start), fix="Write `key: value` lines.")
+        raise RecipeError(what, where=tree.position(value.mark.start), fix="Write `key: value` lines.")
     exact = not composed.problems and not composed.uncertain
     items: dict[Step, Value] = dict(value.items)
     named = items.pop(DEFAULTS, None)
@@ -110,7 +110,7 @@ def refuse_unreadable(tree: Tree, composed: Composed) -> None:
         return
     problem = composed.problems[0]
     what = problem.what[:1].upper() + problem.what[1:]
-    refused = RecipeError(what, where=tree.place(problem.start), fix=problem.fix)
+    refused = RecipeError(what, where=tree.position(problem.start), fix=problem.fix)
     if composed.oversized:
         raise refused
     try:
@@ -121,18 +121,22 @@ def refuse_unreadable(tree: Tree, composed: Composed) -> None:
 
 def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
     """Read `defaults:` as NeMo-RL does: a path or a list of paths, interpolations resolved."""
-    place = tree.place(named.mark.start)
+    position = tree.position(named.mark.start)
     evaluator = Evaluator(root)
     try:
-        settled, where = evaluator.settle(named, (DEFAULTS,))
-        listed = evaluator.plain(settled, where)
+        settled, settled_path = evaluator.settle(named, (DEFAULTS,))
+        listed = evaluator.plain(settled, settled_path)
     except UnsupportedError as error:
-        raise RecipeError(f"`defaults:` cannot be resolved: {error}", where=place) from error
+        raise RecipeError(f"`defaults:` cannot be resolved: {error}", where=position) from error
     names = listed if isinstance(listed, list) and isinstance(settled, Seq) else [listed]
     for name in names:
         if not isinstance(name, str) or not name:
             fix = "Write `defaults: parent.yaml` or a list of such paths."
-            raise RecipeError(f"`defaults:` names no file but {plain(named)!r}", where=place, fix=fix)
+            raise RecipeError(
+                f"invalid `defaults:`: {plain(named)!r} (expected a path or a list of paths)",
+                where=position,
+                fix=fix,
+            )
     return tuple(str(name) for name in names)
 
 
@@ -231,18 +235,18 @@ def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> 
     if path.exists():
         return error
     node = child.values.mark
-    place = _defaults_place(child)
+    position = _defaults_position(child)
     what = f"The parent recipe {path} does not exist ({links})"
     fix = f"Correct `defaults:`; paths count from the directory of {child.path.name}."
-    return RecipeError(what, where=place or FilePosition(str(child.path), node.line), fix=fix)
+    return RecipeError(what, where=position or FilePosition(str(child.path), node.line), fix=fix)
 
 
-def _defaults_place(source: ParsedFile) -> FilePosition | None:
+def _defaults_position(source: ParsedFile) -> FilePosition | None:
     from recipes.yaml.nodes import MappingNode, ScalarNode
 
     root = source.tree.root
     if isinstance(root, MappingNode):
         for entry in root.children:
             if isinstance(entry.key, ScalarNode) and entry.key.value == DEFAULTS:
-                return source.tree.place(entry.value.start)
+                return source.tree.position(entry.value.start)
     return None

@@ -1,4 +1,4 @@
-"""Recipes compared by what they mean, and made as short as they can be without meaning something else."""
+"""Comparison of recipes by their effective values, and removal of values that they inherit anyway."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Stands for the value of a key that is not there."""
+    """Marker for the value of a key that is not there."""
 
 
 ABSENT = Absent()
@@ -58,18 +58,20 @@ def _equal(a: object, b: object) -> bool:
 
 
 def minimise(document: Document, resolver: Resolver, *, with_comments: bool = False) -> list[str]:
-    """Remove from a recipe what it would inherit anyway; returns the removed keys.
+    """Remove the values that a recipe would inherit anyway; returns the removed keys.
 
     The recipe means the same afterwards: that is checked, and a removal that would change it is not made.
     Sections with `_override_: true` are left alone. It is one step of the document's history.
+
+    Raises:
+        EditRefusedError: the recipe has no file, or no parent.
+        RecipeError: the recipe or a parent cannot be read.
     """
     path = _file_of(document)
     revision = document.revision
     chain = resolver.reader.chain(path, revision.tree, revision.composed)
     if not chain.parents:
-        raise EditRefusedError(
-            "The recipe inherits from none: there is nothing it could leave out", where=path
-        )
+        raise EditRefusedError("The recipe has no parent: there is nothing to leave out", where=path)
     base = resolver.reader.base(chain, strict=False)
     own = chain.source.values
     redundant = [key for key in _redundant(own, base, ()) if document.is_written(key)]
@@ -133,7 +135,7 @@ def _is_redundant(value: Value, inherited: Value) -> bool:
 
 
 def rebase(document: Document, resolver: Resolver, parent: Path) -> None:
-    """Let a recipe inherit from another parent without meaning something else.
+    """Change a recipe's parent while its effective values stay the same.
 
     Keys that the new parent has otherwise are written into the recipe. Raises `EditRefusedError` if the
     parent has keys that the recipe must not have: inheriting cannot take a key away.

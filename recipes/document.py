@@ -1,7 +1,7 @@
-"""Recipe text as a document: every edit changes what was meant and not one byte more.
+"""Recipe text as a document: an edit changes the intended value and not one byte more.
 
 An edit is a splice of the text. Before it is taken, the new text is parsed, and read by OmegaConf's own
-loader; an edit that does not read back as meant is refused.
+loader; an edit that does not read back as the intended values is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recipes.chain import decode, read_bytes
 from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
-from recipes.origins import same_place
+from recipes.origins import keys_sharing_text
 from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment, comment_of, set_comment
@@ -101,11 +101,13 @@ class Document:
     def problems(self) -> tuple[str, ...]:
         """Reasons why OmegaConf refuses the text, each with file, line and column."""
         revision = self.revision
-        return tuple(f"{revision.tree.place(item.start)}: {item.what}" for item in revision.composed.problems)
+        return tuple(
+            f"{revision.tree.position(item.start)}: {item.what}" for item in revision.composed.problems
+        )
 
     @property
     def changed(self) -> bool:
-        """Tell whether the text differs from what was opened or saved last."""
+        """Return whether the text differs from what was opened or saved last."""
         return self.text != self._saved.tree.text
 
     # Reading
@@ -122,12 +124,12 @@ class Document:
         return plain(value)
 
     def has(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is there, written or merged."""
+        """Return whether a key is there, written or merged."""
         values = self.revision.values
         return values is not None and find(values, _path(key)) is not None
 
     def is_written(self, key: str | KeyPath) -> bool:
-        """Tell whether a key is written itself, neither merged nor behind an alias."""
+        """Return whether a key is written itself, neither merged nor behind an alias."""
         path = _path(key)
         return written_depth(self.revision.tree, path)[0] == len(path)
 
@@ -165,7 +167,7 @@ class Document:
         values = self.revision.values
         if values is None or not self.is_written(key):
             return []
-        return [format_key(path) for path in same_place(values, _path(key), self.name)]
+        return [format_key(path) for path in keys_sharing_text(values, _path(key), self.name)]
 
     # Editing
 
@@ -186,11 +188,15 @@ class Document:
             return self._take(assign(self.revision.tree, path, value, spelling, inherited), path)
 
     def insert(self, parent: str | KeyPath, key: Step, value: Writable, *, spelling: str = "") -> Change:
-        """Add a key to a mapping; refuses if it is there, merged ones included."""
+        """Add a key to a mapping.
+
+        Raises:
+            EditRefusedError: the key exists already, merged keys included.
+        """
         path = _path(parent)
         if self.has((*path, key)):
             fix = "Set it instead."
-            raise EditRefusedError(f"'{format_key((*path, key))}' is already there", where=self.name, fix=fix)
+            raise EditRefusedError(f"'{format_key((*path, key))}' already exists", where=self.name, fix=fix)
         if not path or self.is_written(path):
             return self._take(insert_key(self.revision.tree, path, key, value, spelling), (*path, key))
         return self.set((*path, key), value, spelling=spelling)
@@ -205,7 +211,12 @@ class Document:
         return self.insert_item(key, len(held) if isinstance(held, list) else 0, value, spelling=spelling)
 
     def delete(self, key: str | KeyPath, *, with_comments: bool = False) -> Change:
-        """Remove a key or an item with the comment beside it, and with those above it if asked."""
+        """Remove a key or an item with the comment beside it; `with_comments` takes those above it too.
+
+        Raises:
+            KeyMissingError: there is no such key.
+            EditRefusedError: the key comes from a merge or an alias, or its anchor is used elsewhere.
+        """
         path = _path(key)
         if not self.is_written(path) and self.has(path):
             self._refuse_to_delete(path)
@@ -214,7 +225,11 @@ class Document:
         return self._take(delete(self.revision.tree, path, with_comments=with_comments), path)
 
     def set_comment(self, key: str | KeyPath, text: str, *, above: bool = False) -> Change:
-        """Add, replace or (empty text) remove the comment beside a key, or above it."""
+        """Add, replace or (empty text) remove the comment beside a key, or above it.
+
+        Raises:
+            EditRefusedError: there is no line for it: several values share one, or the text has line breaks.
+        """
         return self._take(set_comment(self.revision.tree, _path(key), text, above=above), _path(key))
 
     def copy_inherited(self, key: str | KeyPath) -> Change:
@@ -244,7 +259,7 @@ class Document:
             names = f"&{node.name}"
         fix = f"Set another value here, or delete it where {names} is written (that changes all its users)."
         raise EditRefusedError(
-            what, where=self.revision.tree.place(node.start) if node else self.name, fix=fix
+            what, where=self.revision.tree.position(node.start) if node else self.name, fix=fix
         )
 
     def _take(self, tree: Tree, path: KeyPath) -> Change:
@@ -268,7 +283,7 @@ class Document:
         problems = after.composed.problems
         if problems and len(problems) >= max(1, len(before.composed.problems)):
             problem = problems[0]
-            where = after.tree.place(problem.start)
+            where = after.tree.position(problem.start)
             raise EditRefusedError(
                 f"OmegaConf would refuse the recipe: {problem.what}", where=where, fix=problem.fix
             )
@@ -284,7 +299,9 @@ class Document:
         # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.
         if before.composed.uncertain and not same(read_fast(before.tree.text, self.name), before.data):
             return
-        raise EditRefusedError("OmegaConf would not read the edit back as meant", where=self.name)
+        raise EditRefusedError(
+            "OmegaConf would not read the edited text back as the intended values", where=self.name
+        )
 
     # History
 

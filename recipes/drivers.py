@@ -41,12 +41,12 @@ class Driver:
 
     @property
     def is_on_policy(self) -> bool:
-        """Whether the script runs on-policy distillation from one teacher, with NeMo-Gym or without."""
+        """Return whether the script distils on-policy from one teacher, with NeMo-Gym or without."""
         return self.kind in ("distillation", "nemo-gym")
 
 
 def recipe_kind(values: Mapping[str, Any]) -> tuple[DriverKind, str]:
-    """Return what kind of driver a recipe is for, and by which of its keys."""
+    """Return the kind of driver that a recipe is for, and the key that decides it."""
     loss = values.get("loss_fn")
     if "teachers" in values:
         return "cross-tokenizer", "the recipe has a list of teachers"
@@ -65,7 +65,7 @@ def recipe_kind(values: Mapping[str, Any]) -> tuple[DriverKind, str]:
     if isinstance(distillation, dict) and (
         distillation.get("off_policy") is True or distillation.get("on_policy") is False
     ):
-        return "off-policy", "the recipe says so in its section distillation"
+        return "off-policy", "its section distillation is marked off-policy"
     environment = values.get("env")
     if isinstance(environment, dict) and environment.get("should_use_nemo_gym") is True:
         return "nemo-gym", "env.should_use_nemo_gym is true"
@@ -79,8 +79,10 @@ def choose_driver(values: Mapping[str, Any], scripts: Collection[str]) -> Driver
     """
     kind, reason = recipe_kind(values)
     if kind == "other":
-        found = next((script for name in values for script in _scripts_of(name) if script in scripts), None)
-        return Driver(found, kind, reason)
+        first_script = next(
+            (script for name in values for script in _scripts_of(name) if script in scripts), None
+        )
+        return Driver(first_script, kind, reason)
     for script in SCRIPTS[kind]:
         if script in scripts:
             return Driver(script, kind, reason)
@@ -91,8 +93,8 @@ def choose_driver(values: Mapping[str, Any], scripts: Collection[str]) -> Driver
 def driver_scripts(root: Path) -> tuple[str, ...]:
     """Return the driver scripts of a checkout on this machine, relative to it."""
     folders = (root / "examples", root / "examples" / "nemo_gym")
-    found = [path for folder in folders for path in folder.glob("run_*.py")]
-    return tuple(sorted(path.relative_to(root).as_posix() for path in found))
+    scripts = [path for folder in folders for path in folder.glob("run_*.py")]
+    return tuple(sorted(path.relative_to(root).as_posix() for path in scripts))
 
 
 def _scripts_of(algorithm: str) -> tuple[str, ...]:

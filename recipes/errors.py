@@ -14,7 +14,7 @@ class Exit(IntEnum):
 
     OK = 0
     FAILED = 1
-    """The thing itself failed."""
+    """The command failed."""
     USAGE = 2
     """The command or its input is wrong."""
     OUTSIDE = 3
@@ -22,7 +22,7 @@ class Exit(IntEnum):
 
 
 class FilePosition(NamedTuple):
-    """A place in a file; line and column count from 1, 0 means unknown."""
+    """Position in a file; line and column count from 1, 0 means unknown."""
 
     file: str
     line: int = 0
@@ -39,7 +39,7 @@ class FilePosition(NamedTuple):
 
 
 class ExplainedError(Exception):
-    """Something a user can act on. Shown as at most three lines, never as a traceback."""
+    """Error that a user can act on. Shown as at most three lines, never as a traceback."""
 
     exit_code: Exit = Exit.FAILED
 
@@ -60,6 +60,6 @@ class ExplainedError(Exception):
 
 
 class RecipeError(ExplainedError):
-    """A recipe cannot be read, or does not mean what was asked of it."""
+    """Error in a recipe: it cannot be read, or a request for it is invalid."""
 
     exit_code = Exit.USAGE

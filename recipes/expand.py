@@ -35,14 +35,14 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
     Interpolations stay as they are unless `resolved`. The text is read back and compared before it is
     returned; raises `RecipeError` if it could not be written so.
     """
-    meant = recipe.values if resolved else plain(recipe.merged)
+    expected_values = recipe.values if resolved else plain(recipe.merged)
     for with_spelling in (True, False):
         writer = _Expander(recipe, reader, tree, resolved=resolved, with_spelling=with_spelling)
         text = "\n".join(writer.mapping(recipe.merged, (), 0)) + "\n"
         value = compose(parse(text, "the expanded recipe")).value
-        if same(plain(value) if value is not None else {}, meant):
+        if same(plain(value) if value is not None else {}, expected_values):
             return text
-    raise RecipeError("The expanded recipe would not read back as the recipe", where=recipe.path)
+    raise RecipeError("The expanded text would not read back as the same recipe", where=recipe.path)
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class _Expander:
         return value  # type: ignore[return-value]
 
     def is_flow(self, item: Map | Seq) -> bool:
-        """Tell whether a collection stands in brackets where it was written last."""
+        """Return whether a collection stands in brackets where it was written last."""
         spot = self.spot(item)
         return spot is not None and isinstance(spot.node, MappingNode | SequenceNode) and spot.node.flow
 

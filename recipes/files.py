@@ -45,7 +45,7 @@ class Saved:
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether a path is a file; False also where that cannot be looked up, as for a name too long.
+    """Return whether a path is a file; False also where that cannot be looked up, as for a name too long.
 
     `Path.is_file` raises there, and a recipe may hold any text where a path belongs.
     """
@@ -56,7 +56,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Tell whether a path is a directory; see `is_file`."""
+    """Return whether a path is a directory; see `is_file`."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -183,7 +183,7 @@ _FIXES = {
         "Save somewhere else, or chmod the directory.",
     ),
     errno.EPERM: ("no permission to write in this directory", "Save somewhere else."),
-    errno.ENOENT: ("the directory does not exist", "Make the directory first."),
+    errno.ENOENT: ("the directory does not exist", "Create the directory first."),
 }
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value comes from.
+    """Origin of a value.
 
     `how` is own, parent, merge (`<<` or an alias), override or interpolation; `line` counts from 1, for
     an override it is the override's number.
@@ -42,7 +42,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class EffectiveRecipe:
-    """What NeMo-RL sees: values after inheritance, overrides and interpolation.
+    """Effective values, as NeMo-RL gets them: after inheritance, overrides and interpolation.
 
     `merged` holds the same before interpolation, `inherited` what the parents alone would give, `files`
     the chain in the order of merging.
@@ -59,14 +59,14 @@ class EffectiveRecipe:
         """Return the value at a dotted key (list items by number), or the default."""
         value: Any = self.values
         for step in parse_key(key):
-            found = _data_child(value, step)
-            if found is None:
+            match = _data_child(value, step)
+            if match is None:
                 return default
-            value = found[0]
+            value = match[0]
         return value
 
     def has(self, key: str) -> bool:
-        """Tell whether there is a value, null included, at a dotted key."""
+        """Return whether there is a value, null included, at a dotted key."""
         missing = object()
         return self.get(key, missing) is not missing
 
@@ -82,21 +82,21 @@ class EffectiveRecipe:
     def locate(self, path: KeyPath) -> tuple[Value, KeyPath] | None:
         """Return what is written for a key, and at which key: a section by interpolation ends the way."""
         value: Value = self.merged
-        where: KeyPath = ()
+        settled_path: KeyPath = ()
         for step in path:
-            settled = self._settle(value, where)
-            found = child(settled[0], step)
-            if found is None:
+            settled = self._settle(value, settled_path)
+            match = child(settled[0], step)
+            if match is None:
                 return None
-            if settled[1] != where and isinstance(value, Leaf):
+            if settled[1] != settled_path and isinstance(value, Leaf):
                 # The section stands here through an interpolation: that is the value's origin.
-                return value, where
-            step, value = found
-            where = (*where, step)
-        return value, where
+                return value, settled_path
+            step, value = match
+            settled_path = (*settled_path, step)
+        return value, settled_path
 
     def origin_of(self, value: Value) -> Origin:
-        """Say where a value is written and by which mechanism it got its place."""
+        """Return where a value is written, and the mechanism by which it got there."""
         mark = value.mark
         if isinstance(value, Leaf) and is_interpolation(value.value):
             how = "interpolation"
@@ -108,11 +108,11 @@ class EffectiveRecipe:
             how = "own" if mark.file == str(self.path) else "parent"
         return Origin(mark.file, mark.line, how)
 
-    def _settle(self, value: Value, where: KeyPath) -> tuple[Value, KeyPath]:
+    def _settle(self, value: Value, path: KeyPath) -> tuple[Value, KeyPath]:
         try:
-            return self.evaluator.settle(value, where)
+            return self.evaluator.settle(value, path)
         except UnsupportedError:
-            return value, where
+            return value, path
 
 
 def _data_child(value: object, step: object) -> tuple[Any] | None:
@@ -133,7 +133,7 @@ def resolve(path: Path, overrides: Sequence[str] = ()) -> EffectiveRecipe:
 
 
 class Resolver:
-    """Resolves recipes again and again, keeping parsed and merged parents while their bytes stay the same."""
+    """Resolver that keeps parsed and merged parents for as long as their bytes stay the same."""
 
     def __init__(self, reader: RecipeReader | None = None) -> None:
         self.reader = reader or RecipeReader()
@@ -195,12 +195,12 @@ def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
     if error.override:
         fix = "Write KEY=VALUE to change, +KEY=VALUE to add, ++KEY=VALUE for either, ~KEY to delete."
         return RecipeError(f"The override cannot be applied: {error.what}", where=error.key, fix=fix)
-    place = FilePosition(str(chain.source.path))
+    position = FilePosition(str(chain.source.path))
     try:
         value = find(merged, parse_key(error.key.replace("[", ".").replace("]", ""))) if error.key else None
     except RecipeError:
         value = None
     key = f" (at {error.key})" if error.key else ""
     if value is not None and value.mark.file != OVERRIDE_FILE:
-        place = FilePosition(value.mark.file, value.mark.line)
-    return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=place)
+        position = FilePosition(value.mark.file, value.mark.line)
+    return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=position)

@@ -75,7 +75,7 @@ _NO_WORDS = ("null", "true", "false", "inf", "nan")
 
 
 def is_interpolation(value: object) -> bool:
-    """Tell whether OmegaConf takes a value for an interpolation (an escaped one counts too)."""
+    """Return whether OmegaConf takes a value for an interpolation (an escaped one counts too)."""
     return isinstance(value, str) and "${" in value
 
 
@@ -180,7 +180,11 @@ class Evaluator:
     _busy: list[KeyPath] = field(default_factory=list)
 
     def plain(self, value: Value, path: KeyPath) -> Plain:
-        """Return the data of a value, its interpolations resolved."""
+        """Return the data of a value, its interpolations resolved.
+
+        Raises:
+            UnsupportedError: only OmegaConf can resolve it, or a mapping contains itself.
+        """
         value, path = self.settle(value, path)
         if isinstance(value, Leaf):
             return value.value
@@ -196,7 +200,12 @@ class Evaluator:
         return data
 
     def settle(self, value: Value, path: KeyPath) -> tuple[Value, KeyPath]:
-        """Return what a value stands for, and where that is; itself if it is no interpolation."""
+        """Return the value that an interpolation stands for, and its path; any other value as it is.
+
+        Raises:
+            UnresolvedError: OmegaConf cannot resolve it either.
+            UnsupportedError: only OmegaConf can resolve it.
+        """
         if not isinstance(value, Leaf) or not is_interpolation(value.value):
             return value, path
         settled = self._settled.get(path)
@@ -257,28 +266,28 @@ class Evaluator:
         if reference.dots > len(path):
             raise UnresolvedError("a reference climbs above the root")
         value = self._at(base)
-        where = base
-        read = self.reads.setdefault(path, set())
+        target_path = base
+        read_paths = self.reads.setdefault(path, set())
         for number, step in enumerate(reference.steps):
-            value, where = self.settle(value, where)
+            value, target_path = self.settle(value, target_path)
             if isinstance(value, Map) and step in value.items:
-                value, where = value.items[step], (*where, step)
+                value, target_path = value.items[step], (*target_path, step)
             elif isinstance(value, Seq) and step.isdigit() and int(step) < len(value.items):
-                value, where = value.items[int(step)], (*where, int(step))
+                value, target_path = value.items[int(step)], (*target_path, int(step))
             else:
                 raise UnresolvedError("a reference leads nowhere")
             if isinstance(value, Leaf):
                 if value.value == MISSING:
                     raise UnresolvedError("a reference leads to a missing value")
-                read.add(where)
+                read_paths.add(target_path)
             elif number == len(reference.steps) - 1:
-                read.add(where)
-        value, where = self.settle(value, where)
+                read_paths.add(target_path)
+        value, target_path = self.settle(value, target_path)
         if not isinstance(value, Leaf):
-            read.add(where)
-            if path[: len(where)] == where:
+            read_paths.add(target_path)
+            if path[: len(target_path)] == target_path:
                 raise UnresolvedError("a reference leads to a mapping around it")
-        return value, where
+        return value, target_path
 
     def _at(self, path: KeyPath) -> Value:
         value = self.root

@@ -36,7 +36,7 @@ def parse_key(text: str) -> KeyPath:
         match = _STEP.match(text, position)
         if match is None or (match.end() < len(text) and text[match.end()] != "."):
             fix = 'Write a.b.c, list items by number (a.0.b), keys with a dot in quotes (a."b.c").'
-            raise RecipeError(f"'{text}' is not a key", fix=fix)
+            raise RecipeError(f"invalid key '{text}'", fix=fix)
         quoted, plain = match.groups()
         steps.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
         if match.end() == len(text):
@@ -50,7 +50,7 @@ def format_key(path: Iterable[Step]) -> str:
 
 
 def format_step(step: Step) -> str:
-    """One step as it stands in a dotted key: quoted if it is empty or holds a dot, quote or space."""
+    """Write one step of a dotted key: quoted if it is empty or holds a dot, quote or space."""
     text = step if isinstance(step, str) else step_text(step)
     if _PLAIN.fullmatch(text):
         return text
@@ -58,7 +58,7 @@ def format_step(step: Step) -> str:
 
 
 def step_text(step: object) -> str:
-    """How a key that is no string is spelled in a dotted key and in JSON."""
+    """Write a key that is not a string as in a dotted key and in JSON."""
     if step is None:
         return "null"
     if isinstance(step, bool):

@@ -26,7 +26,7 @@ from recipes.values import Map, Seq, Value
 __all__ = [
     "ALGORITHMS",
     "CROSS_TOKENIZER",
-    "Known",
+    "KeyTree",
     "algorithm_of",
     "known_keys",
     "read_checkout",
@@ -38,33 +38,33 @@ _DEPTH = 12
 
 
 @dataclass(slots=True)
-class Known:
-    """A value as far as it is known: its type, the keys below it or its items, whether any key goes."""
+class KeyTree:
+    """Tree of known keys: a value's type, the keys below it or its items, and whether any key is allowed."""
 
     type: str = ""
-    keys: dict[str, Known] = field(default_factory=dict)
+    keys: dict[str, KeyTree] = field(default_factory=dict)
     open: bool = False
 
-    def add(self, other: Known) -> None:
-        """Take over what another definition knows."""
+    def add(self, other: KeyTree) -> None:
+        """Add the types and keys of another definition."""
         types = dict.fromkeys([*self.type.split(" | "), *other.type.split(" | ")])
         self.type = " | ".join(name for name in types if name)
         self.open = self.open or other.open
-        for name, known in other.keys.items():
+        for name, subtree in other.keys.items():
             if name in self.keys:
-                self.keys[name].add(known)
+                self.keys[name].add(subtree)
             else:
-                self.keys[name] = known
+                self.keys[name] = subtree
 
     def to_json(self) -> Any:  # noqa: ANN401
         """Return the compact form: a type, or the keys with the type under ''."""
         if not self.keys:
             return self.type + ("*" if self.open else "")
         data: dict[str, Any] = {"": self.type + ("*" if self.open else "")} if self.type or self.open else {}
-        return data | {name: known.to_json() for name, known in sorted(self.keys.items())}
+        return data | {name: subtree.to_json() for name, subtree in sorted(self.keys.items())}
 
     @classmethod
-    def from_json(cls, data: Any) -> Known:  # noqa: ANN401
+    def from_json(cls, data: Any) -> KeyTree:  # noqa: ANN401
         """Read what `to_json` wrote."""
         if isinstance(data, str):
             return cls(data.removesuffix("*"), {}, data.endswith("*"))
@@ -79,46 +79,46 @@ def known_keys(
     directory: Path | None = None,
     *,
     apart_from: Path | None = None,
-) -> Known | None:
+) -> KeyTree | None:
     """Return the known keys of an algorithm: of a checkout if it has them, else the shipped ones.
 
     `directory` is where schemas are kept; the default is the user's cache. `apart_from` is a recipe whose
     own keys do not count where it lies among the stock recipes and is none of them.
     """
     if checkout is not None:
-        known = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
-        if known is not None:
-            return known
+        key_tree = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
+        if key_tree is not None:
+            return key_tree
     return shipped_keys().get(algorithm)
 
 
 @lru_cache(maxsize=1)
-def shipped_keys() -> dict[str, Known]:
+def shipped_keys() -> dict[str, KeyTree]:
     """Return the keys that came with this package, by algorithm."""
-    keys: dict[str, Known] = {}
+    keys: dict[str, KeyTree] = {}
     for name in (*ALGORITHMS, CROSS_TOKENIZER):
         if driver_of_algorithm(name) in shipped.drivers():
-            keys[name] = known_of(shipped.description(driver_of_algorithm(name)))
-            keys[name].add(Known.from_json(shipped.keys(name)))
+            keys[name] = key_tree_of(shipped.description(driver_of_algorithm(name)))
+            keys[name].add(KeyTree.from_json(shipped.keys(name)))
     return keys
 
 
 def read_checkout(
     checkout: Path, algorithm: str, directory: Path | None = None, *, apart_from: Path | None = None
-) -> Known | None:
+) -> KeyTree | None:
     """Read the known keys from a NeMo-RL checkout; None if it has no such algorithm."""
     schema = schema_of(driver_of_algorithm(algorithm), checkout, directory)
     if schema is None or schema.shipped:
         return None
-    known = known_of(schema.description)
+    key_tree = key_tree_of(schema.description)
     for path, keys in _stock_keys(schema, checkout, algorithm).items():
         if apart_from is None or not _is_own(checkout, path, apart_from):
-            known.add(keys)
-    return known
+            key_tree.add(keys)
+    return key_tree
 
 
 def _is_own(checkout: Path, path: str, recipe: Path) -> bool:
-    """Tell whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
+    """Return whether a file among the stock recipes is a recipe that did not come with NeMo-RL."""
     if not _same_file(checkout / path, recipe) or shipped.has_recipe(path):
         return False
     try:
@@ -136,14 +136,14 @@ def _same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def _stock_keys(schema: Schema, checkout: Path, algorithm: str) -> dict[str, Known]:
+def _stock_keys(schema: Schema, checkout: Path, algorithm: str) -> dict[str, KeyTree]:
     """Return the keys of each stock recipe for an algorithm, from the cache if they are as they were."""
     paths = [path.relative_to(checkout).as_posix() for path in _recipes(checkout)]
     versions = {"recipes": digest("\n".join(paths))}
     store = Store(checkout, schema.driver, schema.directory)
-    kept = store.load("keys", versions)
-    if kept is not None:
-        return {path: Known.from_json(keys) for path, keys in kept.items()}
+    cached = store.load("keys", versions)
+    if cached is not None:
+        return {path: KeyTree.from_json(keys) for path, keys in cached.items()}
     used = stock_keys(checkout, algorithm)
     store.save("keys", versions, paths, {path: keys.to_json() for path, keys in used.items()})
     return used
@@ -154,10 +154,10 @@ def _recipes(checkout: Path) -> list[Path]:
     return sorted((checkout / "examples").rglob("*.yaml"))
 
 
-def stock_keys(checkout: Path, algorithm: str) -> dict[str, Known]:
+def stock_keys(checkout: Path, algorithm: str) -> dict[str, KeyTree]:
     """Read the keys of the recipes that come with NeMo-RL for an algorithm, by their path in the checkout."""
     section = "distillation" if algorithm == CROSS_TOKENIZER else algorithm
-    keys: dict[str, Known] = {}
+    keys: dict[str, KeyTree] = {}
     for path in _recipes(checkout):
         used = _keys_of(path, section, cross=algorithm == CROSS_TOKENIZER)
         if used is not None:
@@ -165,7 +165,7 @@ def stock_keys(checkout: Path, algorithm: str) -> dict[str, Known]:
     return keys
 
 
-def _keys_of(path: Path, section: str, *, cross: bool) -> Known | None:
+def _keys_of(path: Path, section: str, *, cross: bool) -> KeyTree | None:
     try:
         if f"\n{section}:" not in "\n" + path.read_text(encoding="utf-8", errors="replace"):
             return None  # another algorithm's: not worth the parsing
@@ -176,58 +176,58 @@ def _keys_of(path: Path, section: str, *, cross: bool) -> Known | None:
     return _used(values) if marked else None
 
 
-def _used(value: Value) -> Known:
+def _used(value: Value) -> KeyTree:
     """Return the keys that a recipe uses."""
-    known = Known()
+    key_tree = KeyTree()
     if isinstance(value, Map):
         for key, item in value.items.items():
             if isinstance(key, str) and key not in (DEFAULTS, OVERRIDE_KEY):
-                known.keys[key] = _used(item)
+                key_tree.keys[key] = _used(item)
     elif isinstance(value, Seq):
         for item in value.items:
-            known.add(_used(item))
-    return known
+            key_tree.add(_used(item))
+    return key_tree
 
 
-def known_of(description: Description) -> Known:
+def key_tree_of(description: Description) -> KeyTree:
     """Return the keys that the classes of a schema name."""
     return _of_type(description, Type("class", description.root), ())
 
 
-def _of_type(description: Description, type_: Type, above: tuple[str, ...]) -> Known:
-    """Return what a type allows; `above` are the classes around it, for one may hold itself."""
+def _of_type(description: Description, type_: Type, above: tuple[str, ...]) -> KeyTree:
+    """Return the keys that a type allows; `above` are the classes around it, for one may hold itself."""
     if type_.kind == "class":
         return _of_class(description, type_.name, above)
     if type_.kind == "any":
-        return Known("", {}, open=True)
+        return KeyTree("", {}, open=True)
     if type_.kind in ("union", "annotated"):
-        known = Known()
+        key_tree = KeyTree()
         for item in type_.items:
-            known.add(_of_type(description, item, above))
-        return known
+            key_tree.add(_of_type(description, item, above))
+        return key_tree
     if type_.kind == "generic" and type_.name in _MAPPINGS:
-        return Known("dict", {}, open=True)
+        return KeyTree("dict", {}, open=True)
     if type_.kind == "generic":
-        known = Known()
+        key_tree = KeyTree()
         for item in type_.items:
-            known.add(_of_type(description, item, above))
-        known.type = f"list[{known.type}]" if known.type else "list"
-        return known
-    return Known(text_of(description, type_))
+            key_tree.add(_of_type(description, item, above))
+        key_tree.type = f"list[{key_tree.type}]" if key_tree.type else "list"
+        return key_tree
+    return KeyTree(text_of(description, type_))
 
 
-def _of_class(description: Description, id_: str, above: tuple[str, ...]) -> Known:
+def _of_class(description: Description, id_: str, above: tuple[str, ...]) -> KeyTree:
     owner = description.classes.get(id_)
     if owner is None or id_ in above or len(above) > _DEPTH:
-        return Known("", {}, open=owner is None)
+        return KeyTree("", {}, open=owner is None)
     if owner.kind == "enum":
-        return Known(" | ".join(map(repr, owner.members)))
-    known = Known()
+        return KeyTree(" | ".join(map(repr, owner.members)))
+    key_tree = KeyTree()
     for item in owner.fields.values():
-        known.keys[item.name] = _of_type(description, item.type, (*above, id_))
+        key_tree.keys[item.name] = _of_type(description, item.type, (*above, id_))
         if item.alias:
-            known.keys[item.alias] = known.keys[item.name]
-    known.open = owner.opaque and not owner.fields
+            key_tree.keys[item.alias] = key_tree.keys[item.name]
+    key_tree.open = owner.opaque and not owner.fields
     for extension in description.extensions.get(id_, ()):
-        known.add(_of_class(description, extension, (*above, id_)))
-    return known
+        key_tree.add(_of_class(description, extension, (*above, id_)))
+    return key_tree

@@ -1,4 +1,4 @@
-"""Keys that NeMo-RL will not know, and policy settings that the teacher does not follow."""
+"""Keys unknown to NeMo-RL, and policy settings that the teacher does not follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from recipes.keys import KeyPath, format_key
-from recipes.known_keys import Known, algorithm_of, known_keys
+from recipes.known_keys import KeyTree, algorithm_of, known_keys
 from recipes.values import Map, Seq, Value, find, plain
 from recipes.yaml.scalars import same
 
@@ -51,40 +51,40 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     A key that a parent has too counts as known: it is the parent's business.
     """
     algorithm = algorithm_of(recipe.values)
-    known = known_keys(algorithm, checkout, apart_from=recipe.path) if algorithm else None
-    if known is None or not isinstance(own, Map):
+    key_tree = known_keys(algorithm, checkout, apart_from=recipe.path) if algorithm else None
+    if key_tree is None or not isinstance(own, Map):
         return []
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
-    found = _unknown(Map(sections, own.mark), known, ())
+    unknown = _unknown(Map(sections, own.mark), key_tree, ())
     return [
-        UnknownKey(format_key(path), value.mark.line, _suggestion(path, known))
-        for path, value in found
+        UnknownKey(format_key(path), value.mark.line, _suggestion(path, key_tree))
+        for path, value in unknown
         if find(recipe.inherited, path) is None
     ]
 
 
-def _unknown(value: Value, known: Known, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
+def _unknown(value: Value, key_tree: KeyTree, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
     if isinstance(value, Seq):
         for index, item in enumerate(value.items):
-            yield from _unknown(item, known, (*path, index))
-    if not isinstance(value, Map) or known.open or not known.keys:
+            yield from _unknown(item, key_tree, (*path, index))
+    if not isinstance(value, Map) or key_tree.open or not key_tree.keys:
         return
     for key, item in value.items.items():
         if key == "_override_" and len(path) == 1:
             continue
-        below = known.keys.get(str(key))
+        below = key_tree.keys.get(str(key))
         if below is not None:
             yield from _unknown(item, below, (*path, key))
         elif not item.mark.merged:
             yield (*path, key), item
 
 
-def unknown_path(recipe: EffectiveRecipe, path: KeyPath, known: Known) -> tuple[str, str] | None:
+def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> tuple[str, str] | None:
     """Return the unknown key on the way to a path, and the one that was meant ("" without a guess).
 
     None where all is known, or comes from a parent too.
     """
-    section = known
+    section = key_tree
     for position, step in enumerate(path):
         if section.open or not section.keys:
             return None
@@ -95,31 +95,33 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, known: Known) -> tuple[
             way = path[: position + 1]
             if find(recipe.inherited, way) is not None:
                 return None
-            return format_key(way), _suggestion(way, known)
+            return format_key(way), _suggestion(way, key_tree)
         section = below
     return None
 
 
-def _suggestion(path: KeyPath, known: Known) -> str:
+def _suggestion(path: KeyPath, key_tree: KeyTree) -> str:
     """Guess the key that was meant: one with a like name in its section, or its name in another section."""
     *above, last = path
-    section = known
+    section = key_tree
     for step in above:
         section = section.keys.get(str(step), section) if not isinstance(step, int) else section
     near = get_close_matches(str(last), section.keys, n=1, cutoff=0.75)
     if near:
         return format_key((*above, near[0]))
-    same_name = [other for other in _places(known, str(last), ()) if other[0] in (path[0], "distillation")]
-    same_name = same_name or list(_places(known, str(last), ()))
+    same_name = [
+        other for other in _paths_to(key_tree, str(last), ()) if other[0] in (path[0], "distillation")
+    ]
+    same_name = same_name or list(_paths_to(key_tree, str(last), ()))
     shortest = min(same_name, key=len, default=None)
     return "" if shortest is None else format_key(shortest)
 
 
-def _places(known: Known, name: str, path: KeyPath) -> Iterator[KeyPath]:
-    for key, below in known.keys.items():
+def _paths_to(key_tree: KeyTree, name: str, path: KeyPath) -> Iterator[KeyPath]:
+    for key, below in key_tree.keys.items():
         if key == name:
             yield (*path, key)
-        yield from _places(below, name, (*path, key))
+        yield from _paths_to(below, name, (*path, key))
 
 
 _TRAINED = ("optimizer", "scheduler")
@@ -140,7 +142,7 @@ _TRAINING_SIZES = frozenset(
 
 
 def is_read_from_teacher(recipe: EffectiveRecipe, key: str) -> bool:
-    """Tell whether NeMo-RL reads a key from the teacher, which gives logits and is never trained.
+    """Return whether NeMo-RL reads a key from the teacher, which gives logits and is never trained.
 
     `key` goes below `teacher`. The teacher's backend decides which of its two sections is read.
     """
@@ -177,15 +179,15 @@ def _drift(
 ) -> Iterator[Drift]:
     if isinstance(student, Map) and isinstance(teacher, Map):
         for key, item in student.items.items():
-            other = teacher.items.get(key)
-            if other is not None:
-                yield from _drift(recipe, (*path, key), item, other, order)
+            teacher_item = teacher.items.get(key)
+            if teacher_item is not None:
+                yield from _drift(recipe, (*path, key), item, teacher_item, order)
         return
-    changed, kept = _level(student, order), _level(teacher, order)
+    student_level, teacher_level = _level(student, order), _level(teacher, order)
     before = student.under
-    while before is not None and _level(before, order) > kept:
+    while before is not None and _level(before, order) > teacher_level:
         before = before.under
-    if changed <= kept or before is None:
+    if student_level <= teacher_level or before is None:
         return
     if not same(plain(before), plain(teacher)) or same(plain(student), plain(teacher)):
         return

@@ -1,7 +1,7 @@
 """Merging as OmegaConf and NeMo-RL do it: mappings by key, everything else replaced whole.
 
 Follows `OmegaConf.merge` of untyped configs, and `merge_with_override` in NeMo-RL's
-nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then says why.
+nemo_rl/utils/config.py. What they refuse raises `UnsupportedError`: OmegaConf then words the error.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:
     """Merge a recipe over its parents; a section with `_override_: true` replaces theirs.
 
     Without `strict` nothing is refused: good for origins where OmegaConf itself gives the values.
+
+    Raises:
+        UnsupportedError: with `strict`, where only OmegaConf can decide how a section merges.
     """
     base_items: dict[Step, Value] = dict(base.items)
     over_items: dict[Step, Value] = dict(over.items)
@@ -29,10 +32,10 @@ def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:
         if isinstance(value, Leaf) and value.value == MISSING:
             continue
         # NeMo-RL reads each section here, before the parents are there to answer its references.
-        target, where = evaluator.settle(value, (key,)) if strict else (value, (key,))
+        target, settled_path = evaluator.settle(value, (key,)) if strict else (value, (key,))
         if not isinstance(target, Map) or OVERRIDE_KEY not in target.items:
             continue
-        if where != (key,):
+        if settled_path != (key,):
             raise UnsupportedError("a section marked _override_ is reached through an interpolation")
         flag: Value = target.items[OVERRIDE_KEY]
         if strict:
@@ -40,11 +43,11 @@ def merge_recipes(base: Map, over: Map, *, strict: bool = True) -> Map:
         if isinstance(flag, Leaf) and flag.value == MISSING:
             raise UnsupportedError("_override_ is missing")
         if not isinstance(flag, Leaf) or flag.value:
-            kept = {name: item for name, item in target.items.items() if name != OVERRIDE_KEY}
+            items = {name: item for name, item in target.items.items() if name != OVERRIDE_KEY}
             under = base_items.pop(key, None)
             if strict and isinstance(under, Leaf) and is_interpolation(under.value):
                 raise UnsupportedError("a section marked _override_ replaces an interpolation")
-            over_items[key] = on_top(Map(kept, target.mark), under)
+            over_items[key] = on_top(Map(items, target.mark), under)
     return merge(Map(base_items, base.mark), Map(over_items, over.mark), strict=strict)
 
 

@@ -1,4 +1,4 @@
-"""Why a value is what it is, and what else changes with it."""
+"""Origins of a value, and the other keys that change with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step to a value: a key, where it is written, and what stands there."""
+    """Step on the way to a value: a key, where it is written, and the value as written."""
 
     key: str
     origin: Origin
@@ -25,23 +25,23 @@ class Link:
 
 
 def chain_of(recipe: EffectiveRecipe, key: str) -> list[Link]:
-    """List what leads to a value: where it is written, what that refers to, and so on."""
+    """List the steps to a value: where it is written, the keys that it refers to, and so on."""
     located = recipe.locate(parse_key(key))
     if located is None:
         return []
     links: list[Link] = []
     pending = [located]
-    seen: set[KeyPath] = set()
+    visited: set[KeyPath] = set()
     while pending:
         value, path = pending.pop(0)
-        if path in seen:
+        if path in visited:
             continue
-        seen.add(path)
+        visited.add(path)
         links.append(Link(format_key(path), recipe.origin_of(value), plain(value)))
-        for read in sorted(recipe.evaluator.reads.get(path, ()), key=str):
-            target = find(recipe.merged, read)
+        for source_path in sorted(recipe.evaluator.reads.get(path, ()), key=str):
+            target = find(recipe.merged, source_path)
             if target is not None:
-                pending.append((target, read))
+                pending.append((target, source_path))
     return links
 
 
@@ -66,24 +66,25 @@ def followers_of(recipe: EffectiveRecipe, key: str) -> list[str]:
     if start is None:
         return []
     index = _Index(recipe)
-    found: dict[KeyPath, None] = {}
+    followers: dict[KeyPath, None] = {}
     # The text changes in one place only; from there on values change because they are read.
     pending = [start[1], *index.twins_of(start[1])]
-    found.update(dict.fromkeys(pending[1:]))
+    followers.update(dict.fromkeys(pending[1:]))
     while pending:
         path = pending.pop()
         for follower in index.readers(path):
-            if follower not in found and follower[: len(start[1])] != start[1]:
-                found[follower] = None
+            if follower not in followers and follower[: len(start[1])] != start[1]:
+                followers[follower] = None
                 pending.append(follower)
     order = {path: number for number, (path, _) in enumerate(leaves(recipe.merged))}
     return [
-        format_key(path) for path in sorted(found, key=lambda path: (order.get(path, len(order)), str(path)))
+        format_key(path)
+        for path in sorted(followers, key=lambda path: (order.get(path, len(order)), str(path)))
     ]
 
 
 class _Index:
-    """Who reads what, and which keys stand in one place of the text."""
+    """Index of the keys that read each other, and of the keys that share one text."""
 
     def __init__(self, recipe: EffectiveRecipe) -> None:
         self.recipe = recipe
@@ -123,14 +124,14 @@ class _Index:
         yield reader if isinstance(target, Leaf) else (*reader, *rest)
 
 
-def same_place(values: Value, path: KeyPath, file: str) -> list[KeyPath]:
+def keys_sharing_text(values: Value, path: KeyPath, file: str) -> list[KeyPath]:
     """List the other keys of one file that a merge or an alias gives the very text at a path."""
     value = find(values, path)
     if value is None:
         return []
-    written = {leaf.mark.start for _, leaf in leaves(value) if leaf.mark.file == file}
+    starts = {leaf.mark.start for _, leaf in leaves(value) if leaf.mark.file == file}
     return [
         other
         for other, leaf in leaves(values)
-        if other[: len(path)] != path and leaf.mark.file == file and leaf.mark.start in written
+        if other[: len(path)] != path and leaf.mark.file == file and leaf.mark.start in starts
     ]

@@ -1,7 +1,7 @@
 """Parsing and applying of Hydra overrides: `a=1`, `+a=1`, `++a=1`, `~a`.
 
 Plain overrides are parsed here; everything else goes to Hydra's own parser, which takes 0.3 s to
-import. What cannot be applied raises `UnsupportedError`: Hydra then says why in its own words.
+import. What cannot be applied raises `UnsupportedError`: Hydra then words the error.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _put(old: Value | None, override: Override, mark: Mark) -> Value:
 
 
 def _inside(new: Map, old: Map) -> bool:
-    """Tell whether a mapping brings no key that the old one lacks."""
+    """Return whether a mapping brings no key that the old one lacks."""
     for key, value in new.items.items():
         if key not in old.items:
             return False

@@ -101,12 +101,12 @@ class Checkout:
 
     @classmethod
     def at(cls, path: Path, cache: Path | None = None) -> Checkout:
-        """Look at a checkout; `cache` is where what is found in it is kept."""
+        """Return a checkout; `cache` is the directory for what is read from it."""
         return cls(path, cache)
 
     @cached_property
     def has_sources(self) -> bool:
-        """Whether NeMo-RL's algorithms are there at all."""
+        """Return whether NeMo-RL's algorithms are there at all."""
         return (self.path / _PACKAGE / "algorithms").is_dir()
 
     def text(self, file: str) -> str:
@@ -130,7 +130,7 @@ class Checkout:
         return "\n".join(_read(path) for path in sorted((self.path / _PACKAGE).rglob("*.py")))
 
     def _matches(self, files: tuple[str, ...], pattern: str, *, literal: bool = False) -> bool:
-        """Tell whether a source says something."""
+        """Return whether a source matches a pattern."""
         texts = [text for file in files if (text := self.text(file))]
         if not texts:
             texts = [text for file in files if (text := self._moved(file))]
@@ -139,16 +139,16 @@ class Checkout:
         return any(re.search(pattern, text) is not None for text in texts)
 
     def has(self, feature: str) -> bool:
-        """Tell whether a feature on which a rule's form depends is there."""
+        """Return whether a feature on which a rule's form depends is there."""
         if feature not in self._features:
-            known = FEATURES[feature]
+            anchor = FEATURES[feature]
             self._features[feature] = (
-                self._matches(known.files, known.pattern) if self.has_sources else known.newest
+                self._matches(anchor.files, anchor.pattern) if self.has_sources else anchor.newest
             )
         return self._features[feature]
 
     def has_rule(self, id_: str) -> bool:
-        """Tell whether what a rule predicts can come from this checkout."""
+        """Return whether this checkout can fail as a rule predicts."""
         if id_ not in self._rules:
             self._rules[id_] = self._has_source(SOURCES.get(id_, Anchor()))
         return self._rules[id_]
@@ -166,7 +166,7 @@ class Checkout:
 
     @property
     def validates(self) -> bool:
-        """Whether the driver validates the recipe with pydantic before Ray starts (v0.7 and later)."""
+        """Return whether the driver validates the recipe with pydantic before Ray starts (v0.7 and later)."""
         return self.has("validates")
 
     @cached_property
@@ -211,7 +211,7 @@ class Checkout:
 
     @cached_property
     def has_teacher_pool(self) -> bool:
-        """Whether the teacher has GPUs of its own: a fork with three pools."""
+        """Return whether the teacher has GPUs of its own: a fork with three pools."""
         return _TEACHER_CLUSTER.search(self.text(_ALGORITHM)) is not None
 
 

@@ -27,7 +27,7 @@ Outcome = Literal["pass", "fail", "warn", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterRequest:
-    """The requested resources and those that exist; None is unknown.
+    """Requested resources and those that exist; None is unknown.
 
     `nodes` and `gpus_per_node` are the job's and replace the recipe's `cluster` values, as the launcher does
     when it starts the driver. `node_gpus`, `node_cpus` and `available_nodes` are what there is.
@@ -89,7 +89,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding of a rule; the first key is its subject."""
+    """Finding of a rule; the first key is its subject."""
 
     outcome: Outcome
     message: str
@@ -122,7 +122,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Context:
-    """A recipe with everything that rules ask of it."""
+    """Recipe with the inputs and derived facts that rules use."""
 
     recipe: EffectiveRecipe
     inputs: Inputs
@@ -132,7 +132,7 @@ class Context:
         return value_at(self.recipe, key, default)
 
     def has(self, key: str) -> bool:
-        """Tell whether a key is there, null included."""
+        """Return whether a key is there, null included."""
         return value_at(self.recipe, key, _MISSING) is not _MISSING
 
     @cached_property
@@ -154,7 +154,7 @@ class Context:
 
     @cached_property
     def gym(self) -> bool:
-        """Whether NeMo-Gym generates the answers."""
+        """Return whether NeMo-Gym generates the answers."""
         return self.get("env.should_use_nemo_gym") is True and self.has_feature("nemo-gym")
 
     @cached_property
@@ -166,7 +166,7 @@ class Context:
         return choose_driver(self.recipe.values, self.checkout.scripts)
 
     def has_feature(self, name: str) -> bool:
-        """Tell whether NeMo-RL has a feature; without a checkout, whether the newest release has it."""
+        """Return whether NeMo-RL has a feature; without a checkout, whether the newest release has it."""
         return FEATURES[name].newest if self.checkout is None else self.checkout.has(name)
 
     @cached_property
@@ -186,7 +186,7 @@ class Context:
 
     @property
     def validates(self) -> bool:
-        """Whether the run validates at all; NeMo-RL does every 20 steps where nothing is said."""
+        """Return whether the run validates at all; NeMo-RL does every 20 steps where nothing is said."""
         period = whole(self.get("distillation.val_period"))
         starts = self.get("distillation.val_at_start") is True
         starts = starts or (self.get("distillation.val_at_end") is True and self.has_feature("val_at_end"))
@@ -211,7 +211,7 @@ class Context:
         return {}
 
     def model(self, side: Side) -> ModelFacts | UnknownModel:
-        """Return what is known of a side's model."""
+        """Return the facts of a side's model, or why they are unknown."""
         if side.name not in self._facts:
             self._facts[side.name] = self.inputs.models.find(side.model)
         return self._facts[side.name]
@@ -248,24 +248,24 @@ class Context:
 class Rule:
     """A failure that can be predicted: `find` yields nothing where there is nothing to report.
 
-    `foretells` is the message of NeMo-RL (or of a library below it), `place` where it is in NeMo-RL.
+    `foretells` is the message of NeMo-RL (or of a library below it), `source_file` where NeMo-RL raises it.
     """
 
     id: str
     title: str
     find: Callable[[Context], Iterable[Finding]]
     foretells: str
-    place: str
+    source_file: str
 
     def results(self, context: Context) -> list[Result]:
         """Apply the rule; one passed result if it finds nothing, or if NeMo-RL has no such failure."""
         if not self.applies(context):
             return [Result(self.id, self.title, "pass", "")]
-        found = [self._result(context, finding) for finding in self.find(context)]
-        return found or [Result(self.id, self.title, "pass", "")]
+        results = [self._result(context, finding) for finding in self.find(context)]
+        return results or [Result(self.id, self.title, "pass", "")]
 
     def applies(self, context: Context) -> bool:
-        """Tell whether what the rule predicts can come from the NeMo-RL at hand."""
+        """Return whether the NeMo-RL at hand can fail as the rule predicts."""
         if context.checkout is None:
             return self.id not in SOURCES or not SOURCES[self.id].never
         return context.checkout.has_rule(self.id)
@@ -278,7 +278,9 @@ class Rule:
                 where.append(RecipeLine(origin.file, origin.line, key))
         predicted = ""
         if finding.outcome in ("fail", "warn"):
-            predicted = f"{finding.foretells or self.foretells} ({self.place})" if self.foretells else ""
+            predicted = (
+                f"{finding.foretells or self.foretells} ({self.source_file})" if self.foretells else ""
+            )
         return Result(
             self.id, self.title, finding.outcome, finding.message, predicted, tuple(where), finding.fixes
         )

@@ -46,7 +46,7 @@ _FILES = ("prompt_file", "system_prompt_file")
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """One data set of a recipe: where it is named, and what it takes from `data.default`."""
+    """Data set of a recipe: the key that names it, and the values that it takes from `data.default`."""
 
     split: Literal["train", "validation"]
     key: str
@@ -63,7 +63,7 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
     """Return the data sets of a recipe, training first."""
     default = recipe.get("data.default")
     default = default if isinstance(default, dict) else {}
-    found: list[DataSet] = []
+    data_sets: list[DataSet] = []
     section = recipe.get("data")
     if isinstance(section, dict) and isinstance(section.get("dataset_name"), str) and "train" not in section:
         return [_read("train", "data", section, {})]  # the form up to v0.5: one data set for all
@@ -73,19 +73,19 @@ def datasets(recipe: EffectiveRecipe) -> list[DataSet]:
         for number, entry in enumerate(entries):
             if isinstance(entry, dict):
                 key = f"data.{split}.{number}" if isinstance(section, list) else f"data.{split}"
-                found.append(_read(split, key, entry, default))
-    return found
+                data_sets.append(_read(split, key, entry, default))
+    return data_sets
 
 
 def _read(
     split: Literal["train", "validation"], key: str, entry: dict[str, object], default: dict[str, object]
 ) -> DataSet:
-    def place(name: str) -> tuple[str, object]:
+    def with_default(name: str) -> tuple[str, object]:
         return (
             (f"{key}.{name}", entry[name]) if name in entry else (f"data.default.{name}", default.get(name))
         )
 
-    env_key, env = place("env_name")
+    env_key, env = with_default("env_name")
     size, repeat = entry.get("split_validation_size"), entry.get("repeat")
     return DataSet(
         split,
@@ -94,14 +94,14 @@ def _read(
         str(entry.get("data_path") or ""),
         str(env or ""),
         env_key,
-        {name: place(name) for name in _FILES},
+        {name: with_default(name) for name in _FILES},
         float(size) if isinstance(size, (int, float)) else 0.0,
         repeat if isinstance(repeat, int) and repeat > 0 else 1,
     )
 
 
 def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
-    """Return how many samples a data set has: lines of a local file, or a published count.
+    """Return the number of samples of a data set: lines of a local file, or a published count.
 
     Counting stops when there are `enough` for sure: files may have many GB.
     """
@@ -123,7 +123,7 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
         count = SIZES[entry.name]
     else:
         return UnknownModel(
-            f"the size of {entry.name or 'the data set'} is not known", "Look it up where it is published."
+            f"the size of {entry.name or 'the data set'} is unknown", "Look it up where it is published."
         )
     return (
         int(count * (1 - entry.split_size) if entry.split_size < 1 else count - entry.split_size)
@@ -139,7 +139,7 @@ def _lines(path: Path, modified: int, size: int, most: int) -> int:
 
 
 def is_cached(hub: Hub, name: str) -> bool | None:
-    """Tell whether a data set known by name is in the Hugging Face cache; None if its source is not known."""
+    """Return whether a named data set is in the Hugging Face cache; None if its source is unknown."""
     repository = REPOSITORIES.get(name)
     if repository is None:
         return None

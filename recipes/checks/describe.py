@@ -7,10 +7,10 @@ from recipes.checks.engine import RULES
 
 def table() -> str:
     """Return a Markdown table of all rules."""
-    rows = ["| id | what holds in a recipe that runs | what NeMo-RL says otherwise | where in NeMo-RL |"]
+    rows = ["| id | condition | error from NeMo-RL | source in NeMo-RL |"]
     rows.append("|---|---|---|---|")
     for rule in RULES:
-        cells = (rule.id, rule.title, rule.foretells, rule.place)
+        cells = (rule.id, rule.title, rule.foretells, rule.source_file)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 

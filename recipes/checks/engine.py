@@ -46,7 +46,7 @@ ENTRY_RULES = (
         "C1",
         "The recipe and its parents load",
         _nothing,
-        "FileNotFoundError, or an error of YAML",
+        "FileNotFoundError, or a YAML error",
         "utils/config.py",
     ),
     Rule(
@@ -58,7 +58,7 @@ ENTRY_RULES = (
     ),
     Rule("C3", "Overrides apply", _nothing, "Failed to parse Hydra overrides", "utils/config.py"),
 )
-"""What shows before there is an effective recipe: the resolver itself decides these."""
+"""Rules that are decided before there is an effective recipe, by the resolver itself."""
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no failure is predicted."""
+        """Return whether no failure is predicted."""
         return not self.failing
 
     @property
@@ -118,7 +118,7 @@ def is_skipped(result: Result, skipped: Collection[str]) -> bool:
 
 
 class Checker:
-    """Checks recipes again and again; parsed parents are kept between calls."""
+    """Checker of recipes that keeps parsed parents between calls."""
 
     def __init__(self, inputs: Inputs, resolver: Resolver | None = None) -> None:
         self.inputs = inputs
@@ -138,14 +138,14 @@ class Checker:
         `revision` is the text where it is not the file's, `recipe` the same recipe where it has been resolved
         with these overrides already. Fixes that are not verified are only proposals.
         """
-        asked = [*overrides, *self.inputs.request.overrides()]
+        all_overrides = [*overrides, *self.inputs.request.overrides()]
         try:
-            recipe = recipe or self._resolve(path, asked, revision)
+            recipe = recipe or self._resolve(path, all_overrides, revision)
         except RecipeError as error:
             return self._unread(path, overrides, revision, error)
         results = apply(recipe, self.inputs)
         if verify_fixes:
-            results = [self._verified(path, asked, revision, results, result) for result in results]
+            results = [self._verified(path, all_overrides, revision, results, result) for result in results]
         return Report(tuple(results), recipe)
 
     def _resolve(self, path: Path, overrides: Sequence[str], revision: Revision | None) -> EffectiveRecipe:
@@ -164,29 +164,31 @@ class Checker:
         """Keep the fixes after which the finding is gone and nothing fails that did not before."""
         if not any(fix.edits for fix in result.fixes):
             return result
-        before = {(known.id, _subject(known)) for known in results if known.outcome == "fail"}
-        this = (result.id, _subject(result))
-        kept: list[Fix] = []
+        before = {(other.id, _subject(other)) for other in results if other.outcome == "fail"}
+        verified_subject = (result.id, _subject(result))
+        verified: list[Fix] = []
         for fix in _distinct(result.fixes)[:_TRIED]:
             try:
                 fixed = self._resolve(path, [*overrides, *fix.overrides()], revision)
             except RecipeError:
                 continue
             after = apply(fixed, self.inputs)
-            failing = {(known.id, _subject(known)) for known in after if known.outcome == "fail"}
+            failing = {(other.id, _subject(other)) for other in after if other.outcome == "fail"}
             gone = all(
-                (known.id, _subject(known)) != this for known in after if known.outcome == result.outcome
+                (other.id, _subject(other)) != verified_subject
+                for other in after
+                if other.outcome == result.outcome
             )
             if gone and failing <= before:
-                kept.append(fix)
-                if len(kept) == _OFFERED:
+                verified.append(fix)
+                if len(verified) == _OFFERED:
                     break
-        return replace(result, fixes=tuple(kept))
+        return replace(result, fixes=tuple(verified))
 
     def _unread(
         self, path: Path, overrides: Sequence[str], revision: Revision | None, error: RecipeError
     ) -> Report:
-        """Say which entry rule a recipe breaks: the overrides', the interpolations' or the files'."""
+        """Return the entry rule that a recipe breaks: the overrides', the interpolations' or the files'."""
         rule = ENTRY_RULES[0]
         try:
             self._resolve(path, (), revision)
@@ -194,12 +196,14 @@ class Checker:
         except RecipeError as alone:
             if "nterpolation" in alone.what or "${" in alone.what:
                 rule = ENTRY_RULES[1]
-        place = error.where
+        position = error.where
         where = (
-            (RecipeLine(str(getattr(place, "file", place)), getattr(place, "line", 0), ""),) if place else ()
+            (RecipeLine(str(getattr(position, "file", position)), getattr(position, "line", 0), ""),)
+            if position
+            else ()
         )
         message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
-        predicted = f"{rule.foretells} ({rule.place})"
+        predicted = f"{rule.foretells} ({rule.source_file})"
         return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
 
 
@@ -233,12 +237,14 @@ def _once(results: list[Result]) -> list[Result]:
     reported = {
         _subject(result) for result in results if result.outcome == "fail" and result.id not in of_keys
     }
-    kept = [result for result in results if result.id != _READS or _subject(result) not in reported - {""}]
-    if any(result.id == _READS for result in kept):
-        return kept
+    remaining = [
+        result for result in results if result.id != _READS or _subject(result) not in reported - {""}
+    ]
+    if any(result.id == _READS for result in remaining):
+        return remaining
     title = next(rule.title for rule in RULES if rule.id == _READS)
-    at = next((number for number, result in enumerate(kept) if result.id == "C6"), len(kept))
-    return [*kept[:at], Result(_READS, title, "pass", ""), *kept[at:]]
+    at = next((number for number, result in enumerate(remaining) if result.id == "C6"), len(remaining))
+    return [*remaining[:at], Result(_READS, title, "pass", ""), *remaining[at:]]
 
 
 def _subject(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""What a run needs on nodes without internet: found, missing, and the command that fetches it."""
+"""Files that a run needs on nodes without internet, and the command that fetches what is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that must lie on a file system that the nodes see; `found` None: unknown from here."""
+    """File or directory that the nodes must be able to read; `found` is None where that is unknown here."""
 
     what: str
     key: str
@@ -41,38 +41,38 @@ def needs(context: Context) -> Iterator[Need]:
     """Yield models, tokenizers and data sets that a recipe will load."""
     models = context.inputs.models
     hub = str(models.hub.directory)
-    seen: set[str] = set()
+    listed: set[str] = set()
     for side in context.sides:
         name = side.model
-        if name and name not in seen:
-            seen.add(name)
+        if name and name not in listed:
+            listed.add(name)
             command = f"hf download {hub_name(name)}"
             yield Need(f"the model {name}", side.key("model_name"), models.has_weights(name), hub, command)
-        other = side.tokenizer
-        if other and other not in seen:
-            seen.add(other)
-            there = models.directory(other) is not None
+        tokenizer = side.tokenizer
+        if tokenizer and tokenizer not in listed:
+            listed.add(tokenizer)
+            present = models.directory(tokenizer) is not None
             key = side.key("tokenizer.name")
             yield Need(
-                f"the tokenizer {other}",
+                f"the tokenizer {tokenizer}",
                 key,
-                there,
+                present,
                 hub,
-                f"hf download {hub_name(other)} --include 'token*' '*.json'",
+                f"hf download {hub_name(tokenizer)} --include 'token*' '*.json'",
             )
     for entry in datasets(context.recipe):
         label = entry.path or entry.name
-        if not label or label in seen:
+        if not label or label in listed:
             continue
-        seen.add(label)
+        listed.add(label)
         yield _data_need(context, entry.key, entry.name, entry.path)
 
 
 def _data_need(context: Context, key: str, name: str, path: str) -> Need:
     if path:
         root = context.inputs.root
-        there = is_file(root / path) or is_directory(root / path)
-        if not there and context.checkout is None and not Path(path).is_absolute():
+        present = is_file(root / path) or is_directory(root / path)
+        if not present and context.checkout is None and not Path(path).is_absolute():
             return Need(
                 f"the data file {path}",
                 f"{key}.data_path",
@@ -80,16 +80,16 @@ def _data_need(context: Context, key: str, name: str, path: str) -> Need:
                 str(root),
                 "Give the checkout (--checkout).",
             )
-        return Need(f"the data file {path}", f"{key}.data_path", there, str(root), f"ls {path}")
-    found = is_cached(context.inputs.models.hub, name)
+        return Need(f"the data file {path}", f"{key}.data_path", present, str(root), f"ls {path}")
+    cached = is_cached(context.inputs.models.hub, name)
     repository = REPOSITORIES.get(name, name)
     command = (
         f"hf download --repo-type dataset {repository}"
-        if found is not None
+        if cached is not None
         else f"Load the data set {name} once on a node with internet."
     )
-    place = str(context.inputs.models.hub.directory.parent)
-    return Need(f"the data set {name}", f"{key}.dataset_name", found, place, command)
+    location = str(context.inputs.models.hub.directory.parent)
+    return Need(f"the data set {name}", f"{key}.dataset_name", cached, location, command)
 
 
 def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
@@ -111,13 +111,13 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
         folder = directory / name
         python = (folder / "bin" / "python").exists()
         begun = not python and (folder / "STARTED_ENV_BUILDER").exists()
-        what = f"the environment of {name.rpartition('.')[2]}"
+        description = f"the environment of {name.rpartition('.')[2]}"
         prefetch = "uv run python -m nemo_rl.utils.prefetch_venvs"
         command = f"NEMO_RL_VENV_DIR={directory} {prefetch} {kind.partition('-')[0]}"
         if begun:
             command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
-            what += ", whose building was interrupted,"
-        yield Need(what, "", python, str(directory), command, begun)
+            description += ", whose building was interrupted,"
+        yield Need(description, "", python, str(directory), command, begun)
 
 
 def package_cache(context: Context, environments: Iterable[Need]) -> Need | None:

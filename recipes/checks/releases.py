@@ -18,7 +18,7 @@ APPLIES, DIFFERS, MISSING = "yes", "differs", "–"
 
 
 def state(checkout: Checkout, id_: str) -> str:
-    """Return how a rule stands to a checkout."""
+    """Return whether a rule applies to a checkout, differs or does not exist."""
     if not checkout.has_rule(id_):
         return MISSING
     forms = FORMS.get(id_, ())

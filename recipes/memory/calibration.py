@@ -1,4 +1,4 @@
-"""The memory model against measurements: what is fitted, and how far off it is on points it has not seen.
+"""Comparison of the memory model with measurements: fitted parameters, and errors on held-out points.
 
 The byte counts of `recipes.memory.training` are derived, not fitted. Fitted are the workspace (one
 number) and what the caching allocator keeps beyond what is allocated (three numbers for a student, two
@@ -38,7 +38,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measurement: what ran, and torch's peaks of allocated and reserved memory in GiB."""
+    """Measurement: the work, and torch's peaks of allocated and reserved memory in GiB."""
 
     teacher: bool
     work: Work
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What was fitted, in GiB or as factors."""
+    """Fitted parameters, in GiB or as factors."""
 
     workspace: float
     student_reserve: tuple[float, ...]
@@ -59,7 +59,7 @@ class Fit:
         return (teacher_peak if teacher else student_peak)(work, self.workspace).gib
 
     def reserve(self, work: Work, *, teacher: bool) -> float:
-        """Predict what the allocator keeps beyond it."""
+        """Predict the memory that the allocator keeps beyond the allocated peak."""
         weights = self.teacher_reserve if teacher else self.student_reserve
         return sum(
             weight * feature for weight, feature in zip(weights, _features(work, teacher), strict=True)
@@ -131,21 +131,21 @@ def fit(points: Sequence[Point]) -> Fit:
 
 
 def cross_validate(points: Sequence[Point], folds: int = 6) -> Errors:
-    """Return the errors of every point by a fit that has not seen it: every `folds`-th is held out."""
+    """Return the errors of every point by a fit without it: every `folds`-th is held out."""
     allocated: list[float] = []
     reserved: list[float] = []
     for fold in range(folds):
-        known = fit([point for number, point in enumerate(points) if number % folds != fold])
+        training_fit = fit([point for number, point in enumerate(points) if number % folds != fold])
         for point in points[fold::folds]:
-            peak = known.allocated(point.work, teacher=point.teacher)
-            kept = peak + known.reserve(point.work, teacher=point.teacher)
+            peak = training_fit.allocated(point.work, teacher=point.teacher)
+            estimate = peak + training_fit.reserve(point.work, teacher=point.teacher)
             allocated.append(abs(peak / point.allocated - 1))
-            reserved.append(abs(kept / point.reserved - 1))
+            reserved.append(abs(estimate / point.reserved - 1))
     return Errors(tuple(allocated), tuple(reserved))
 
 
 def _features(work: Work, teacher: bool) -> tuple[float, ...]:
-    """Return what freed blocks are made of: fp32 logits, fp32 gradients of embedding and head."""
+    """Return the GiB of freed blocks by kind: fp32 logits, fp32 gradients of embedding and head."""
     root = work.facts.matrices(untied=work.untied) * work.facts.embedding_params / work.tp * 4 / GIB
     if teacher:
         return (root if work.shards > 1 else 0.0, 1.0)

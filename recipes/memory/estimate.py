@@ -1,4 +1,4 @@
-"""From a recipe and its models to the memory of every phase, per GPU, and of the host, per node."""
+"""Memory of every phase of a recipe, per GPU, and of the host, per node."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Memory of a recipe; a phase that cannot be told is missing, and `notes` say why and what to do."""
+    """Memory of a recipe; a phase of unknown size is missing, and `notes` say why and what to do."""
 
     gpu_gib: float
     phases: tuple[Phase, ...]
@@ -57,13 +57,13 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether all phases that could be told fit."""
+        """Return whether all phases with a known size fit."""
         return all(phase.fits for phase in self.phases)
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is put on the GPUs: the two models' work, and the engine's."""
+    """Load of the GPUs: the work of both models, and the vLLM engine's."""
 
     setup: Setup
     student: Work | None
@@ -80,7 +80,7 @@ def estimate(recipe: EffectiveRecipe, models: Models, gpu_gib: float | None = No
         notes.append(f"GPU memory not given: {DEFAULT_GPU_GIB:g} GiB assumed (--gpu-memory)")
     phases = phases_of(demand, size)
     if demand.student is not None and demand.student.megatron:
-        notes.append("Megatron: a coarse account without measurements behind it, ±30 %")
+        notes.append("Megatron: a coarse estimate, not calibrated on measurements, ±30 %")
     if demand.student is not None and demand.student.facts.source == "table":
         notes.append(f"{demand.student.facts.id}: shape from the built-in table, not from its config.json")
     tight = [phase.id for phase in phases if phase.fits and phase.needed > 0.9 * size]
@@ -90,7 +90,7 @@ def estimate(recipe: EffectiveRecipe, models: Models, gpu_gib: float | None = No
 
 
 def demand_of(recipe: EffectiveRecipe, models: Models) -> Demand:
-    """Read what a recipe puts on its GPUs."""
+    """Read the load that a recipe puts on its GPUs."""
     setup = Setup.of(recipe)
     notes: list[str] = []
     works: list[Work | None] = []
@@ -99,14 +99,14 @@ def demand_of(recipe: EffectiveRecipe, models: Models) -> Demand:
     for side in setup.sides:
         facts = models.find(side.model)
         if isinstance(facts, UnknownModel):
-            notes.append(f"cannot tell {side.name}'s memory: {facts.reason}. {facts.fix}")
+            notes.append(f"{side.name}'s memory is unknown: {facts.reason}. {facts.fix}")
             works.append(None)
         elif facts.params is None:
-            notes.append(f"cannot tell {side.name}'s memory: the layers of {facts.id} are of different kinds")
+            notes.append(f"{side.name}'s memory is unknown: the layers of {facts.id} are of different kinds")
             works.append(None)
         elif not side.divides:
             notes.append(
-                f"cannot tell {side.name}'s memory: {side.gpus} GPUs do not hold whole copies of {side.width}"
+                f"{side.name}'s memory is unknown: {side.gpus} GPUs do not hold whole copies of {side.width}"
             )
             works.append(None)
         else:
@@ -144,7 +144,7 @@ def _tokens(setup: Setup, side: Side) -> int:
 
 
 def phases_of(demand: Demand, gpu_gib: float) -> tuple[Phase, ...]:
-    """Return the phases that can be told."""
+    """Return the phases whose models are known."""
     phases: list[Phase] = []
     colocated = demand.setup.colocated
     for id_, work in (("student-train", demand.student), ("teacher-score", demand.teacher)):

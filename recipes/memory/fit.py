@@ -1,4 +1,4 @@
-"""The inverse question: what would fit on this GPU, cheapest first."""
+"""Changes of a recipe that make it fit on a GPU, cheapest first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LENGTHS = (1.0, 0.5, 0.25)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A change under which a phase fits, and what it then needs in GiB."""
+    """Change under which a phase fits, and the GiB that it then needs."""
 
     side: str
     fix: Fix
@@ -30,12 +30,12 @@ class Option:
 
 
 def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...]:
-    """Return changes that make student and teacher fit; nothing for a side that fits or cannot be told.
+    """Return changes that make student and teacher fit; none for a side that fits or is unknown.
 
     Cheapest first: other parallel sizes, a smaller micro batch, more nodes, shorter sequences; within
     those the fewest GPUs per copy of the model.
     """
-    found: list[Option] = []
+    fitting: list[Option] = []
     for side, work in zip(demand.setup.sides, (demand.student, demand.teacher), strict=True):
         teacher = side.name == "teacher"
         colocated = demand.setup.colocated
@@ -49,8 +49,8 @@ def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...
                 chosen.append(Option(side.name, fix, phase.needed, nodes))
                 if len(chosen) == limit:
                     break
-        found.extend(chosen)
-    return tuple(found)
+        fitting.extend(chosen)
+    return tuple(fitting)
 
 
 def _candidates(demand: Demand, side: Side, work: Work) -> Iterator[tuple[Work, int]]:

@@ -1,4 +1,4 @@
-"""What is put on a GPU, and the terms of its memory."""
+"""Work of a model on a GPU, and the terms of its memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MemoryTerm:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One model on `gpus` GPUs, and the tokens of one micro batch.
+    """Work of one model on `gpus` GPUs with the tokens of one micro batch.
 
     `tokens` = sequence length x micro batch, before context parallelism divides it. `chunk` is the
     teacher's `logprob_chunk_size`.
@@ -48,7 +48,7 @@ class Work:
 
     @property
     def untied(self) -> bool:
-        """Whether the head is a matrix of its own: always with tensor or pipeline parallelism."""
+        """Return whether the head is a matrix of its own: always with tensor or pipeline parallelism."""
         return self.tp > 1 or self.pp > 1 or not self.facts.tied
 
     @property

@@ -41,7 +41,7 @@ def teacher_peak(work: Work, workspace: float = WORKSPACE_GIB) -> Peak:
 def _loss_moment(work: Work) -> Peak:
     """Return the moment after the loss is differentiated: fp32 logits, their fp32 gradient, its bf16 copy."""
     terms = (
-        *_kept(work, gradients=False),
+        *_state_terms(work, gradients=False),
         MemoryTerm("gathered weights", _gathered_root(work) + _gathered_layer(work)),
         MemoryTerm("activations", activations(work)),
         MemoryTerm("logits", _logits(work, _FP32 + _FP32 + _BF16)),
@@ -55,7 +55,7 @@ def _reduce_moment(work: Work) -> Peak:
     divided = 0.0 if work.shards == 1 else root * (_BF16 + _FP32) / GIB
     own = root * _FP32 / work.shards / GIB
     terms = (
-        *_kept(work, gradients=True, gradients_less=own),
+        *_state_terms(work, gradients=True, gradients_less=own),
         MemoryTerm("gathered weights", _gathered_layer(work) * (_FP32 / _BF16)),
         MemoryTerm("undivided gradients", divided if divided else own),
         MemoryTerm("logits", _logits(work, _FP32)),
@@ -67,14 +67,14 @@ def _optimizer_moment(work: Work) -> Peak:
     """Return Adam's update of the largest matrix: two temporaries of its size; the logits are still held."""
     largest = max(work.facts.embedding_params, work.facts.hidden * work.facts.ffn) / work.tp / work.shards
     terms = (
-        *_kept(work, gradients=True),
+        *_state_terms(work, gradients=True),
         MemoryTerm("optimizer temporaries", 0.0 if work.cpu_offload else 2 * _FP32 * largest / GIB),
         MemoryTerm("logits", _logits(work, _FP32)),
     )
     return Peak("the optimizer steps", terms)
 
 
-def _kept(work: Work, *, gradients: bool, gradients_less: float = 0.0) -> tuple[MemoryTerm, ...]:
+def _state_terms(work: Work, *, gradients: bool, gradients_less: float = 0.0) -> tuple[MemoryTerm, ...]:
     """Weights, Adam and gradients that lie on the GPU; with `cpu_offload` they lie in host memory."""
     if work.cpu_offload:
         return (MemoryTerm("weights", 0.0), MemoryTerm("gradients", 0.0), MemoryTerm("Adam", 0.0))

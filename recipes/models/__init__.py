@@ -1,4 +1,4 @@
-"""What a model is: heads, layers, vocabulary …; from its files, the Hugging Face cache, a built-in table."""
+"""Model facts: heads, layers, vocabulary …; from its files, the Hugging Face cache or a built-in table."""
 
 from recipes.models.facts import ModelFacts, Source, UnknownModel
 from recipes.models.hub import Hub, Models

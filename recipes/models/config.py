@@ -43,7 +43,7 @@ def facts_of(data: dict[str, Any], name: str, source: Source, path: str = "") ->
     if missing:
         return UnknownModel(
             f"the config.json of {name} lacks {', '.join(missing)}",
-            "Is it a decoder language model? Its facts cannot be told from this file.",
+            "Is it a decoder language model? Its facts are not available from this file.",
         )
     heads, hidden = text["num_attention_heads"], text["hidden_size"]
     experts = next((text[key] for key in _EXPERT_KEYS if _is_count(text.get(key))), 0)

@@ -31,7 +31,7 @@ def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | Unkn
     Honours `HF_ENDPOINT`, `HF_TOKEN` and the token that `hf auth login` keeps. Never raises: a gated
     model, no network or a broken answer is `UnknownModel` with what to do. Files come whole, or not at all.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     revision = ""
     for file in FILES:
         answer = _fetch(name, file, environment)
@@ -39,26 +39,26 @@ def download(hub: Hub, name: str, environment: Mapping[str, str]) -> Path | Unkn
             if file in _OPTIONAL:
                 continue
             return answer
-        found[file], revision = answer[0], revision or answer[1]
+        contents[file], revision = answer[0], revision or answer[1]
     try:
-        json.loads(found["config.json"])
+        json.loads(contents["config.json"])
     except ValueError:
         return UnknownModel(
-            f"the answer for {name}'s config.json is no JSON", "Is there a proxy in between? Try a browser."
+            f"the answer for {name}'s config.json is not JSON", "Is there a proxy in between? Try a browser."
         )
     root = hub.directory / f"models--{name.replace('/', '--')}"
     try:
-        return _store(root, revision or _MAIN, found)
+        return _store(root, revision or _MAIN, contents)
     except OSError as error:
         return UnknownModel(
-            f"{root} cannot be written: {error}", "Set HF_HOME to a directory that you may write."
+            f"{root} cannot be written: {error}", "Set HF_HOME to a directory that you can write to."
         )
 
 
 def _fetch(name: str, file: str, environment: Mapping[str, str]) -> tuple[bytes, str] | UnknownModel:
     endpoint = environment.get("HF_ENDPOINT") or "https://huggingface.co"
     if not endpoint.startswith(("https://", "http://")):
-        return UnknownModel(f"HF_ENDPOINT is {endpoint}, no web address", "Unset it.")
+        return UnknownModel(f"HF_ENDPOINT is {endpoint}, which is not a web address", "Unset it.")
     request = urllib.request.Request(f"{endpoint.rstrip('/')}/{name}/resolve/{_MAIN}/{file}")  # noqa: S310 - checked
     token = _token(environment)
     if token:
@@ -87,13 +87,13 @@ def _read(answer: HTTPResponse) -> tuple[bytes, str]:
 
 def _refused(name: str, file: str, status: int, *, signed_in: bool) -> UnknownModel:
     if status in (401, 403):
-        who = "this account was not given access" if signed_in else "nobody is signed in"
+        access = "this account was not given access" if signed_in else "you are not signed in"
         sign_in = "Ask for access on the model's page, then `hf auth login` (or set HF_TOKEN)."
         fix = f"{sign_in} Is '{name}' spelled right?"
-        return UnknownModel(f"{name} is gated, private or does not exist, and {who}", fix)
+        return UnknownModel(f"{name} is gated, private or does not exist, and {access}", fix)
     if status == 404:
         return UnknownModel(f"{name} has no {file}", "Check the model's name.")
-    return UnknownModel(f"the answer for {name}'s {file} was HTTP {status}", "Try again later.")
+    return UnknownModel(f"HTTP {status} for {name}'s {file}", "Try again later.")
 
 
 def _token(environment: Mapping[str, str]) -> str:
@@ -104,14 +104,14 @@ def _token(environment: Mapping[str, str]) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        return ""  # nobody is signed in: open models need no token
+        return ""  # you are not signed in: open models need no token
 
 
-def _store(root: Path, revision: str, found: Mapping[str, bytes]) -> Path:
+def _store(root: Path, revision: str, contents: Mapping[str, bytes]) -> Path:
     snapshot = root / "snapshots" / revision
     snapshot.mkdir(parents=True, exist_ok=True)
     (root / "refs").mkdir(exist_ok=True)
-    for name, data in found.items():
+    for name, data in contents.items():
         _write(snapshot / name, data)
     _write(root / "refs" / _MAIN, revision.encode())
     return snapshot

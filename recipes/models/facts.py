@@ -1,4 +1,4 @@
-"""What is known of a model: its shape, and what follows from the shape."""
+"""Facts about a model: its shape, and the sizes that follow from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ModelFacts:
     `source` says where it was read; "table" means the built-in list of common models, not the user's files.
     `qk_norm`: queries and keys pass through a norm per head; `qkv_bias`: their projections have a bias.
     `regular` is false where the layers are not all attention + gated MLP (experts, state-space layers):
-    what depends on the layers' inside is then unknown.
+    sizes that depend on a layer's structure are then unknown.
     """
 
     id: str
@@ -90,7 +90,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnknownModel:
-    """Something that cannot be told, why, and what would tell it."""
+    """Missing fact about a model: the reason, and what to do to get it."""
 
     reason: str
     fix: str

@@ -1,4 +1,4 @@
-"""Where the files of models and data sets lie: a directory, or the Hugging Face cache.
+"""Look-up of the files of models and data sets: a directory, or the Hugging Face cache.
 
 The cache's layout is read directly (`hub/models--ORG--NAME/refs/main` names a snapshot directory), so
 nothing needs to be installed; `recipes.models.download` is the only part that fetches, when asked.
@@ -27,7 +27,7 @@ Kind = Literal["models", "datasets"]
 
 
 def hub_name(name: str) -> str:
-    """Return the name of a model that is given by its place in a Hugging Face cache; any other name as it is.
+    """Return the name of a model that is given by its path in a Hugging Face cache; any other name as it is.
 
     `/data/hub/models--ORG--NAME/snapshots/REVISION` is `ORG/NAME`, also where that cache is not mounted.
     """
@@ -63,15 +63,15 @@ class Hub:
         except (OSError, UnicodeDecodeError):
             pass  # no main revision: a download of another one, taken below
         try:
-            found = [path for path in (root / "snapshots").iterdir() if path.is_dir()]
-            return max(found, key=lambda path: path.stat().st_mtime, default=None)
+            snapshots = [path for path in (root / "snapshots").iterdir() if path.is_dir()]
+            return max(snapshots, key=lambda path: path.stat().st_mtime, default=None)
         except OSError:
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Looks models up: a local directory first, then the cache, then the built-in table.
+    """Look-up of models: a local directory first, then the cache, then the built-in table.
 
     Relative directories count from `root`, where the driver will run.
     """
@@ -85,17 +85,17 @@ class Models:
         return cls(Hub.of(os.environ if environment is None else environment), root or Path.cwd())
 
     def directory(self, name: str) -> Path | None:
-        """Return where a model's files lie, None if nowhere here."""
+        """Return the directory of a model's files, None if there is none on this machine."""
         if not name:
             return None
         local = self.root / with_home(name)
         if is_directory(local):
             return local
-        known = hub_name(name)
-        return self.hub.snapshot(known) if _HUB_NAME.fullmatch(known) else None
+        repository = hub_name(name)
+        return self.hub.snapshot(repository) if _HUB_NAME.fullmatch(repository) else None
 
     def find(self, name: str) -> ModelFacts | UnknownModel:
-        """Return a model's facts, or why they cannot be told and what to do."""
+        """Return a model's facts, or why they are unknown and what to do."""
         local = self.root / with_home(name)
         if name and is_directory(local):
             return read_config(local / "config.json", name, "config.json")
@@ -118,7 +118,7 @@ class Models:
         )
 
     def has_weights(self, name: str) -> bool:
-        """Tell whether weights of a model lie in its directory or in the cache."""
+        """Return whether weights of a model lie in its directory or in the cache."""
         directory = self.directory(name) if hub_name(name) == name else self.root / Path(name).expanduser()
         if directory is None:
             return False

@@ -1,4 +1,4 @@
-"""Whether student and teacher speak the same tokens, by their cached tokenizer files."""
+"""Comparison of the student's and teacher's vocabularies, by their cached tokenizer files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyDifference:
-    """How two vocabularies differ."""
+    """Difference of two vocabularies, as a phrase for a message."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenizerFile:
-    """A tokenizer's file as it was when it was looked at."""
+    """A tokenizer's file, with its modification time (ns) and size (bytes) as cache key."""
 
     path: Path
     modified: int
@@ -78,7 +78,7 @@ def compare(models: Models, student: str, teacher: str) -> VocabularyDifference 
     """Compare two tokenizers by name; None if they are the same, `UnknownModel` where files are missing."""
     if student == teacher:
         return None
-    found: list[_TokenizerFile] = []
+    tokenizer_files: list[_TokenizerFile] = []
     for name in (student, teacher):
         directory = models.directory(name)
         if directory is None:
@@ -89,8 +89,8 @@ def compare(models: Models, student: str, teacher: str) -> VocabularyDifference 
         file = _find(directory)
         if isinstance(file, UnknownModel):
             return file
-        found.append(file)
-    return _compared(student, teacher, *found)
+        tokenizer_files.append(file)
+    return _compared(student, teacher, *tokenizer_files)
 
 
 @lru_cache(maxsize=16)

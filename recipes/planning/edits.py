@@ -12,7 +12,7 @@ _RESERVED = ("null", "true", "false", "inf", "nan", "yes", "no", "on", "off", "y
 
 @dataclass(frozen=True, slots=True)
 class RecipeEdit:
-    """One value of a recipe changed; `absent` says that the key was not there, `remove` that it goes."""
+    """Change of one value; `absent`: the key was not there, `remove`: it is deleted."""
 
     key: str
     before: object

@@ -1,4 +1,4 @@
-"""From N to M nodes: what must change with it, as edits."""
+"""Scaling from N to M nodes: the values that must change with it, as edits."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def scale(
     present = again(list(edits.values()))
     setup = Setup.of(present)
     if not setup.split_is_legal:
-        notes.append(
-            "generation apart from training needs two GPUs, or two nodes: none of this size is legal"
-        )
+        notes.append("separate generation needs at least two GPUs or two nodes: this size has no valid split")
     for side, facts in zip(setup.sides, (student, teacher), strict=True):
         for key, value in _sizes(setup, side, facts, notes).items():
             change(key, value, present)
@@ -73,7 +71,7 @@ def scale(
 
 
 def _split(setup: Setup, nodes: int, per_node: int) -> dict[str, object]:
-    """Keep the share of GPUs that generate, in what the new size counts."""
+    """Keep the share of GPUs that generate, in GPUs on one node or in whole nodes."""
     if setup.colocated:
         return {}
     share = setup.generation_gpus / setup.gpus if setup.gpus else 0.5
@@ -87,14 +85,16 @@ def _split(setup: Setup, nodes: int, per_node: int) -> dict[str, object]:
 def _sizes(setup: Setup, side: Side, facts: ModelFacts | None, notes: list[str]) -> dict[str, object]:
     if side.backend is None or side.divides or side.gpus == 0:
         return {}
-    found = nearest_parallel(side, side.gpus, facts, setup.gpus_per_node)
+    sizes = nearest_parallel(side, side.gpus, facts, setup.gpus_per_node)
     # A model that was spread so wide needs the memory: keep the copy as wide as the GPUs allow.
-    wide = sorted(found, key=lambda size: -size.width)
+    wide = sorted(sizes, key=lambda size: -size.width)
     if not wide:
-        notes.append(f"{side.name}: no parallel sizes are legal on {side.gpus} GPUs")
+        notes.append(f"{side.name}: no valid parallel sizes for {side.gpus} GPUs")
         return {}
-    size = next(known for known in found if known.width == wide[0].width)
-    notes.append(f"{side.name}: a copy had {side.width} GPUs, has {size.width} now; look at `memory`")
+    size = next(candidate for candidate in sizes if candidate.width == wide[0].width)
+    notes.append(
+        f"{side.name}: a model copy took {side.width} GPUs, now {size.width}; check `distill-tui memory`"
+    )
     values: dict[str, object] = {side.size_key("tp"): size.tp, side.size_key("cp"): size.cp}
     if side.backend == "megatron":
         values[side.size_key("pp")] = size.pp
@@ -116,7 +116,7 @@ def _batches(setup: Setup, notes: list[str]) -> dict[str, object]:
         samples += step
         legal = _legal(samples, setup, micro, score)
     if not legal:
-        notes.append("no batch size near the present one divides among the ranks")
+        notes.append("no batch size near the current one divides evenly among the ranks")
         return {}
     batch = min(legal, key=lambda size: (abs(size - setup.global_batch), -size))
     if samples != setup.samples_per_step:

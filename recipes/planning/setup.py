@@ -1,4 +1,4 @@
-"""The arithmetic of a recipe: who runs on how many GPUs, divided how.
+"""Arithmetic of a recipe: GPUs of student, teacher and generation, and how each divides them.
 
 Values of a wrong type count as absent here; that they are wrong is what a check says.
 """
@@ -132,7 +132,7 @@ class Side:
 
     @property
     def divides(self) -> bool:
-        """Whether the GPUs divide into copies of the model."""
+        """Return whether the GPUs divide into copies of the model."""
         return self.gpus >= self.width and self.gpus % self.width == 0
 
     @property
@@ -142,17 +142,17 @@ class Side:
 
     @cached_property
     def sequence_parallel(self) -> bool:
-        """Whether sequence parallelism is on."""
+        """Return whether sequence parallelism is on."""
         return self.get(f"{self.section}.sequence_parallel") is True
 
     @property
     def dynamic(self) -> bool:
-        """Whether dynamic batching is on."""
+        """Return whether dynamic batching is on."""
         return self.get("dynamic_batching.enabled") is True
 
     @property
     def packing(self) -> bool:
-        """Whether sequence packing is on."""
+        """Return whether sequence packing is on."""
         return self.get("sequence_packing.enabled") is True
 
     @property
@@ -177,7 +177,7 @@ class Side:
 
     @property
     def required_divisor(self) -> int:
-        """What the padded length must be a multiple of, by this side's parallel sizes."""
+        """Number that the padded length must be a multiple of, by this side's parallel sizes."""
         if self.backend == "megatron":
             context = 2 * self.cp if self.cp > 1 else 1
             return context * (self.tp if self.tp > 1 and self.sequence_parallel else 1)
@@ -187,7 +187,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Setup:
-    """How a recipe uses its nodes."""
+    """Use of a recipe's nodes and GPUs."""
 
     recipe: EffectiveRecipe
     nodes: int
@@ -231,12 +231,12 @@ class Setup:
 
     @property
     def split_is_legal(self) -> bool:
-        """Whether the split into training and generation GPUs is one that NeMo-RL accepts."""
+        """Return whether the split into training and generation GPUs is one that NeMo-RL accepts."""
         if self.colocated:
             return True
         if self.nodes == 1:
-            given = self.generation_gpus_per_node or 0
-            return 0 < given < self.gpus_per_node and self.generation_nodes in (None, 1)
+            generation_gpus = self.generation_gpus_per_node or 0
+            return 0 < generation_gpus < self.gpus_per_node and self.generation_nodes in (None, 1)
         count = self.generation_nodes or 0
         return 0 < count < self.nodes and self.generation_gpus_per_node == self.gpus_per_node
 
@@ -275,7 +275,7 @@ class Setup:
 
     @property
     def off_policy(self) -> bool:
-        """Whether another algorithm's recipe: without a single `teacher` or a `distillation` section."""
+        """Return whether a `distillation` section or a single `teacher` is missing: another algorithm."""
         return not isinstance(value_at(self.recipe, "teacher"), dict) or not isinstance(
             value_at(self.recipe, "distillation"), dict
         )

@@ -40,7 +40,7 @@ def divisors(number: int) -> list[int]:
 
 
 def heads_allow(facts: ModelFacts | None, tp: int) -> bool:
-    """Tell whether a model's attention heads divide by a tensor parallel size; unknown models allow all."""
+    """Return whether a model's attention heads divide by a tensor parallel size; unknown models allow all."""
     return facts is None or (facts.heads % tp == 0 and facts.kv_heads % tp == 0)
 
 
@@ -61,7 +61,7 @@ def legal_parallel(
 def nearest_parallel(side: Side, gpus: int, facts: ModelFacts | None, node_gpus: int) -> list[Parallel]:
     """Return legal sizes on so many GPUs, the fewest and smallest changes first."""
     present = Parallel(side.tp, side.cp, side.pp)
-    found = list(legal_parallel(gpus, facts, node_gpus=node_gpus, pipeline=side.backend == "megatron"))
+    legal_sizes = list(legal_parallel(gpus, facts, node_gpus=node_gpus, pipeline=side.backend == "megatron"))
 
     def distance(size: Parallel) -> tuple[int, float, int]:
         pairs = ((present.tp, size.tp), (present.cp, size.cp), (present.pp, size.pp))
@@ -69,7 +69,7 @@ def nearest_parallel(side: Side, gpus: int, facts: ModelFacts | None, node_gpus:
         steps = sum(max(before, after) / min(before, after) for before, after in pairs)
         return changed, steps, -size.tp
 
-    return sorted((size for size in found if size != present), key=distance)
+    return sorted((size for size in legal_sizes if size != present), key=distance)
 
 
 def legal_global_batches(samples: int, dp: int, micro: int) -> list[int]:

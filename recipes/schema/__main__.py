@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from recipes.known_keys import Known, known_of, stock_keys
+from recipes.known_keys import KeyTree, key_tree_of, stock_keys
 from recipes.schema.algorithms import ALGORITHMS, CROSS_TOKENIZER, driver_of_algorithm
 from recipes.schema.checkout_source import CheckoutSource
 from recipes.schema.roots import describe
@@ -35,14 +35,14 @@ def main(*arguments: str) -> None:
         classes |= {id_: _without_words(item) for id_, item in data.pop("classes").items()}
         version = data.pop("release")
         drivers[description.driver] = data
-        known = Known()
+        known = KeyTree()
         for tree in (release, *newer):
             for used in stock_keys(Path(tree), algorithm).values():
                 known.add(used)
             later = describe(CheckoutSource(Path(tree)), driver_of_algorithm(algorithm))
             if tree != release and later is not None:
-                known.add(known_of(later))
-        keys[algorithm] = _without(known, known_of(description)).to_json()
+                known.add(key_tree_of(later))
+        keys[algorithm] = _without(known, key_tree_of(description)).to_json()
     trees = (release, *newer, *arguments[split + 1 :])
     names = {
         path.relative_to(tree).as_posix() for tree in trees for path in Path(tree).rglob("examples/**/*.yaml")
@@ -74,9 +74,9 @@ def _lines(table: dict[str, Any]) -> str:
     )
 
 
-def _without(known: Known, classes: Known) -> Known:
+def _without(known: KeyTree, classes: KeyTree) -> KeyTree:
     """Return the keys that the classes do not name, with the sections that lead to them."""
-    more = Known()
+    more = KeyTree()
     for name, item in known.keys.items():
         if name not in classes.keys:
             more.keys[name] = item

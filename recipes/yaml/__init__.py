@@ -1,1 +1,1 @@
-"""YAML text: what it says as OmegaConf reads it, and edits of it as splices."""
+"""YAML text: its values as OmegaConf reads them, and edits of it as splices."""

@@ -39,7 +39,7 @@ _MERGE = ("<<",)
 
 
 def shape(node: Node) -> Shape:
-    """Return what a node says, aliases not followed."""
+    """Return the shape of a node, aliases not followed."""
     if isinstance(node, AliasNode):
         return ("alias", node.name)
     if isinstance(node, ScalarNode):
@@ -49,21 +49,21 @@ def shape(node: Node) -> Shape:
 
 
 def children_shape(node: Collection) -> list[Shape]:
-    """Return what the children of a collection say."""
+    """Return the shapes of a collection's children."""
     if isinstance(node, SequenceNode):
         return [shape(item.value) for item in node.children]
     return [(key_shape(entry.key), shape(entry.value)) for entry in node.children]
 
 
 def key_shape(node: Node) -> Shape:
-    """Return what a key says."""
+    """Return the shape of a key."""
     if is_merge_key(node):
         return _MERGE
     return shape(node) if isinstance(node, ScalarNode) else ("key", shape(node))
 
 
 def shape_of(value: Writable) -> Shape:
-    """Return what plain data will say once written."""
+    """Return the shape of plain data once it is written."""
     if isinstance(value, Mapping):
         return ("map", None, None, [(key, shape_of(item)) for key, item in value.items()])
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -104,23 +104,23 @@ def with_children(change: Callable[[list[Shape]], list[Shape]]) -> Callable[[Sha
     return changed
 
 
-def checked(tree: Tree, splices: Sequence[Splice], meant: list[Shape]) -> Tree:
-    """Apply splices and parse; raises `EditRefusedError` if the text does not read back as meant."""
+def checked(tree: Tree, splices: Sequence[Splice], expected_shapes: list[Shape]) -> Tree:
+    """Apply splices and parse; raises `EditRefusedError` if the text does not read back as expected."""
     text = splice(tree.text, splices)
     try:
         trial = parse(text, tree.name)
     except RecipeError as error:
         raise EditRefusedError(
-            f"The edit would leave text that is no YAML: {error.what}", where=error.where
+            f"The edit would make the text invalid YAML: {error.what}", where=error.where
         ) from error
-    if not same([shape(root) for root in trial.roots], meant):
-        where = tree.place(splices[0].start) if splices else tree.name
-        raise EditRefusedError("The edit would not read back as meant", where=where)
+    if not same([shape(root) for root in trial.roots], expected_shapes):
+        where = tree.position(splices[0].start) if splices else tree.name
+        raise EditRefusedError("The edited text would not read back as the intended values", where=where)
     lost = undefined_aliases(trial) - undefined_aliases(tree)
     if lost:
         name = sorted(lost)[0]
-        fix = f"Change the places that use *{name} first."
-        raise EditRefusedError(f"The edit would take away the anchor &{name} that is used elsewhere", fix=fix)
+        fix = f"Change the keys that use *{name} first."
+        raise EditRefusedError(f"The edit would remove the anchor &{name}, which is used elsewhere", fix=fix)
     return trial
 
 

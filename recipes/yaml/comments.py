@@ -55,7 +55,12 @@ def comment_at(tree: Tree, spot: Spot) -> Comment:
 
 
 def set_comment(tree: Tree, path: KeyPath, text: str, *, above: bool = False) -> Tree:
-    """Add, replace or (with an empty text) remove a key's comment, beside it or above it."""
+    """Add, replace or (with an empty text) remove a key's comment, beside it or above it.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: the path is the whole recipe, or several values share the line.
+    """
     spot = find_spot(tree, path)
     if not spot.trail:
         raise EditRefusedError("A comment belongs to a key", where=tree.name)
@@ -97,9 +102,11 @@ def _set_beside(tree: Tree, spot: Spot, text: str) -> list[Splice]:
     position = _beside(tree, spot)
     if position is None:
         fix = "Put the comment above the key, or beside the last value of the line."
-        raise EditRefusedError("Several values share this line", where=tree.place(spot.node.start), fix=fix)
+        raise EditRefusedError(
+            "Several values share this line", where=tree.position(spot.node.start), fix=fix
+        )
     if "\n" in text or "\r" in text:
-        raise EditRefusedError("A comment beside a value has one line", where=tree.place(spot.node.start))
+        raise EditRefusedError("A comment beside a value has one line", where=tree.position(spot.node.start))
     line_end = tree.lines.end(position)
     match = _BESIDE.match(tree.text[position:line_end])
     assert match is not None
@@ -119,7 +126,7 @@ def _set_above(tree: Tree, spot: Spot, text: str) -> list[Splice]:
     floor, start = _floor_and_start(spot)
     lines = tree.lines
     if not lines.indented(start):
-        raise EditRefusedError("The key does not begin its line", where=tree.place(start))
+        raise EditRefusedError("The key does not begin its line", where=tree.position(start))
     line = lines.start(start)
     first = comments_above(tree, start, floor)
     pad = tree.text[line:start].removeprefix("\ufeff")

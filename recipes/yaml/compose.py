@@ -80,35 +80,35 @@ class _Composer:
         if isinstance(node, AliasNode):
             return self.alias(node)
         if isinstance(node, ScalarNode):
-            read = node.read()
-            if isinstance(read, Unreadable):
-                self.problem(f"OmegaConf cannot read the value {read.text}", node.start)
-                read = node.value
-            made: Value = Leaf(read, self.mark(node, node.start))
+            scalar = node.read()
+            if isinstance(scalar, Unreadable):
+                self.problem(f"OmegaConf cannot read the value {scalar.text}", node.start)
+                scalar = node.value
+            composed: Value = Leaf(scalar, self.mark(node, node.start))
         else:
             if node.tag is not None and node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
                 self.problem(f"OmegaConf does not know the tag {node.tag}", node.start)
             at = node.start if at is None else at
             if node.anchor:
                 self.unfinished.add(node.anchor)
-            made = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
+            composed = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
         if node.anchor:
-            self.anchors[node.anchor] = made
+            self.anchors[node.anchor] = composed
             self.unfinished.discard(node.anchor)
             if isinstance(node, MappingNode) and any(is_merge_key(entry.key) for entry in node.children):
                 self.merging.add(node.anchor)
             else:
                 self.merging.discard(node.anchor)
-        return made
+        return composed
 
     def alias(self, node: AliasNode) -> Value:
         target = self.anchors.get(node.name)
         if node.name in self.unfinished:
-            self.problem(f"the alias *{node.name} stands inside what &{node.name} names", node.start)
+            self.problem(f"the alias *{node.name} is used inside its own anchor &{node.name}", node.start)
             return Leaf(None, self.mark(node, node.start))
         if target is None:
             fix = f"Define it with &{node.name} above this line."
-            self.problem(f"the alias *{node.name} names no anchor above it", node.start, fix)
+            self.problem(f"the alias *{node.name} has no anchor above it", node.start, fix)
             return Leaf(None, self.mark(node, node.start))
         self.values += count(target)
         if self.values > MAX_VALUES:
@@ -130,9 +130,9 @@ class _Composer:
                 self.merge(entry, merged)
                 continue
             key = self.key(entry.key, lines)
-            made = self.value(entry.value, entry.start)
+            value = self.value(entry.value, entry.start)
             if key is not None:
-                own.append((key, made))
+                own.append((key, value))
         merged.update(own)
         return Map(merged, self.mark(node, at))
 
@@ -144,19 +144,19 @@ class _Composer:
         if not isinstance(node, ScalarNode):
             self.problem("OmegaConf takes only scalars as keys", node.start)
             return None
-        read = node.read()
-        if isinstance(read, Unreadable) and read.text == "=" and not node.tag:
-            read = "="
-        if read is None or isinstance(read, Unreadable):
+        scalar = node.read()
+        if isinstance(scalar, Unreadable) and scalar.text == "=" and not node.tag:
+            scalar = "="
+        if scalar is None or isinstance(scalar, Unreadable):
             self.problem(f"OmegaConf cannot take {node.value or 'nothing'!r} as a key", node.start)
             return None
-        if isinstance(read, str):
+        if isinstance(scalar, str):
             line = self.tree.lines.number(node.start)
-            if read in lines:
-                fix = f"Remove one of the two (lines {lines[read]} and {line})."
-                self.problem(f"the key '{read}' is there twice", node.start, fix)
-            lines[read] = line
-        return read
+            if scalar in lines:
+                fix = f"Remove one of the two (lines {lines[scalar]} and {line})."
+                self.problem(f"duplicate key '{scalar}'", node.start, fix)
+            lines[scalar] = line
+        return scalar
 
     def merge(self, entry: Entry, merged: dict[Step, Value]) -> None:
         node = entry.value
@@ -175,5 +175,5 @@ class _Composer:
             if not isinstance(value, Map):
                 self.problem("a merge (<<) takes only mappings", source.start)
                 continue
-            for key, made in value.items.items():
-                merged[key] = as_merged(made) if not made.mark.merged else made
+            for key, merged_value in value.items.items():
+                merged[key] = as_merged(merged_value) if not merged_value.mark.merged else merged_value

@@ -1,4 +1,4 @@
-"""Setting and adding values: where the splice goes and what it says. Nothing else of the text changes."""
+"""Setting and adding of values as splices; nothing else of the text changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEADER_INDENT = re.compile(r"[|>][0-9]*")
 
 
 def is_collection(value: Writable) -> bool:
-    """Tell whether a value is a mapping or list that is not empty, so cannot stand as a scalar does."""
+    """Return whether a value is a mapping or list that is not empty, so cannot stand as a scalar does."""
     return isinstance(value, Mapping | Sequence) and not isinstance(value, str) and len(value) > 0
 
 
@@ -34,6 +34,10 @@ def set_value(tree: Tree, path: KeyPath, value: Writable, spelling: str = "") ->
     """Replace what is written at a path.
 
     `spelling`, what the user typed, is kept if OmegaConf reads it as the value.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: the path is the whole recipe, or the edit would not read back.
     """
     spot = find_spot(tree, path)
     if not spot.trail:
@@ -147,7 +151,12 @@ def _set_over_block(tree: Tree, spot: Spot, node: Collection, new: str) -> list[
 
 
 def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: str = "") -> Tree:
-    """Add a key at the end of the mapping written at a path; the mapping may be null."""
+    """Add a key at the end of the mapping written at a path; the mapping may be null.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is no mapping, it has the key, or its form ('? key', a pair) takes none.
+    """
     if tree.root is None or (not path and _is_empty(tree.root)):
         return _insert_first(tree, key, value)
     spot = find_spot(tree, path)
@@ -155,20 +164,22 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     if isinstance(node, ScalarNode) and node.read() is None and path:
         return set_value(tree, path, {key: value})
     if not isinstance(node, MappingNode):
-        raise EditRefusedError(f"'{format_key(path)}' is not a mapping", where=tree.place(node.start))
+        raise EditRefusedError(f"'{format_key(path)}' is not a mapping", where=tree.position(node.start))
     if child_index(node, key) is not None:
-        where = tree.place(node.children[child_index(node, key) or 0].start)
+        where = tree.position(node.children[child_index(node, key) or 0].start)
         fix = "Set it instead."
-        raise EditRefusedError(f"'{format_key((*path, key))}' is already there", where=where, fix=fix)
-    meant = expected(tree, spot.trail, with_children(lambda old: [*old, (key, shape_of(value))]))
+        raise EditRefusedError(f"'{format_key((*path, key))}' already exists", where=where, fix=fix)
+    expected_shapes = expected(tree, spot.trail, with_children(lambda old: [*old, (key, shape_of(value))]))
     if node.pair:
-        raise EditRefusedError("A pair without braces takes no second key", where=tree.place(node.start))
+        raise EditRefusedError(
+            "A pair without braces cannot have a second key", where=tree.position(node.start)
+        )
     if node.flow:
         new = f"{scalar_text(key, FLOW_KEY)}: {flow_text(value, Manner(flow=True, spelling=spelling))}"
-        return checked(tree, _add_in_flow(tree, node, new), meant)
+        return checked(tree, _add_in_flow(tree, node, new), expected_shapes)
     first = node.children[0]
     if _explicit(tree, first.start):
-        raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.place(first.start))
+        raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(first.start))
     column = tree.lines.column(first.start)
     writer = _writer(tree, tree.lines.start(first.start), tail(tree, node))
     text = (
@@ -177,7 +188,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
         + ":"
         + writer.after_key(value, column, Manner(spelling=spelling))
     )
-    return checked(tree, _add_line(tree, node, text, writer.newline), meant)
+    return checked(tree, _add_line(tree, node, text, writer.newline), expected_shapes)
 
 
 def _explicit(tree: Tree, start: int) -> bool:
@@ -189,8 +200,8 @@ def _insert_first(tree: Tree, key: Step, value: Writable) -> Tree:
     line = scalar_text(key, KEY) + ":" + writer.after_key(value, 0) + writer.newline
     text = tree.text
     lead = "" if not text.removeprefix("\ufeff") or text.endswith(("\n", "\r")) else writer.newline
-    meant = [("map", None, None, [(key, shape_of(value))])]
-    return checked(tree, [Splice(len(text), len(text), lead + line)], list(meant))
+    expected_shapes = [("map", None, None, [(key, shape_of(value))])]
+    return checked(tree, [Splice(len(text), len(text), lead + line)], list(expected_shapes))
 
 
 def _add_line(tree: Tree, node: Collection, text: str, newline: str) -> list[Splice]:
@@ -235,25 +246,30 @@ def _add_in_flow(tree: Tree, node: Collection, new: str) -> list[Splice]:
 
 
 def insert_item(tree: Tree, path: KeyPath, index: int, value: Writable, spelling: str = "") -> Tree:
-    """Insert an item into the list written at a path; an index past the last item adds at the end."""
+    """Insert an item into the list written at a path; an index past the last item adds at the end.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is no list, or the index is negative.
+    """
     spot = find_spot(tree, path)
     node = spot.node
     if not isinstance(node, SequenceNode):
-        raise EditRefusedError(f"'{format_key(path)}' is not a list", where=tree.place(node.start))
+        raise EditRefusedError(f"'{format_key(path)}' is not a list", where=tree.position(node.start))
     index = min(index, len(node.children))
     if index < 0:
-        raise EditRefusedError("List items count from 0", where=tree.place(node.start))
+        raise EditRefusedError("List items count from 0", where=tree.position(node.start))
 
     def add(old: list[object]) -> list[object]:
         return [*old[:index], shape_of(value), *old[index:]]
 
-    meant = expected(tree, spot.trail, with_children(add))
+    expected_shapes = expected(tree, spot.trail, with_children(add))
     if node.flow:
         new = flow_text(value, Manner(flow=True, spelling=spelling) if spelling else FLOW)
         if index == len(node.children):
-            return checked(tree, _add_in_flow(tree, node, new), meant)
+            return checked(tree, _add_in_flow(tree, node, new), expected_shapes)
         at = node.children[index].start
-        return checked(tree, [Splice(at, at, new + ", ")], meant)
+        return checked(tree, [Splice(at, at, new + ", ")], expected_shapes)
     last = node.children[min(index, len(node.children) - 1)]
     gap = " "
     if not _is_empty(last.value) and tree.lines.start(last.value.start) == tree.lines.start(last.dash):
@@ -264,14 +280,16 @@ def insert_item(tree: Tree, path: KeyPath, index: int, value: Writable, spelling
     writer = _writer(tree, tree.lines.start(last.dash), stop)
     body = "-" + writer.after_dash(value, column, gap, Manner(spelling=spelling))
     if index == len(node.children):
-        return checked(tree, _add_line(tree, node, " " * column + body, writer.newline), meant)
+        return checked(tree, _add_line(tree, node, " " * column + body, writer.newline), expected_shapes)
     if not tree.lines.indented(last.dash):  # the first item stands beside the '-' of an outer list
-        return checked(tree, [Splice(last.dash, last.dash, body + writer.newline + " " * column)], meant)
+        return checked(
+            tree, [Splice(last.dash, last.dash, body + writer.newline + " " * column)], expected_shapes
+        )
     floor = node.children[index - 1].end if index else 0
     at = comments_above(tree, last.dash, floor)
     if index and ends_in_block_scalar(node.children[index - 1].value):
         at = tree.lines.start(last.dash)
-    return checked(tree, [Splice(at, at, " " * column + body + writer.newline)], meant)
+    return checked(tree, [Splice(at, at, " " * column + body + writer.newline)], expected_shapes)
 
 
 def assign(
@@ -281,6 +299,9 @@ def assign(
 
     `inherited` are the keys that the mapping where the written part of the path ends gets by merges: a
     path that runs on inside one of those is refused, for a key there would replace the whole section.
+
+    Raises:
+        EditRefusedError: the path runs through an alias, a merged section or past the end of a list.
     """
     depth, node = written_depth(tree, path)
     if depth == len(path):
@@ -291,19 +312,19 @@ def assign(
             f"'{format_key(path[:depth])}' is *{node.name}: a key inside it would change what it stands for"
         )
         fix = f"Set it where &{node.name} is written, or give this section a copy first (recipe set --copy)."
-        raise EditRefusedError(what, where=tree.place(node.start), fix=fix)
+        raise EditRefusedError(what, where=tree.position(node.start), fix=fix)
     if len(rest) > 1 and rest[0] in inherited:
         section = format_key(path[: depth + 1])
         what = f"'{section}' comes from a merge (<<) as a whole: a key here would replace all of it"
         fix = "Give it a copy of its own first (recipe set --copy), or set the key in a child recipe."
-        raise EditRefusedError(what, where=tree.place(node.start) if node else tree.name, fix=fix)
+        raise EditRefusedError(what, where=tree.position(node.start) if node else tree.name, fix=fix)
     nested: Writable = value
     for step in reversed(rest[1:]):
         nested = {step: nested}
     if isinstance(node, SequenceNode):
         if format_step(rest[0]) != str(len(node.children)):
             what = f"'{format_key(path[:depth])}' has {len(node.children)} items, there is no item {rest[0]}"
-            raise EditRefusedError(what, where=tree.place(node.start), fix="Items count from 0.")
+            raise EditRefusedError(what, where=tree.position(node.start), fix="Items count from 0.")
         return insert_item(tree, path[:depth], len(node.children), nested, spelling if len(rest) == 1 else "")
     return insert_key(tree, path[:depth], rest[0], nested, spelling if len(rest) == 1 else "")
 

@@ -73,12 +73,12 @@ def find_spot(tree: Tree, path: KeyPath) -> Spot:
 
 
 def _not_written(tree: Tree, path: KeyPath, node: Node | None) -> NotWrittenError:
-    where = tree.place(node.start) if node is not None else tree.name
+    where = tree.position(node.start) if node is not None else tree.name
     return NotWrittenError(f"'{format_key(path)}' is not written in {tree.name}", where=where)
 
 
 def child_index(node: Node, step: Step) -> int | None:
-    """Return which child a step means, None if none. A key that is there twice is its last one."""
+    """Return the index of the child that a step means, None if none; of a duplicate key, the last one."""
     if isinstance(node, SequenceNode):
         return item_index(step, len(node.children))
     if not isinstance(node, MappingNode):
@@ -99,10 +99,10 @@ def key_of(node: Node) -> Step:
     """Return the typed key, None for a merge key and for what no path can name."""
     if not isinstance(node, ScalarNode) or is_merge_key(node):
         return None
-    read = node.read()
-    if isinstance(read, Unreadable):
-        return node.value if read.text == "=" else None
-    return read
+    key = node.read()
+    if isinstance(key, Unreadable):
+        return node.value if key.text == "=" else None
+    return key
 
 
 def merges(node: Node | None) -> list[str]:

@@ -42,7 +42,7 @@ def layout_of(tree: Tree) -> Layout:
 
 
 def ends_in_block_scalar(node: Node) -> bool:
-    """Tell whether a node's last line is text of a literal or folded block."""
+    """Return whether a node's last line is text of a literal or folded block."""
     last = last_leaf(node)
     return isinstance(last, ScalarNode) and last.block
 

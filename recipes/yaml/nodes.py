@@ -32,7 +32,7 @@ class ScalarNode:
 
     @property
     def block(self) -> bool:
-        """Tell whether it is a literal or folded block."""
+        """Return whether it is a literal or folded block."""
         return self.style in ("|", ">")
 
     def read(self) -> Scalar | Unreadable:
@@ -127,7 +127,7 @@ Node = ScalarNode | AliasNode | MappingNode | SequenceNode
 
 
 def is_merge_key(node: Node) -> bool:
-    """Tell whether a key is the merge key `<<`."""
+    """Return whether a key is the merge key `<<`."""
     return isinstance(node, ScalarNode) and node.value == "<<" and node.style is None and not node.tag
 
 
@@ -164,6 +164,6 @@ class Tree:
         """Root of the first document, None if the text holds none."""
         return self.roots[0] if self.roots else None
 
-    def place(self, offset: int) -> FilePosition:
-        """Return an offset as a place for a message."""
-        return FilePosition(self.name, *self.lines.place(offset))
+    def position(self, offset: int) -> FilePosition:
+        """Return the file position of an offset, for messages."""
+        return FilePosition(self.name, *self.lines.position(offset))

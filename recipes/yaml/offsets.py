@@ -50,7 +50,7 @@ class Lines:
         return offset - start - (1 if start == 0 and self.text.startswith(BOM) and offset > 0 else 0)
 
     def indented(self, offset: int) -> bool:
-        """Tell whether nothing but white space stands before an offset in its line."""
+        """Return whether nothing but white space stands before an offset in its line."""
         return not self.text[self.start(offset) : offset].lstrip(BOM).strip(" \t")
 
     def newline(self, offset: int) -> str:
@@ -73,6 +73,6 @@ class Lines:
         mark = line.lstrip(" \t")
         return len(line) - len(mark) if mark.startswith("#") else None
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset, both counted from 1."""
         return self.number(offset), self.column(offset) + 1

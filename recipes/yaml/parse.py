@@ -48,12 +48,12 @@ def parse(text: str, name: str = "the text") -> Tree:
     try:
         roots = tuple(_Builder(text, lines, name).documents())
     except ReaderError as error:
-        place = _place(name, lines, int(error.position))
+        position = _position(name, lines, int(error.position))
         character = error.character
         number = character if isinstance(character, int) else ord(str(character)[:1] or "\0")
         what = f"Not YAML: the character U+{number:04X} is not allowed"
         raise RecipeError(
-            what, where=place, fix="Remove it, or write it as an escape in double quotes."
+            what, where=position, fix="Remove it, or write it as an escape in double quotes."
         ) from error
     except MarkedYAMLError as error:
         raise _explained(error, name, lines) from error
@@ -72,16 +72,16 @@ def _explained(error: MarkedYAMLError, name: str, lines: Lines) -> RecipeError:
         fix = f"Rename the anchor and every alias of it; NeMo-RL's YAML parser says: {error.problem}."
     elif lines.text[offset : offset + 1] == "\t" or "'\\t'" in problem:
         problem, fix = (
-            "a tab stands where YAML wants spaces",
-            "Replace the tab by spaces (OmegaConf's parser takes none here).",
+            "a tab where YAML expects spaces",
+            "Replace the tab with spaces (OmegaConf's parser accepts no tab here).",
         )
     elif error.context_mark is not None and error.context_mark.line != getattr(mark, "line", None):
         problem += f" ({error.context} that begins at line {lines.number(error.context_mark.index)})"
-    return RecipeError(f"Not YAML: {problem}", where=_place(name, lines, offset), fix=fix)
+    return RecipeError(f"Not YAML: {problem}", where=_position(name, lines, offset), fix=fix)
 
 
-def _place(name: str, lines: Lines, offset: int) -> FilePosition:
-    return FilePosition(name, *lines.place(max(0, min(offset, len(lines.text)))))
+def _position(name: str, lines: Lines, offset: int) -> FilePosition:
+    return FilePosition(name, *lines.position(max(0, min(offset, len(lines.text)))))
 
 
 class _Builder:
@@ -106,7 +106,7 @@ class _Builder:
         start: int = _offset(event.start_mark)
         if depth > MAX_DEPTH:
             raise RecipeError(
-                f"Nested deeper than {MAX_DEPTH} levels", where=_place(self.name, self.lines, start)
+                f"Nested deeper than {MAX_DEPTH} levels", where=_position(self.name, self.lines, start)
             )
         if isinstance(event, AliasEvent):
             end = _offset(event.end_mark)
@@ -132,7 +132,7 @@ class _Builder:
             first, second = self.lines.number(self.anchors[anchor]), self.lines.number(start)
             what = f"The anchor &{anchor} is defined twice (lines {first} and {second})"
             fix = "NeMo-RL's YAML parser refuses that: rename one of them and its aliases."
-            raise RecipeError(what, where=_place(self.name, self.lines, start), fix=fix)
+            raise RecipeError(what, where=_position(self.name, self.lines, start), fix=fix)
         self.anchors[anchor] = start
 
     def scalar(self, event: Any, start: int, end: int, hint: int) -> ScalarNode:  # noqa: ANN401
@@ -201,7 +201,7 @@ class _Builder:
         while not isinstance(closing := next(self.events), SequenceEndEvent):
             dash = position if flow else self.lines.gap(position)
             if not flow and self.text[dash : dash + 1] != "-":
-                raise RecipeError("A list item without '-'", where=_place(self.name, self.lines, dash))
+                raise RecipeError("A list item without '-'", where=_position(self.name, self.lines, dash))
             value = self.node(closing, position if flow else dash + 1, depth)
             if not items and not flow and bare:
                 start = body = dash

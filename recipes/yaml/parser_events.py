@@ -43,7 +43,7 @@ def parser_events(text: str) -> Iterator[Any]:
 
 
 def scanners_differ(text: str) -> bool:
-    """Tell whether a text holds what libyaml and PyYAML's own scanner may take differently."""
+    """Return whether a text holds what libyaml and PyYAML's own scanner may take differently."""
     if text.isascii() and not _SUSPECT.search(text):  # a tenth of the time of the pattern below
         return False
     return _DIFFERENT.search(text) is not None

@@ -60,9 +60,9 @@ def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
 
 def _explained(error: Exception, name: str) -> RecipeError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = FilePosition(name, mark.line + 1, mark.column + 1) if mark else FilePosition(name)
+    position = FilePosition(name, mark.line + 1, mark.column + 1) if mark else FilePosition(name)
     problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
-    return RecipeError(f"OmegaConf cannot read it: {' '.join(str(problem).split())}", where=place)
+    return RecipeError(f"OmegaConf cannot read it: {' '.join(str(problem).split())}", where=position)
 
 
 @lru_cache(maxsize=1)

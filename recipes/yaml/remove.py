@@ -24,6 +24,10 @@ def delete(tree: Tree, path: KeyPath, *, with_comments: bool = False) -> Tree:
     """Remove the entry or item at a path; `with_comments` takes the comment lines above it along.
 
     A mapping that loses its last key becomes `{}`: with nothing there it would read as null.
+
+    Raises:
+        NotWrittenError: nothing is written at the path.
+        EditRefusedError: it is the whole recipe, or its form ('? key', a pair) cannot lose a key.
     """
     spot = find_spot(tree, path)
     if not spot.trail:
@@ -33,21 +37,21 @@ def delete(tree: Tree, path: KeyPath, *, with_comments: bool = False) -> Tree:
     def drop(old: list[Shape]) -> list[Shape]:
         return old[:index] + old[index + 1 :]
 
-    meant = expected(tree, spot.trail[:-1], with_children(drop))
+    expected_shapes = expected(tree, spot.trail[:-1], with_children(drop))
     start = spot.child.start
     if isinstance(parent, MappingNode) and parent.pair:
-        raise EditRefusedError("A pair without braces cannot lose its key", where=tree.place(start))
+        raise EditRefusedError("A pair without braces cannot lose its key", where=tree.position(start))
     if parent.flow:
-        return checked(tree, [_from_flow(tree, parent, index)], meant)
+        return checked(tree, [_from_flow(tree, parent, index)], expected_shapes)
     if isinstance(parent, MappingNode) and tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith(
         "?"
     ):
-        raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.place(start))
+        raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(start))
     if len(parent.children) == 1:
-        return checked(tree, _the_only_one(tree, spot, parent, with_comments=with_comments), meant)
+        return checked(tree, _the_only_one(tree, spot, parent, with_comments=with_comments), expected_shapes)
     if not tree.lines.indented(start):
-        return checked(tree, [_beside_dash(tree, parent, index)], meant)
-    return _lines_of(tree, parent, index, meant, with_comments=with_comments)
+        return checked(tree, [_beside_dash(tree, parent, index)], expected_shapes)
+    return _lines_of(tree, parent, index, expected_shapes, with_comments=with_comments)
 
 
 def _from_flow(tree: Tree, parent: Collection, index: int) -> Splice:
@@ -103,7 +107,9 @@ def _beside_dash(tree: Tree, parent: Collection, index: int) -> Splice:
     return Splice(child.start, child_stop(tree, parent, index), "")
 
 
-def _lines_of(tree: Tree, parent: Collection, index: int, meant: list[Shape], *, with_comments: bool) -> Tree:
+def _lines_of(
+    tree: Tree, parent: Collection, index: int, expected_shapes: list[Shape], *, with_comments: bool
+) -> Tree:
     """Remove a child that has its lines to itself."""
     lines, child = tree.lines, parent.children[index]
     floor = parent.children[index - 1].end if index else 0
@@ -114,7 +120,7 @@ def _lines_of(tree: Tree, parent: Collection, index: int, meant: list[Shape], *,
         first = 1
     if after == stop:  # the last line has no line break: take the one before
         try:
-            return checked(tree, [Splice(lines.break_before(first), after, "")], meant)
+            return checked(tree, [Splice(lines.break_before(first), after, "")], expected_shapes)
         except EditRefusedError:
             pass  # that line break is part of a block scalar above
-    return checked(tree, [Splice(first, after, "")], meant)
+    return checked(tree, [Splice(first, after, "")], expected_shapes)

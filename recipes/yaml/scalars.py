@@ -158,7 +158,7 @@ def read_float(text: str) -> float:
 
 
 def same(a: object, b: object) -> bool:
-    """Tell whether data is equal, in type too: 1 is not 1.0 is not True; nan is nan; key order counts."""
+    """Return whether data is equal, in type too: 1 is not 1.0 is not True; nan is nan; key order counts."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float) and isinstance(b, float):

@@ -28,11 +28,11 @@ class Typed(NamedTuple):
 
 def read_typed(text: str) -> Typed:
     """Read a value as YAML, typed as OmegaConf types it; raises `RecipeError`."""
-    fix = "Quote a text that YAML would read otherwise: '\"@home\"'."
+    fix = "Quote text that YAML would read as something else: '\"@home\"'."
     try:
         tree = parse(text, "the value")
     except RecipeError as error:
-        raise RecipeError(f"The value {text!r} is no YAML: {error.what}", fix=fix) from error
+        raise RecipeError(f"The value {text!r} is not YAML: {error.what}", fix=fix) from error
     composed = compose(tree)
     if composed.problems:
         raise RecipeError(f"The value {text!r} cannot be used: {composed.problems[0].what}", fix=fix)

@@ -113,7 +113,7 @@ def _string_candidates(value: str, manner: Manner) -> list[str]:
 
 
 def _may_be_bare(value: str, *, tight: bool) -> bool:
-    """Tell whether a string may go without quotes as far as parsers differ.
+    """Return whether a string may go without quotes as far as parsers differ.
 
     libyaml, PyYAML and ruamel.yaml differ on a colon before a bracket or a comma, on tabs, and on a question
     mark in brackets.
@@ -149,7 +149,7 @@ _ALL_READERS = (read_omegaconf, read_pyyaml, read_ruamel)
 
 
 def _reads_back(text: str, value: Scalar, manner: Manner, readers: tuple[Typing, ...] = _ALL_READERS) -> bool:
-    """Tell whether a text in its context is one scalar that the readers type as the value."""
+    """Return whether a text in its context is one scalar that the readers type as the value."""
     if manner.flow and manner.key:
         probes = [(f"{{{text}: 0}}", 2, 0), (f"{{{text}: 0, z: 1}}", 4, 0)]
     elif manner.flow:
@@ -162,7 +162,7 @@ def _reads_back(text: str, value: Scalar, manner: Manner, readers: tuple[Typing,
 
 
 def _probe(probe: str, value: Scalar, size: int, index: int, readers: tuple[Typing, ...]) -> bool:
-    """Tell whether a probe is one collection of `size` scalars, the one at `index` being the value."""
+    """Return whether a probe is one collection of `size` scalars, the one at `index` being the value."""
     try:
         events = list(parser_events(probe))
     except (YAMLError, ValueError):
@@ -196,7 +196,7 @@ class BlockWriter:
     layout: Layout
     newline: str
     literal: bool = True
-    """Whether several lines may become a literal block: not where the text ends without a line break."""
+    """False where the text ends without a line break: no literal block may be written there."""
 
     def after_key(self, value: Writable, column: int, manner: Manner = PLAIN) -> str:
         """Write what follows the ':' of a key that stands at a column."""

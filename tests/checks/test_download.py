@@ -92,10 +92,10 @@ def test_a_token_opens_a_gated_model(endpoint: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("org/gated", ("gated", "nobody is signed in", "hf auth login")),
+        ("org/gated", ("gated", "you are not signed in", "hf auth login")),
         ("org/absent", ("has no config.json",)),
         ("org/down", ("HTTP 503",)),
-        ("org/proxy", ("no JSON",)),
+        ("org/proxy", ("not JSON",)),
     ],
 )
 def test_refusals_say_what_to_do_and_leave_nothing(

@@ -117,7 +117,7 @@ def test_an_unknown_model_is_not_guessed(recipe: Path) -> None:
     found = estimate(effective, MODELS, 40.0)
     assert "teacher-score" not in {phase.id for phase in found.phases}
     assert found.host_gib_per_node is None
-    assert any("cannot tell teacher's memory" in note and "hf download" in note for note in found.notes)
+    assert any("teacher's memory is unknown" in note and "hf download" in note for note in found.notes)
 
 
 def test_a_bigger_card_fits_and_an_unknown_card_is_said(recipe: Path) -> None:

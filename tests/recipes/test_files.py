@@ -271,7 +271,7 @@ def test_a_file_that_is_read_only(path: Path, monkeypatch: pytest.MonkeyPatch) -
         (errno.EROFS, "the file system is read-only", "somewhere else"),
         (errno.EACCES, "no permission to write in this directory", "chmod"),
         (errno.EPERM, "no permission to write in this directory", "somewhere else"),
-        (errno.ENOENT, "the directory does not exist", "Make the directory"),
+        (errno.ENOENT, "the directory does not exist", "Create the directory"),
         (errno.EIO, os.strerror(errno.EIO), "Save somewhere else."),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from recipes.document import Document
 from recipes.errors import RecipeError
 from recipes.inheritance import Resolver, resolve
-from recipes.known_keys import ALGORITHMS, Known, algorithm_of, known_keys, read_checkout, shipped_keys
+from recipes.known_keys import ALGORITHMS, KeyTree, algorithm_of, known_keys, read_checkout, shipped_keys
 from recipes.lint import Drift, UnknownKey, set_in_both, teacher_drift, unknown_keys
 
 POLICY = """
@@ -80,7 +80,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def names(known: Known, *path: str) -> set[str]:
+def names(known: KeyTree, *path: str) -> set[str]:
     for name in path:
         known = known.keys[name]
     return set(known.keys)
@@ -108,7 +108,7 @@ def test_without_a_checkout_the_shipped_keys_serve(tmp_path: Path) -> None:
     assert known is not None
     assert {"policy", "teacher", "loss_fn", "cluster"} <= names(known)
     assert set(ALGORITHMS) < set(shipped_keys())
-    assert Known.from_json(known.to_json()) == known
+    assert KeyTree.from_json(known.to_json()) == known
 
 
 def lint(directory: Path, text: str, checkout: Path | None = None, parent: str = "") -> list[UnknownKey]:
