@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -149,25 +149,37 @@ def _whole_float(error: Mapping[str, Any]) -> bool:
 
 
 def _compiled(made: Description) -> dict[str, Any]:
-    """Make the classes, and have pydantic make core schemas of them."""
-    from recipes.schema.build import Builder
-    from recipes.schema.core_schema import NotPlainError, as_data
+    """Make core schemas of the classes: directly where that is certain, else by pydantic."""
+    from recipes.schema.direct import DirectBuilder, NotDirectError
 
     roots = (made.root, *(item.class_id for item in made.late))
-    builder = Builder(made, lenient=not made.validates)
-    cores = {id_: builder.core_schema(id_) for id_ in roots}
+    refused: set[str] = set()
     plain = True
     try:
-        cores = {id_: as_data(core) for id_, core in cores.items()}
-    except NotPlainError:
-        plain = False
+        direct = DirectBuilder(made, lenient=not made.validates)
+        cores: dict[str, Any] = {id_: direct.core_schema(id_) for id_ in roots}
+    except NotDirectError:
+        cores, refused, plain = _by_pydantic(made, roots)
     unknown = [f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete(roots)]
-    unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(builder.refused)]
+    unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(refused)]
     data = to_json(made)
     return {
         "root": made.root, "validates": made.validates, "cores": cores, "late": data["late"],
         "unknown": unknown, "release": made.release, "plain": plain,
     }  # fmt: skip
+
+
+def _by_pydantic(made: Description, roots: Iterable[str]) -> tuple[dict[str, Any], set[str], bool]:
+    """Have pydantic make core schemas; return also the classes it refuses, and whether all is plain data."""
+    from recipes.schema.build import Builder
+    from recipes.schema.core_schema import NotPlainError, as_data
+
+    builder = Builder(made, lenient=not made.validates)
+    cores = {id_: builder.core_schema(id_) for id_ in roots}
+    try:
+        return {id_: as_data(core) for id_, core in cores.items()}, builder.refused, True
+    except NotPlainError:
+        return cores, builder.refused, False
 
 
 def schema_of(driver: str, checkout: Path | None, directory: Path | None = None) -> Schema | None:
