@@ -11,7 +11,8 @@ from pathlib import Path
 from recipes.schema.checkout_source import CheckoutSource, Definition, Module, dotted_name
 from recipes.schema.classes import ClassReader
 from recipes.schema.code_paths import Conditions, Frame, Function, steps
-from recipes.schema.types import Description, LateRoot, SchemaClass
+from recipes.schema.root_conditions import LateRoot
+from recipes.schema.types import Description, SchemaClass
 
 ROOT_CLASS = "MasterConfig"
 _BACKENDS = "nemo_rl/models/generation"
