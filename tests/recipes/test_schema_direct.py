@@ -16,7 +16,7 @@ from recipes.schema.core_schema import as_data, restored
 from recipes.schema.direct import DirectBuilder, NotDirectError
 from recipes.schema.quick import surely_accepts
 from recipes.schema.roots import read_description
-from recipes.schema.types import ANY, NONE, Description, SchemaClass, SchemaField, Type, union
+from recipes.schema.types import ANY, NONE, ClassKind, Description, SchemaClass, SchemaField, Type, union
 
 TREES = ("v0.4.0", "v0.5.0", "v0.6.0", "v0.7.0", "main-7ea279ab")
 DRIVERS = ("distillation", "grpo", "sft", "dpo")
@@ -99,7 +99,7 @@ def descriptions(draw: st.DrawFn) -> Description:
         types = types_over(CLASSES[:number])
         names = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=4))
         fields = {name: SchemaField(name, draw(types), draw(st.booleans())) for name in names}
-        kind = draw(st.sampled_from(("typed_dict", "model")))
+        kind: ClassKind = draw(st.sampled_from(("typed_dict", "model")))
         config = draw(st.sampled_from(({}, {"extra": "allow"}, {"extra": "forbid"})))
         opaque = draw(st.sampled_from((False, False, False, True))) and id_ != CLASSES[-1]
         classes[id_] = SchemaClass(id_, kind, fields, config, opaque=opaque)
