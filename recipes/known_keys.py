@@ -89,18 +89,24 @@ def known_keys(
         known = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
         if known is not None:
             return known
-    return shipped_keys().get(algorithm)
+    return shipped_known(algorithm)
 
 
-@lru_cache(maxsize=1)
 def shipped_keys() -> dict[str, Known]:
     """Return the keys that came with this package, by algorithm."""
-    keys: dict[str, Known] = {}
-    for name in (*ALGORITHMS, CROSS_TOKENIZER):
-        if driver_of_algorithm(name) in shipped.drivers():
-            keys[name] = known_of(shipped.description(driver_of_algorithm(name)))
-            keys[name].add(Known.from_json(shipped.keys(name)))
-    return keys
+    keys = {name: shipped_known(name) for name in (*ALGORITHMS, CROSS_TOKENIZER)}
+    return {name: known for name, known in keys.items() if known is not None}
+
+
+@lru_cache(maxsize=16)
+def shipped_known(algorithm: str) -> Known | None:
+    """Return the keys of an algorithm that came with this package; None if it has none."""
+    driver = driver_of_algorithm(algorithm)
+    if algorithm not in (*ALGORITHMS, CROSS_TOKENIZER) or driver not in shipped.drivers():
+        return None
+    known = known_of(shipped.description(driver))
+    known.add(Known.from_json(shipped.keys(algorithm)))
+    return known
 
 
 def read_checkout(
