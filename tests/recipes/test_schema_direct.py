@@ -106,6 +106,7 @@ def descriptions(draw: st.DrawFn) -> Description:
     return Description("driver", CLASSES[-1], True, classes)
 
 
+@pytest.mark.timeout(1200)
 @given(descriptions(), st.booleans())
 def test_any_description_is_made_as_by_pydantic(description: Description, lenient: bool) -> None:
     same_as_pydantics(description, lenient=lenient)
@@ -155,6 +156,7 @@ def judged(draw: st.DrawFn) -> tuple[Description, object]:
     return description, value_of(draw, root, dict(description.classes))
 
 
+@pytest.mark.timeout(1200)
 @given(judged(), st.booleans(), st.booleans())
 def test_what_is_surely_accepted_is_accepted_by_pydantic(
     case: tuple[Description, object], lenient: bool, strict: bool
