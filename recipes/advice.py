@@ -57,14 +57,14 @@ def _refused(recipe: EffectiveRecipe, paths: list[KeyPath], checkout: Path | Non
     schema = schema_of(driver_of_algorithm(algorithm_of(recipe.values) or _USUAL), checkout)
     if schema is None:
         return
-    from recipes.checks.core import shown  # with all rules: only where there may be something to say
-
     texts = [tuple(map(str, path)) for path in paths]
     for judgement in schema.judge(recipe.values):
         problem = judgement.problem
         steps = tuple(map(str, problem.path))
         if problem.kind == "missing" or not any(steps[: len(text)] == text for text in texts):
             continue
+        from recipes.checks.core import shown  # with all rules (0.1 s): only where there is something to say
+
         info = key_info(schema.description, ".".join(steps))
         release = f"NeMo-RL {schema.shipped}" if schema.shipped else ""
         source = ", ".join(filter(None, (release, info.where if info is not None else "")))

@@ -89,18 +89,24 @@ def known_keys(
         key_tree = read_checkout(checkout, algorithm, directory, apart_from=apart_from)
         if key_tree is not None:
             return key_tree
-    return shipped_keys().get(algorithm)
+    return shipped_key_tree(algorithm)
 
 
-@lru_cache(maxsize=1)
 def shipped_keys() -> dict[str, KeyTree]:
     """Return the keys that came with this package, by algorithm."""
-    keys: dict[str, KeyTree] = {}
-    for name in (*ALGORITHMS, CROSS_TOKENIZER):
-        if driver_of_algorithm(name) in shipped.drivers():
-            keys[name] = key_tree_of(shipped.description(driver_of_algorithm(name)))
-            keys[name].add(KeyTree.from_json(shipped.keys(name)))
-    return keys
+    keys = {name: shipped_key_tree(name) for name in (*ALGORITHMS, CROSS_TOKENIZER)}
+    return {name: key_tree for name, key_tree in keys.items() if key_tree is not None}
+
+
+@lru_cache(maxsize=16)
+def shipped_key_tree(algorithm: str) -> KeyTree | None:
+    """Return the keys of an algorithm that came with this package; None if it has none."""
+    driver = driver_of_algorithm(algorithm)
+    if algorithm not in (*ALGORITHMS, CROSS_TOKENIZER) or driver not in shipped.drivers():
+        return None
+    key_tree = key_tree_of(shipped.description(driver))
+    key_tree.add(KeyTree.from_json(shipped.keys(algorithm)))
+    return key_tree
 
 
 def read_checkout(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
+from recipes.checks.core import Context, Finding, Rule, fail, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +151,7 @@ def _arch_list(context: Context) -> Iterator[Finding]:
         yield fail("TORCH_CUDA_ARCH_LIST is not set in the driver's environment (A100: 8.0, H100: 9.0)", key)
     else:
         need = "It needs TORCH_CUDA_ARCH_LIST (A100: 8.0, H100: 9.0), which is not set here."
-        yield cannot_tell("the driver's environment", need, key)
+        yield undecided("the driver's environment", need, key)
 
 
 def _draft(context: Context) -> Iterator[Finding]:
@@ -223,7 +223,7 @@ def _optimizer_itself(context: Context) -> Iterator[Finding]:
     module = name.rpartition(".")[0]
     if module == "torch.optim":
         return
-    yield cannot_tell(
+    yield undecided(
         f"whether {name} can be imported where the job runs",
         f"Try `python -c 'import {module}'` in the worker's environment.",
         key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
 from recipes.checks.data import datasets, length_of
 from recipes.checks.resume import changes, checkpoint_root, latest_step
 from recipes.models import UnknownModel
@@ -256,7 +256,7 @@ def _data_length(context: Context) -> Iterator[Finding]:
         return
     unsized = next((length for length in lengths if isinstance(length, UnknownModel)), None)
     if unsized is not None:
-        yield cannot_tell(
+        yield undecided(
             f"whether there are {prompts} training samples, {unsized.reason}",
             unsized.fix,
             f"{entries[0].key}",
@@ -297,7 +297,7 @@ def _resumes(context: Context) -> Iterator[Finding]:
         return
     differences = changes(folder / f"step_{step}" / "config.yaml", context.recipe.values)
     if isinstance(differences, UnknownModel):
-        yield cannot_tell(
+        yield undecided(
             f"what recipe step {step} in {folder} is of, {differences.reason}", differences.fix, key
         )
     elif differences:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.planning.setup import whole
 from recipes.planning.sizes import must_save_by
 
@@ -91,7 +91,7 @@ def _metric(context: Context) -> Iterator[Finding]:
     kind, _, name = value.partition(":")
     if kind == "val" and name not in _METRICS["val"] and context.gym:
         need = "NeMo-Gym adds metrics of its own; the log of a first run lists them."
-        yield cannot_tell(f"whether validation has a metric '{name}'", need, key)
+        yield undecided(f"whether validation has a metric '{name}'", need, key)
     elif kind == "val" and name not in _METRICS["val"]:
         fixes = [context.fix(key, "val:accuracy")]
         yield fail(

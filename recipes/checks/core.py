@@ -216,7 +216,7 @@ class Context:
             self._facts[side.name] = self.inputs.models.find(side.model)
         return self._facts[side.name]
 
-    def known(self, side: Side) -> ModelFacts | None:
+    def model_facts(self, side: Side) -> ModelFacts | None:
         """Return a side's model facts, None if they are unknown."""
         facts = self.model(side)
         return facts if isinstance(facts, ModelFacts) else None
@@ -296,7 +296,7 @@ def warn(message: str, *keys: str, fixes: Iterable[Fix] = (), foretells: str = "
     return Finding("warn", message, keys, tuple(fixes), foretells)
 
 
-def cannot_tell(message: str, needed: str, *keys: str) -> Finding:
+def undecided(message: str, needed: str, *keys: str) -> Finding:
     """Return the finding that a rule cannot be decided, and what would decide it."""
     return Finding("unknown", f"unknown: {message}. {needed}", keys)
 

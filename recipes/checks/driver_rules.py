@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.checks.checkout import PACKERS
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.planning.setup import whole
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def _driver(context: Context) -> Iterator[Finding]:
             message = (
                 f"whether the GPUs suffice: {where} gives the teacher GPUs of its own, as no release does"
             )
-            yield cannot_tell(message, "Compare the sizes with the driver's.", "teacher")
+            yield undecided(message, "Compare the sizes with the driver's.", "teacher")
         return
     use = (
         f"Use its driver, {driver.script}."
         if driver.script
         else "Use its driver, with a checkout that has it."
     )
-    yield cannot_tell(f"this recipe is for {name} ({driver.reason})", use, "teachers", "teacher")
+    yield undecided(f"this recipe is for {name} ({driver.reason})", use, "teachers", "teacher")
 
 
 def _packer(context: Context) -> Iterator[Finding]:

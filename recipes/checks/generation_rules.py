@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.planning.setup import whole
 from recipes.planning.sizes import divisors
 
@@ -251,7 +251,7 @@ def _resources(context: Context) -> Iterator[Finding]:
             foretells=f"Not enough GPUs available. Requested {setup.gpus} GPUs",
         )
     if cpus is None and nodes is None:
-        yield cannot_tell(
+        yield undecided(
             "what the nodes have", "Ask for a partition: its nodes' CPUs and GPUs are then compared."
         )
 

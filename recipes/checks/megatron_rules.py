@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail
+from recipes.checks.core import Context, Finding, Rule, fail, undecided
 from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import whole
 from recipes.planning.sizes import divisors
@@ -119,7 +119,7 @@ def _sizes(context: Context) -> Iterator[Finding]:
             continue
         facts = context.model(side)
         if isinstance(facts, UnknownModel):
-            yield cannot_tell(
+            yield undecided(
                 f"{side.name}'s heads and layers, {facts.reason}", facts.fix, side.key("model_name")
             )
         elif facts.regular:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
 from recipes.checks.offline import needs, package_cache, worker_environments
 from recipes.models import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
@@ -41,11 +41,11 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
         return
     for known in facts:
         if isinstance(known, UnknownModel):
-            yield cannot_tell(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
+            yield undecided(f"whether the vocabularies agree, {known.reason}", known.fix, *keys)
             return
     found = compare(context.inputs.models, student.tokenizer, teacher.model)
     if isinstance(found, UnknownModel):
-        yield cannot_tell(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
+        yield undecided(f"whether the tokenizers agree, {found.reason}", found.fix, *keys)
     elif isinstance(found, VocabularyDifference):
         text = "Token->ID mapping differs between student and teacher."
         make = warn if skipped else fail
@@ -54,7 +54,7 @@ def _vocabulary(context: Context) -> Iterator[Finding]:
 
 def _same_vocabulary(context: Context) -> list[Fix]:
     """Known students for the teacher, and teachers for the student, of the same family and vocabulary."""
-    student, teacher = (context.known(side) for side in context.sides)
+    student, teacher = (context.model_facts(side) for side in context.sides)
     if student is None or teacher is None:
         return []
     fixes: list[Fix] = []
@@ -84,12 +84,12 @@ def _context_length(context: Context) -> Iterator[Finding]:
         return
     facts = context.model(side)
     if isinstance(facts, UnknownModel):
-        yield cannot_tell(
+        yield undecided(
             f"whether {length} tokens are within the model's context, {facts.reason}", facts.fix, key
         )
     elif facts.context is None:
         need = f"Run `hf download {facts.id} config.json` on a node with internet."
-        yield cannot_tell(f"the context length of {facts.id}", need, key)
+        yield undecided(f"the context length of {facts.id}", need, key)
     elif length > facts.context and not side.get("hf_config_overrides.rope_scaling"):
         text = f"User-specified max_model_len ({length}) is greater than the derived ({facts.context})"
         both = {"policy.max_total_sequence_length": facts.context}
@@ -108,14 +108,14 @@ def _files(context: Context) -> Iterator[Finding]:
         context.variable(name) not in (None, "", "0") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     )
     for need in needs(context):
-        if need.found is True:
+        if need.present is True:
             continue
-        if need.found is None:
-            yield cannot_tell(f"whether {need.what} is there", need.command, need.key)
+        if need.present is None:
+            yield undecided(f"whether {need.name} is there", need.command, need.key)
         elif offline:
-            yield fail(f"{need.what} is not in {need.place}: `{need.command}`", need.key)
+            yield fail(f"{need.name} is not in {need.path}: `{need.command}`", need.key)
         else:
-            message = f"{need.what} is not in {need.place}; a node without internet needs `{need.command}`"
+            message = f"{need.name} is not in {need.path}; a node without internet needs `{need.command}`"
             yield warn(message, need.key)
     yield from _worker_files(context, offline=offline)
 
@@ -129,19 +129,19 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
     directory = Path(named) if named else checkout.path / "venvs"
     environments = tuple(worker_environments(context, directory))
     for need in environments:
-        message = f"{need.what} is not complete in {need.place}: `{need.command}`"
+        message = f"{need.name} is not complete in {need.path}: `{need.command}`"
         if need.stuck:
             yield fail(message, foretells="nothing: every node waits for the environment without end")
-        elif not need.found and offline:
+        elif not need.present and offline:
             yield warn(message, foretells=_NO_REGISTRY)
     cache = package_cache(context, environments) if offline else None
-    if cache is None or cache.found:
+    if cache is None or cache.present:
         return
-    if cache.found is None:
-        yield cannot_tell(f"where {cache.what} is, from which they could be built", cache.command)
+    if cache.present is None:
+        yield undecided(f"where {cache.name} is, from which they could be built", cache.command)
     else:
         yield warn(
-            f"{cache.what} in {cache.place} is empty: they cannot be built from it either: `{cache.command}`",
+            f"{cache.name} in {cache.path} is empty: they cannot be built from it either: `{cache.command}`",
             foretells=_NO_REGISTRY,
         )
 

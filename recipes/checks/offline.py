@@ -26,12 +26,12 @@ _WORKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """File or directory that the nodes must be able to read; `found` is None where that is unknown here."""
+    """File or directory that the nodes must be able to read; `present` is None where that is unknown here."""
 
-    what: str
+    name: str
     key: str
-    found: bool | None
-    place: str
+    present: bool | None
+    path: str
     command: str
     stuck: bool = False
     """Begun and never finished: waited for without end."""
@@ -125,7 +125,7 @@ def package_cache(context: Context, environments: Iterable[Need]) -> Need | None
 
     The cache is where uv looks for it: `UV_CACHE_DIR`, `XDG_CACHE_HOME`/uv, ~/.cache/uv.
     """
-    missing = [need for need in environments if not need.found]
+    missing = [need for need in environments if not need.present]
     if not missing:
         return None
     named, base = context.variable("UV_CACHE_DIR"), context.variable("XDG_CACHE_HOME")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
 from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import Side
 from recipes.planning.sizes import divisors, nearest_parallel
@@ -43,7 +43,7 @@ def _one_backend(context: Context) -> Iterator[Finding]:
 
 def _size_fixes(context: Context, side: Side) -> list[Fix]:
     """Legal parallel sizes near the present ones, then more nodes."""
-    facts = context.known(side)
+    facts = context.model_facts(side)
     fixes = []
     for size in nearest_parallel(side, side.gpus, facts, context.setup.gpus_per_node)[:6]:
         pairs = [("tp", side.tp, size.tp), ("cp", side.cp, size.cp)]
@@ -136,7 +136,7 @@ def _heads(context: Context) -> Iterator[Finding]:
             continue
         facts = context.model(side)
         if isinstance(facts, UnknownModel):
-            yield cannot_tell(
+            yield undecided(
                 f"{side.name}'s attention heads, {facts.reason}", facts.fix, side.key("model_name")
             )
             continue
@@ -220,7 +220,7 @@ def _context_models(context: Context) -> Iterator[Finding]:
             continue
         facts = context.model(side)
         if isinstance(facts, UnknownModel):
-            yield cannot_tell(
+            yield undecided(
                 f"whether {side.name} can run with CP {side.cp}, {facts.reason}",
                 facts.fix,
                 side.size_key("cp"),

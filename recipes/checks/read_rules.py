@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, warn
+from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
 from recipes.checks.data import datasets
 from recipes.drivers import SCRIPTS
 from recipes.reads import Found, find_reads, missing_keys
@@ -38,7 +38,7 @@ def _missing(context: Context) -> Iterator[Finding]:
     found = reads(context)
     if found is None:
         if context.driver.script is not None:
-            yield cannot_tell(
+            yield undecided(
                 f"which keys {context.driver.script} reads", "The script has no function main.", "policy"
             )
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.keys import format_key
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ def _types(context: Context) -> Iterator[Finding]:
     """C4: what the configuration classes refuse, as the driver that the recipe is for applies them."""
     schema = context.schema
     if schema is None:
-        yield cannot_tell("which types its keys have", "Give a --checkout that has the recipe's driver.")
+        yield undecided("which types its keys have", "Give a --checkout that has the recipe's driver.")
         return
     for judgement in schema.judge(context.recipe.values):
         yield _finding(context, schema, judgement)
     if schema.compiled.unknown:
         what = "; ".join(schema.compiled.unknown)
-        yield cannot_tell("all that the checkout's configuration classes refuse", f"Not evaluated: {what}.")
+        yield undecided("all that the checkout's configuration classes refuse", f"Not evaluated: {what}.")
 
 
 def _finding(context: Context, schema: Schema, judgement: Judgement) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.checks.checkout import BUILT_IN_DATASETS, BUILT_IN_ENVIRONMENTS
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.checks.data import datasets
 from recipes.files import is_file
 from recipes.planning.setup import whole
@@ -97,7 +97,7 @@ def _prompt_files(context: Context) -> Iterator[Finding]:
                 continue
             if context.checkout is None and not value.startswith("/"):
                 need = "Give the checkout (--checkout or NEMO_RL_ROOT): the driver starts there."
-                yield cannot_tell(f"whether {value} is there where the driver starts", need, key)
+                yield undecided(f"whether {value} is there where the driver starts", need, key)
                 continue
             yield fail(
                 f"{name} {value} does not exist in {context.inputs.root}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, cannot_tell, fail, shown
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided
 from recipes.models import UnknownModel
 from recipes.planning.setup import whole
 from recipes.planning.sizes import divisors
@@ -96,7 +96,7 @@ def _heads(context: Context) -> Iterator[Finding]:
         return
     facts = context.model(side)
     if isinstance(facts, UnknownModel):
-        yield cannot_tell(f"whether vLLM can share {side.model} by TP {size}, {facts.reason}", facts.fix, key)
+        yield undecided(f"whether vLLM can share {side.model} by TP {size}, {facts.reason}", facts.fix, key)
     elif facts.heads % size:
         gpus = max(context.setup.generation_gpus, 1)
         pipeline = max(context.setup.vllm_width // size, 1)

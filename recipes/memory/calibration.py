@@ -11,8 +11,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from statistics import median
 
 from recipes.memory.shapes import GIB, Work
 from recipes.memory.training import student_peak, teacher_peak
@@ -76,6 +74,8 @@ class Errors:
     @property
     def median(self) -> float:
         """Median error of the allocated peak."""
+        from statistics import median
+
         return median(self.allocated)
 
     @property
@@ -87,6 +87,8 @@ class Errors:
 @cache
 def measured() -> tuple[Point, ...]:
     """Return the measurements that come with the project."""
+    from importlib.resources import files
+
     text = files("recipes").joinpath("data/gpu_memory.jsonl").read_text(encoding="utf-8")
     return tuple(read_point(json.loads(line)) for line in text.splitlines() if line.strip())
 
@@ -115,6 +117,8 @@ def model_of(name: str) -> ModelFacts:
 
 def fit(points: Sequence[Point]) -> Fit:
     """Fit the few numbers that are not derived."""
+    from statistics import median
+
     import numpy as np
 
     workspace = median(

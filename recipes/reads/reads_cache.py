@@ -27,10 +27,14 @@ _MODE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Reads, and how they were found; `release` names a shipped one, "" is the checkout itself."""
+    """Reads, and how they were found.
+
+    `release` names a shipped one, "" is the checkout itself; `shipped` is the file that it came from.
+    """
 
     reads: Reads
     release: str = ""
+    shipped: str = ""
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -90,7 +94,7 @@ def _release(root: Path, script: str) -> Found | None:
         if all(_digest_of(root, path, digests) == wanted for path, wanted in entry["files"].items()):
             reads = _shipped(entry["name"])
             if reads is not None:
-                return Found(reads, entry["release"])
+                return Found(reads, entry["release"], entry["name"])
     return None
 
 
@@ -145,15 +149,17 @@ def _parsed(path: Path, modified: int, size: int) -> tuple[Found, list[list[int]
     """Read a file of the cache; its stamp is part of this function's own cache's key."""
     try:
         data = json.loads(path.read_bytes())
-        reads = _shipped(data["shipped"]) if data.get("shipped") else Reads.from_json(data["reads"])
-        return None if reads is None else (Found(reads, data["release"]), data["stamps"])
+        name = data.get("shipped", "")
+        reads = _shipped(name) if name else Reads.from_json(data["reads"])
+        return None if reads is None else (Found(reads, data["release"], name), data["stamps"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _save(path: Path, root: Path, found: Found) -> None:
     stamps = list(_stamps(root, found.reads.files))
-    data = {"release": found.release, "stamps": stamps, "reads": found.reads.to_json()}
+    data: dict[str, Any] = {"release": found.release, "stamps": stamps}
+    data |= {"shipped": found.shipped} if found.shipped else {"reads": found.reads.to_json()}
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)

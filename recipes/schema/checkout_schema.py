@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recipes.schema import shipped
 from recipes.schema.algorithms import algorithm_of_driver, driver_of_algorithm
-from recipes.schema.explain import SchemaProblem, problems
-from recipes.schema.root_conditions import holds, part_of
+from recipes.schema.quick import surely_accepts
+from recipes.schema.root_conditions import LateRoot, holds, part_of
 from recipes.schema.schema_cache import Store, default_directory
-from recipes.schema.types import Description, LateRoot, from_json, to_json
+
+if TYPE_CHECKING:
+    from recipes.schema.explain import SchemaProblem
+    from recipes.schema.types import Description
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,17 @@ class Compiled:
     late: tuple[LateRoot, ...]
     unknown: tuple[str, ...]
     release: str
+    pydantic: str
+    """The version of pydantic_core that made the core schemas, "" where they were written directly."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Compiled:
         """Read what is kept."""
         late = tuple(LateRoot(id_, path, tuple(all_of), where) for id_, path, all_of, where in data["late"])
         unknown = tuple(data["unknown"])
-        return cls(data["root"], data["validates"], data["cores"], late, unknown, data["release"])
+        return cls(
+            data["root"], data["validates"], data["cores"], late, unknown, data["release"], data["pydantic"]
+        )
 
 
 @dataclass
@@ -64,6 +70,9 @@ class Schema:
     @cached_property
     def description(self) -> Description:
         """The classes, described."""
+        from recipes.schema import shipped
+        from recipes.schema.types import from_json
+
         if self.root is None:
             return shipped.description(self.driver)
         kept = Store(self.root, self.driver, self.directory).load("description", {})
@@ -73,6 +82,7 @@ class Schema:
     def _read(self) -> tuple[Description, tuple[str, ...]]:
         """The classes, read from the checkout's sources, and which of its files that took."""
         from recipes.schema.roots import read_description
+        from recipes.schema.types import to_json
 
         assert self.root is not None
         made, sources = read_description(self.root, self.driver)
@@ -82,16 +92,13 @@ class Schema:
     @cached_property
     def compiled(self) -> Compiled:
         """The validators' data, from the cache if it has them."""
-        import pydantic_core
-
-        versions = {"pydantic": pydantic_core.__version__}
-        store = Store(self.root or shipped.DATA.parent, self.driver, self.directory)
-        kept = store.load("core", versions)
-        if kept is None:
-            made, sources = self._read if self.root is not None else (self.description, (shipped.DATA.name,))
+        store = Store(self.root or Path(__file__).parent, self.driver, self.directory)
+        kept = store.load("core", {})
+        if kept is None or (kept["pydantic"] and kept["pydantic"] != _pydantic()):
+            made, sources = self._read if self.root is not None else (self.description, ("shipped.json",))
             kept = _compiled(made)
             if kept.pop("plain"):
-                store.save("core", versions, sources, kept)
+                store.save("core", {}, sources, kept)
         return Compiled.of(kept)
 
     def _validator(self, class_id: str) -> Any:  # noqa: ANN401 - a SchemaValidator
@@ -121,16 +128,18 @@ class Schema:
             part = part_of(values, late.path)
             if False not in reached and part is not None and part != {} and not result:
                 for problem in self._problems(late.class_id, part, strict=False):
-                    below = SchemaProblem(
-                        (*late.path.split("."), *problem.path), problem.kind, problem.expected,
-                        problem.message, problem.value,
-                    )  # fmt: skip
+                    below = replace(problem, path=(*late.path.split("."), *problem.path))
                     title = late.class_id.rpartition(":")[2]
                     result.append(Judgement(below, title, late, certain=None not in reached))
         return result
 
     def _problems(self, class_id: str, values: object, *, strict: bool) -> list[SchemaProblem]:
+        core = self.compiled.cores[class_id]
+        if not self.compiled.pydantic and surely_accepts(core, values, strict=strict):
+            return []
         from pydantic_core import ValidationError
+
+        from recipes.schema.explain import SchemaProblem, problems
 
         try:
             self._validator(class_id).validate_python(values, strict=strict)
@@ -148,26 +157,46 @@ def _whole_float(error: Mapping[str, Any]) -> bool:
     return error["type"] == "int_type" and isinstance(value, float) and value.is_integer()
 
 
+def _pydantic() -> str:
+    import pydantic_core
+
+    return str(pydantic_core.__version__)
+
+
 def _compiled(made: Description) -> dict[str, Any]:
-    """Make the classes, and have pydantic make core schemas of them."""
-    from recipes.schema.build import Builder
-    from recipes.schema.core_schema import NotPlainError, as_data
+    """Make core schemas of the classes: directly where that is certain, else by pydantic."""
+    from recipes.schema.direct import DirectBuilder, NotDirectError
+    from recipes.schema.types import to_json
 
     roots = (made.root, *(item.class_id for item in made.late))
-    builder = Builder(made, lenient=not made.validates)
-    cores = {id_: builder.core_schema(id_) for id_ in roots}
-    plain = True
+    refused: set[str] = set()
+    plain, version = True, ""
     try:
-        cores = {id_: as_data(core) for id_, core in cores.items()}
-    except NotPlainError:
-        plain = False
+        direct = DirectBuilder(made, lenient=not made.validates)
+        cores: dict[str, Any] = {id_: direct.core_schema(id_) for id_ in roots}
+    except NotDirectError:
+        cores, refused, plain = _by_pydantic(made, roots)
+        version = _pydantic()
     unknown = [f"{item.name} ({item.file}:{item.line}): {item.unknown}" for item in made.incomplete(roots)]
-    unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(builder.refused)]
+    unknown += [f"{id_.rpartition(':')[2]}: pydantic cannot make it" for id_ in sorted(refused)]
     data = to_json(made)
     return {
         "root": made.root, "validates": made.validates, "cores": cores, "late": data["late"],
-        "unknown": unknown, "release": made.release, "plain": plain,
+        "unknown": unknown, "release": made.release, "plain": plain, "pydantic": version,
     }  # fmt: skip
+
+
+def _by_pydantic(made: Description, roots: Iterable[str]) -> tuple[dict[str, Any], set[str], bool]:
+    """Have pydantic make core schemas; return also the classes it refuses, and whether all is plain data."""
+    from recipes.schema.build import Builder
+    from recipes.schema.core_schema import NotPlainError, as_data
+
+    builder = Builder(made, lenient=not made.validates)
+    cores = {id_: builder.core_schema(id_) for id_ in roots}
+    try:
+        return {id_: as_data(core) for id_, core in cores.items()}, builder.refused, True
+    except NotPlainError:
+        return cores, builder.refused, False
 
 
 def schema_of(driver: str, checkout: Path | None, directory: Path | None = None) -> Schema | None:
@@ -186,6 +215,8 @@ def schema_of(driver: str, checkout: Path | None, directory: Path | None = None)
             pass
         else:
             return schema
+    from recipes.schema import shipped
+
     module = driver_of_algorithm(algorithm_of_driver(driver))
     return Schema(module, None, directory, shipped=shipped.release()) if module in shipped.drivers() else None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from recipes.schema.checkout_source import CheckoutSource, Module, dotted_name
 from recipes.schema.constants import NotConstantError, constant
-from recipes.schema.types import Condition
+from recipes.schema.root_conditions import Condition
 
 Path = tuple[str, ...]
 """Keys from the top of the recipe."""

@@ -1,12 +1,24 @@
-"""Conditions of a driver's code on the recipe, decided for a recipe's values."""
+"""Classes that apply to a part of the recipe under conditions, and these decided for a recipe's values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from recipes.schema.types import Condition
+Condition = list[Any]
+"""A test of a recipe: ["and"|"or"|"not", …], ["is"|"in", path, value(s)], ["true", path], ["unknown"]."""
+
+
+class LateRoot(NamedTuple):
+    """A class that code applies to a part of the recipe later: `Class.model_validate(config.get(…))`.
+
+    `path` is the part's key, `conditions` all that must hold for the code to get there, `where` its place.
+    """
+
+    class_id: str
+    path: str
+    conditions: tuple[Condition, ...]
+    where: str
 
 
 def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:

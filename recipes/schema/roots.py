@@ -11,12 +11,13 @@ from pathlib import Path
 from recipes.schema.checkout_source import CheckoutSource, Definition, Module, dotted_name
 from recipes.schema.classes import ClassReader
 from recipes.schema.code_paths import Conditions, Frame, Function, steps
-from recipes.schema.types import Description, LateRoot, SchemaClass
+from recipes.schema.root_conditions import LateRoot
+from recipes.schema.types import Description, SchemaClass
 
 ROOT_CLASS = "MasterConfig"
 _BACKENDS = "nemo_rl/models/generation"
 """Below it each generation backend has a module `config` with its subclass of `GenerationConfig`."""
-_APPLIES = re.compile(r"model_validate\(|\b[A-Z]\w*Config\(\*\*")
+_APPLIES = re.compile(r"\b[A-Z]\w*Config\(\*\*")
 _DEPTH = 4
 """Calls that are followed from the driver's own functions."""
 
@@ -189,7 +190,7 @@ class _LateRoots:
             if text is not None and (path or "").endswith("__init__.py"):
                 return True
             if text is not None:
-                return _APPLIES.search(text) is not None
+                return _applies_somewhere(text)
         return False
 
     def _add(self, frame: Frame, call: ast.Call, conditions: Conditions) -> bool:
@@ -213,6 +214,11 @@ class _LateRoots:
         key = (id_, ".".join(path))
         self.roots.setdefault(key, LateRoot(id_, ".".join(path), conditions, where))
         return True
+
+
+def _applies_somewhere(text: str) -> bool:
+    """Tell whether a text has `….model_validate(` or `…Config(**`; plain searches first, they are faster."""
+    return "model_validate(" in text or ("Config(**" in text and _APPLIES.search(text) is not None)
 
 
 def _calls(node: ast.stmt) -> Iterator[ast.Call]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 """Version of what is kept; other versions are made anew."""
 _MODE = 0o600
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from recipes.schema.root_conditions import LateRoot
+
 TypeKind = Literal["any", "name", "union", "generic", "literal", "class", "annotated"]
 ClassKind = Literal["typed_dict", "model", "dataclass", "enum"]
 
@@ -103,23 +105,6 @@ class SchemaClass:
     def name(self) -> str:
         """The name of the class in its module."""
         return self.id.rpartition(":")[2]
-
-
-Condition = list[Any]
-"""A test of a recipe: ["and"|"or"|"not", …], ["is"|"in", path, value(s)], ["true", path], ["unknown"]."""
-
-
-@dataclass(frozen=True, slots=True)
-class LateRoot:
-    """A class that code applies to a part of the recipe later: `Class.model_validate(config.get(…))`.
-
-    `path` is the part's key, `conditions` all that must hold for the code to get there, `where` its place.
-    """
-
-    class_id: str
-    path: str
-    conditions: tuple[Condition, ...]
-    where: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def context(world: World, home: Path, overrides: list[str]) -> Context:
 
 def test_models_and_data_are_found_in_the_cache_or_fetched(world: World, tmp_path: Path) -> None:
     home = tmp_path / "hf"
-    missing = {need.what: need for need in needs(context(world, home, OVERRIDES)) if not need.found}
+    missing = {need.name: need for need in needs(context(world, home, OVERRIDES)) if not need.present}
     assert set(missing) == {"the model Qwen/Qwen3-1.7B", "the model Qwen/Qwen3-4B", "the data set DeepScaler"}
     assert missing["the model Qwen/Qwen3-4B"].command == "hf download Qwen/Qwen3-4B"
     data = "hf download --repo-type dataset agentica-org/DeepScaleR-Preview-Dataset"
@@ -43,13 +43,13 @@ def test_models_and_data_are_found_in_the_cache_or_fetched(world: World, tmp_pat
     for name in ("Qwen/Qwen3-1.7B", "Qwen/Qwen3-4B"):
         cache(home, name, {"config.json": {}, "model.safetensors": "x", "tokenizer.json": {}})
     cache(home, "agentica-org/DeepScaleR-Preview-Dataset", {"x.parquet": "x"}, kind="datasets")
-    assert all(need.found for need in needs(context(world, home, OVERRIDES)))
+    assert all(need.present for need in needs(context(world, home, OVERRIDES)))
 
 
 def test_weights_that_were_not_fetched_are_missing(world: World, tmp_path: Path) -> None:
     home = tmp_path / "hf"
     cache(home, "Qwen/Qwen3-1.7B", {"config.json": {}})
-    found = {need.what: need.found for need in needs(context(world, home, OVERRIDES))}
+    found = {need.name: need.present for need in needs(context(world, home, OVERRIDES))}
     assert found["the model Qwen/Qwen3-1.7B"] is False
 
 
@@ -66,18 +66,18 @@ def test_worker_environments_are_found_missing_or_stuck(world: World, tmp_path: 
     folder = tmp_path / "fresh"
     asked = context(world, tmp_path, [])
     missing = list(worker_environments(asked, folder))
-    assert [need.found for need in missing] == [False, False]
+    assert [need.present for need in missing] == [False, False]
     assert "prefetch_venvs dtensor" in missing[0].command
     stuck = folder / "nemo_rl.models.policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2"
     stuck.mkdir(parents=True)
     (stuck / "STARTED_ENV_BUILDER").touch()
     (first, _) = worker_environments(asked, folder)
-    assert "interrupted" in first.what
+    assert "interrupted" in first.name
     assert first.command.startswith("rm ")
     (stuck / "bin").mkdir()
     (stuck / "bin" / "python").touch()
     (first, _) = worker_environments(asked, folder)
-    assert first.found is True
+    assert first.present is True
 
 
 def test_an_environment_whose_building_was_interrupted_fails(world: World) -> None:
@@ -96,7 +96,7 @@ def test_what_is_missing_could_be_built_from_a_filled_cache(world: World, tmp_pa
     fresh = tmp_path / "fresh"
     unknown = package_cache(asked, worker_environments(asked, fresh))
     assert unknown is not None
-    assert unknown.found is None
+    assert unknown.present is None
     for variables, place in (
         ({"HOME": str(tmp_path)}, tmp_path / ".cache" / "uv"),
         ({"HOME": "/h", "XDG_CACHE_HOME": str(tmp_path / "xdg")}, tmp_path / "xdg" / "uv"),
@@ -106,12 +106,12 @@ def test_what_is_missing_could_be_built_from_a_filled_cache(world: World, tmp_pa
         one = Context(asked.recipe, inputs)
         empty = package_cache(one, worker_environments(one, fresh))
         assert empty is not None
-        assert (empty.found, empty.place) == (False, str(place))
+        assert (empty.present, empty.path) == (False, str(place))
         assert "prefetch_venvs" in empty.command
         (place / "archive-v0" / "torch").mkdir(parents=True)
         filled = package_cache(one, worker_environments(one, fresh))
         assert filled is not None
-        assert filled.found is True
+        assert filled.present is True
 
 
 def test_an_empty_cache_is_said_where_something_must_be_built(world: World) -> None:

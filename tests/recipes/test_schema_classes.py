@@ -9,8 +9,9 @@ import pytest
 
 from recipes.schema.checkout_source import CheckoutSource
 from recipes.schema.key_info import KeyInfo, key_info, keys_below
+from recipes.schema.root_conditions import LateRoot
 from recipes.schema.roots import describe
-from recipes.schema.types import Description, LateRoot, from_json, to_json
+from recipes.schema.types import Description, from_json, to_json
 
 DRIVER = "nemo_rl.algorithms.distillation"
 POLICY = "nemo_rl/models/policy.py"

@@ -112,7 +112,7 @@ async def test_filters_add_up_are_told_and_go_with_one_key(tmp_path: Path) -> No
         await screen.press("ampersand")
         await screen.type("rank=x")
         await screen.press("enter")
-        await screen.see("rank= wants a number")
+        await screen.see("rank= must be a number")
 
 
 @pytest.mark.slow

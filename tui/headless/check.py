@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from recipes.checks import Checker, Inputs, Report, Result
 from recipes.errors import Exit
 from recipes.memory import estimate
-from tui.headless.fixes import apply_fix, fix_json
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, say, show
 
@@ -23,6 +22,8 @@ def run(options: argparse.Namespace) -> int:
     checker = Checker(inputs_of(options, path))
     report = checker.check(path, options.override)
     if options.fix:
+        from tui.headless.fixes import apply_fix
+
         report = apply_fix(options.fix, path, options.override, checker, report, dry_run=options.dry_run)
     summary = _memory_summary(report, checker.inputs)
     if options.json:
@@ -41,6 +42,8 @@ def checks_json(report: Report) -> list[dict[str, object]]:
 
 
 def _as_json(result: Result) -> dict[str, object]:
+    from tui.headless.fixes import fix_json
+
     return {
         "id": result.id,
         "title": result.title,

@@ -18,7 +18,7 @@ from tui.screens.wizard.model import REHEARSAL_RECIPE, DraftStatus, WizardState,
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Partition
     from recipes.planning import Side
-    from tui.screens.wizard.recipe_files import RecipeChoice
+    from tui.screens.wizard.recipe_paths import RecipeChoice
 
 
 @dataclass(frozen=True, slots=True)

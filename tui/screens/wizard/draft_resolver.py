@@ -24,7 +24,7 @@ from tui.screens.wizard.model import (
     time_s,
 )
 from tui.screens.wizard.model_cache import CachedModel, cached_models
-from tui.screens.wizard.recipe_files import RecipeChoice, recipe_choices, recipe_file, source_of
+from tui.screens.wizard.recipe_paths import RecipeChoice, recipe_choices, recipe_file, source_of
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout

@@ -13,7 +13,7 @@ from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
 from launcher.text import clean
 from recipes.planning.edits import hydra
-from tui.screens.wizard.recipe_files import PACKAGED
+from tui.screens.wizard.recipe_paths import PACKAGED
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
     from tui.screens.wizard.model_cache import CachedModel
-    from tui.screens.wizard.recipe_files import RecipeChoice
+    from tui.screens.wizard.recipe_paths import RecipeChoice
 
 STARTING_RECIPE = "qwen3-1.7b-from-4b.yaml"
 REHEARSAL_RECIPE = "rehearsal.yaml"
