@@ -31,7 +31,8 @@ def cluster_hints(
 ) -> Iterator[str]:
     """Yield hints about nodes that are down and a budget that does not suffice."""
     usable = partition.nodes_usable if partition is not None else None
-    if partition is not None and usable is not None and options.nodes > usable:
+    # More nodes than there are is Slurm's refusal, and no matter of nodes that are down.
+    if partition is not None and usable is not None and usable < options.nodes <= partition.nodes:
         yield (
             f"only {usable} of {partition.nodes} nodes of {partition.name} can be used now: a job of"
             f" {options.nodes} waits until others are back"

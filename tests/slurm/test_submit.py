@@ -123,7 +123,8 @@ def test_wrong_usage_and_dry_run_make_nothing(user: User) -> None:
         "--partition=booster",
         "--account=distill",
     } <= set(argv)
-    assert not [name for name in dirty if name in environment]
+    assert environment["UV_CACHE_DIR"] == "/u"
+    assert [name for name in dirty if name in environment] == ["UV_CACHE_DIR"]
     assert environment["GPUS_PER_NODE"] == "4"
     assert "num_nodes: 2" in printed["effective"]
     assert "gpus_per_node: 4" in printed["effective"]
