@@ -121,6 +121,10 @@ FIELDS: tuple[Field, ...] = (
         "path", flag="--checkout", metavar="DIR", default="$NEMO_RL_ROOT, or the last one", step="recipe",
     ),
     Field(
+        "driver", "Driver", "The script of the checkout that runs the recipe, relative to it.",
+        "path", flag="--driver", metavar="SCRIPT", default="the one that the recipe is for", optional=True,
+    ),
+    Field(
         "student", "Student", "The model that learns: Hugging Face id or directory. F2 lists known ones.",
         "text", key="policy.model_name", step="recipe",
     ),

@@ -43,6 +43,8 @@ class SubmitRequest:
     reservation: str | None = None
     checkout: str | None = None
     """None: $NEMO_RL_ROOT, else the one used last. Rehearsals need none."""
+    driver: str | None = None
+    """Script of the checkout that runs the recipe; None: the one that the recipe is for."""
     chain: int = 1
     profile: str | None = None
     env_file: Path | None = None

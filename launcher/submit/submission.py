@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.checkout import with_driver_of
+from launcher.checkout import NemoCheckout, with_driver_of
 from launcher.clusters.base import Cluster, RunLayout
 from launcher.effective import (
     directory_overrides,
@@ -18,6 +18,7 @@ from launcher.effective import (
     single_checkpoint_overrides,
     size_overrides,
 )
+from launcher.errors import InputError
 from launcher.plan import LaunchPlan
 from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import RecipeRef, RequestRecord, RunSpec, RunStore, new_id
@@ -83,7 +84,7 @@ def lay_out(
         recipe = distillation(request.recipe, overrides, resolver)
     notes: tuple[str, ...] = ()
     if options.checkout is not None:
-        checkout, driver_note = with_driver_of(store.transport, options.checkout, recipe.values)
+        checkout, driver_note = _with_driver(store, options.checkout, request.driver, recipe)
         options = replace(options, checkout=checkout)
         notes = (driver_note,) if driver_note else ()
     layout = RunLayout(identity, directory, recipe, options, site)
@@ -97,6 +98,25 @@ def lay_out(
         "plan.json": jobs.plans[0].as_bytes(),
     }
     return Submission(spec, files, jobs.plans, layout, overrides, notes)
+
+
+def _with_driver(
+    store: RunStore, checkout: NemoCheckout, script: str | None, recipe: EffectiveRecipe
+) -> tuple[NemoCheckout, str]:
+    """Return the checkout with the requested driver, else with the one that the recipe is for, and a note.
+
+    Raises:
+        InputError: the checkout has no such script.
+    """
+    if script is None:
+        return with_driver_of(store.transport, checkout, recipe.values)
+    if store.transport.stat(str(Path(checkout.path, script))) is None:
+        raise InputError(
+            f"--driver: the checkout has no '{script}'",
+            where=checkout.path,
+            fix="Give a script relative to the checkout, such as examples/run_distillation.py.",
+        )
+    return replace(checkout, driver=script), f"the driver is {script}, as requested"
 
 
 def _spec(layout: RunLayout, recipe: RecipeRef, name: str, created: datetime, host: str) -> RunSpec:

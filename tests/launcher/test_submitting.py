@@ -238,6 +238,16 @@ def test_a_shorter_time_that_starts_no_sooner_is_not_told(tmp_path: Path) -> Non
     assert not any("--time=00:07:30" in argv for argv in desk.transport.asked)
 
 
+def test_the_driver_can_be_chosen(desk: Desk) -> None:
+    other = desk.world.root / "examples" / "run_mine.py"
+    other.write_text("")
+    plan = desk.plan_of(request_for(desk, driver="examples/run_mine.py"))
+    assert "examples/run_mine.py" in plan.submission.plans[0].environment["COMMAND"]
+    assert any("run_mine.py, as requested" in note for note in plan.notes)
+    with pytest.raises(InputError, match=r"has no 'examples/none\.py'"):
+        desk.plan_of(request_for(desk, driver="examples/none.py"))
+
+
 def test_one_finding_of_a_check_can_be_skipped(desk: Desk) -> None:
     site = replace(SITE, offline=True)
     offline = replace(desk, detection=replace(DETECTION, site=site))

@@ -94,6 +94,7 @@ def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None
     lines = [
         heading("Job"),
         fact("run", f"{choices.kind} of {clean(str(plan.request.recipe))}"),
+        *((fact("driver", clean(choices.checkout.driver)),) if choices.checkout is not None else ()),
         fact("resources", f"{size} of {clean(request.partition)} for {length}, {charged}"),
         fact("cost", f"at most {cost_text(plan.cost)}"),
         fact("starts", *_starts(start_estimate)),
