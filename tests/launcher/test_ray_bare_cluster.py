@@ -150,7 +150,7 @@ def _story_is_told(launch: Launch) -> None:
     out = (launch.directory / f"{launch.job}.out").read_text()
     assert out == text
     expected = [
-        rf"\[NRL_PHASE\]\[{STAMP}\]\[\+0s\] ray_bare\.sub started \(job={launch.job} nodes=1 node=\S+\)",
+        rf"\[NRL_PHASE\]\[{STAMP}\]\[\+[01]s\] ray_bare\.sub started \(job={launch.job} nodes=1 node=\S+\)",
         rf"\[NRL_PHASE\]\[{STAMP}\]\[\+\d+s\] log dir ready \({launch.logs}\)",
         rf"\[WARNING\]\[{STAMP}\] a cuDNN module is loaded: .*",
         rf"\[NRL_PHASE\]\[{STAMP}\]\[\+\d+s\] launching Ray head \+ workers",
