@@ -11,7 +11,7 @@ from launcher.request import JobOptions, SubmitRequest, has_dedicated_head
 from launcher.runs import SlurmRequest
 from launcher.submit.env_file import read_env_file
 from launcher.submit.job_environment import environment_of
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, user_of
 from recipes.planning import Setup
 
 if TYPE_CHECKING:
@@ -153,12 +153,6 @@ def _account(detection: Detection, partition: Partition | None) -> str | None:
     if usable is not None and len(usable) == 1:
         return usable[0]
     return default
-
-
-def user_of(transport: Transport, environment: Mapping[str, str]) -> str:
-    """Return the name of the user on a transport's machine."""
-    name = environment.get("USER") or environment.get("LOGNAME")
-    return name or transport.run(["id", "-un"], timeout_s=10).stdout.strip()
 
 
 def _env_file(request: SubmitRequest, transport: Transport) -> dict[str, str]:

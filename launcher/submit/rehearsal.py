@@ -14,9 +14,8 @@ from launcher.errors import InputError, TransportError
 from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import Run, RunStore
 from launcher.sites import site_here
-from launcher.submit.complete import user_of
 from launcher.submit.submission import Submission, lay_out
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, user_of
 from recipes.errors import FilePosition
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.library import DIRECTORY

@@ -104,3 +104,9 @@ class Transport(Protocol):
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
         ...
+
+
+def user_of(transport: Transport, environment: Mapping[str, str]) -> str:
+    """Return the name of the user on a transport's machine."""
+    name = environment.get("USER") or environment.get("LOGNAME")
+    return name or transport.run(["id", "-un"], timeout_s=10).stdout.strip()

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from recipes.checks import Checker, ClusterRequest, Inputs
 from recipes.errors import RecipeError
+from recipes.schema.algorithms import holding_checkout
 
 if TYPE_CHECKING:
     import argparse
-
-_INSIDE_CHECKOUT = "nemo_rl/algorithms"
 
 
 def recipe_path(file: str) -> Path:
@@ -56,8 +55,7 @@ def _checkout(given: str | None, path: Path) -> Path | None:
     """Return the checkout: the given one, else $NEMO_RL_ROOT, else the one that contains the recipe."""
     named = given or os.environ.get("NEMO_RL_ROOT")
     if not named:
-        parents = path.absolute().parents
-        return next((parent for parent in parents if (parent / _INSIDE_CHECKOUT).is_dir()), None)
+        return holding_checkout(path)
     directory = Path(named).expanduser().absolute()
     if not directory.is_dir():
         source = "--checkout" if given else "NEMO_RL_ROOT"

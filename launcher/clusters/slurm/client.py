@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from launcher.clusters.slurm.messages import failure, is_busy, is_unanswered
 from launcher.errors import TransportError, UnreachableError
 from launcher.plan import passed_on
-from launcher.transports.base import Completed, Transport
+from launcher.transports.base import Completed, Transport, user_of
 
 # Slurm 22.05 with the controller stopped: 9 s, `scontrol show` and `sbatch --test-only` 18 s; hung: 10 s;
 # without a slurm.conf: 59 s.
@@ -33,10 +33,7 @@ class SlurmClient:
     @property
     def user(self) -> str:
         """The user's name."""
-        name = self.environment.get("USER") or self.environment.get("LOGNAME")
-        if name:
-            return name
-        return self.transport.run(["id", "-un"], timeout_s=10).stdout.strip()
+        return user_of(self.transport, self.environment)
 
     def ask(self, argv: Sequence[str], *, timeout_s: float = QUERY_TIMEOUT_S) -> str:
         """Run a query and return what it printed.
