@@ -136,7 +136,7 @@ def _memory(report: Report, inputs: Inputs, options: JobOptions) -> Estimate | N
     """Estimate the memory; None where the GPUs' memory is unknown."""
     if options.kind == "rehearsal" or report.recipe is None or inputs.request.gpu_memory_gib is None:
         return None
-    return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
+    return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
 
 
 def _question(phase: Phase, gpu_gib: float) -> str:

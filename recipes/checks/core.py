@@ -66,6 +66,11 @@ class Inputs:
     cache: Path | None = None
     """Where what is found in a checkout is kept; None is the user's cache."""
 
+    @property
+    def checkout_path(self) -> Path | None:
+        """The checkout's directory."""
+        return self.checkout.path if self.checkout is not None else None
+
     @classmethod
     def of(
         cls,

@@ -14,6 +14,7 @@ from recipes.checks import (
     driver_rules,
     generation_rules,
     megatron_rules,
+    memory_rules,
     model_rules,
     parallel_rules,
     read_rules,
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = tuple(
             *driver_rules.RULES,
             *vllm_rules.RULES,
             *megatron_rules.RULES,
+            *memory_rules.RULES,
         ),
         key=lambda rule: int(rule.id[1:]),
     )
@@ -210,7 +212,9 @@ class Checker:
 _OF_ANY_DRIVER = frozenset(("C5", "C18", "C19", "C62", "C63", "C70"))
 """Rules that hold for distillation of another kind, too."""
 
-_OF_TWO_POOLS = frozenset(("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63"))
+_OF_TWO_POOLS = frozenset(
+    ("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63", "C81", "C82", "C83", "C84")
+)
 """Rules that count GPUs as NeMo-RL's releases share them out, with none for the teacher alone."""
 
 

@@ -19,6 +19,7 @@ _CLUSTER = ("distributed/virtual_cluster.py",)
 _VLLM = ("models/generation/vllm/vllm_generation.py",)
 _VLLM_CONFIG = ("models/generation/vllm/config.py",)
 _DATA = ("data/utils.py",)
+_LOSS = ("algorithms/loss/loss_functions.py", "algorithms/loss_functions.py")
 _DTENSOR = (
     "models/automodel/setup.py",
     "models/policy/workers/dtensor_policy_worker_v2.py",
@@ -162,6 +163,10 @@ SOURCES: dict[str, Anchor] = {
     "C78": Anchor(dependency="vLLM"),
     "C79": Anchor(dependency="torch"),
     "C80": Anchor(_DISTILLATION, code=r"< max_steps|>= max_steps|max_num_steps"),
+    "C81": Anchor(_DTENSOR[:1], code=r"nemo_automodel"),
+    "C82": Anchor(_LOSS, code=r"zero_outside_topk"),
+    "C83": Anchor(_DTENSOR, code=r"nemo_automodel"),
+    "C84": Anchor(("models/automodel/train.py",), code=r"def automodel_forward_backward"),
 }
 """By rule."""
 

@@ -1,7 +1,19 @@
-"""GPU and host memory of a recipe, calibrated on measurements (docs/memory.md)."""
+"""GPU and host memory of a recipe, accounted moment by moment (docs/memory.md)."""
 
-from recipes.memory.estimate import Estimate, Phase, demand_of, estimate
+from recipes.memory.demand import Demand, demand_of
+from recipes.memory.estimate import Estimate, Phase, estimate
 from recipes.memory.fit import Option, options
-from recipes.memory.shapes import MemoryTerm, Work
+from recipes.memory.shapes import MemoryTerm, Moment, Work
 
-__all__ = ["Estimate", "MemoryTerm", "Option", "Phase", "Work", "demand_of", "estimate", "options"]
+__all__ = [
+    "Demand",
+    "Estimate",
+    "MemoryTerm",
+    "Moment",
+    "Option",
+    "Phase",
+    "Work",
+    "demand_of",
+    "estimate",
+    "options",
+]

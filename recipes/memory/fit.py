@@ -1,22 +1,31 @@
-"""Changes of a recipe that make it fit on a GPU, cheapest first."""
+"""Changes of a recipe that make it fit on a GPU, cheapest first: fewer nodes, then less time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import log2
 from typing import TYPE_CHECKING
 
-from recipes.memory.estimate import Demand, training_phase
-from recipes.planning.edits import Fix, RecipeEdit
-from recipes.planning.sizes import legal_parallel, nearest_multiple
+from recipes.memory.demand import Demand, micro_batches
+from recipes.memory.estimate import training_phase
+from recipes.memory.fit_edits import fix_of
+from recipes.memory.wrapping import V1, V1_UNTIED
+from recipes.planning.sizes import legal_parallel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from recipes.memory.shapes import Work
+    from recipes.planning.edits import Fix
     from recipes.planning.setup import Side
 
 _MORE_NODES = (1, 2, 4, 8)
 _LENGTHS = (1.0, 0.5, 0.25)
+_TRIED = 24
+"""Proposals that are checked by the rules, at most, per side."""
+_OFFLOAD, _RECOMPUTE, _WIDER, _SMALLER, _WORKER = 2.0, 0.3, 0.1, 0.05, 0.02
+"""Rough shares of a step's time that a change costs: CPU offload, recomputing, each doubling of TP or CP,
+smaller micro batches; the other worker costs a rewrite, not time. They order proposals and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,94 +38,118 @@ class Option:
     nodes: int
 
 
-def options(demand: Demand, gpu_gib: float, limit: int = 4) -> tuple[Option, ...]:
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    work: Work
+    nodes: int
+    time: float
+
+
+def options(
+    demand: Demand, gpu_gib: float, limit: int = 4, accepts: Callable[[Fix, Side], bool] | None = None
+) -> tuple[Option, ...]:
     """Return changes that make student and teacher fit; none for a side that fits or is unknown.
 
-    Cheapest first: other parallel sizes, a smaller micro batch, more nodes, shorter sequences; within
-    those the fewest GPUs per copy of the model.
+    Fewest nodes first, then least time lost: without CPU offload before with it. Shorter sequences change
+    what is trained, and are proposed only where nothing else fits. `accepts` decides on each proposal; the
+    rules of a recipe do in `recipes.checks.fitting`.
     """
-    fitting: list[Option] = []
+    chosen: list[Option] = []
     for side, work in zip(demand.setup.sides, (demand.student, demand.teacher), strict=True):
-        teacher = side.name == "teacher"
-        colocated = demand.setup.colocated
+        teacher, colocated = side.name == "teacher", demand.setup.colocated
         if work is None or training_phase(teacher, work, gpu_gib, colocated=colocated).fits:
             continue
-        chosen: list[Option] = []
-        for candidate, nodes in _candidates(demand, side, work):
-            phase = training_phase(teacher, candidate, gpu_gib, colocated=colocated)
+        for share in _LENGTHS:
+            fitting = _fitting(demand, side, work, gpu_gib, share)
+            accepted = _accepted(fitting, demand, side, work, limit, accepts)
+            if accepted:
+                chosen.extend(accepted)
+                break
+    return tuple(chosen)
+
+
+def _accepted(
+    fitting: Iterator[tuple[_Candidate, float]],
+    demand: Demand,
+    side: Side,
+    work: Work,
+    limit: int,
+    accepts: Callable[[Fix, Side], bool] | None,
+) -> list[Option]:
+    """Return the first proposals that are accepted; a change that only adds to one of them is left out."""
+    accepted: list[Option] = []
+    for _, (candidate, needed) in zip(range(_TRIED), fitting, strict=False):
+        fix = fix_of(demand, side, work, candidate.work, candidate.nodes)
+        changes = {(edit.key, str(edit.after)) for edit in fix.edits}
+        if any(changes >= {(edit.key, str(edit.after)) for edit in other.fix.edits} for other in accepted):
+            continue
+        if accepts is None or accepts(fix, side):
+            accepted.append(Option(side.name, fix, needed, candidate.nodes))
+            if len(accepted) == limit:
+                break
+    return accepted
+
+
+def _fitting(
+    demand: Demand, side: Side, work: Work, gpu_gib: float, share: float
+) -> Iterator[tuple[_Candidate, float]]:
+    """Yield the candidates that fit with what they need, cheapest first."""
+    teacher, colocated = side.name == "teacher", demand.setup.colocated
+    for factor in _MORE_NODES:
+        candidates = sorted(_candidates(demand, side, work, factor, share), key=lambda item: item.time)
+        for candidate in candidates:
+            phase = training_phase(teacher, candidate.work, gpu_gib, colocated=colocated)
             if phase.fits:
-                fix = _fix(demand, side, work, candidate, nodes)
-                chosen.append(Option(side.name, fix, phase.needed, nodes))
-                if len(chosen) == limit:
-                    break
-        fitting.extend(chosen)
-    return tuple(fitting)
+                yield candidate, phase.needed
 
 
-def _candidates(demand: Demand, side: Side, work: Work) -> Iterator[tuple[Work, int]]:
+def _candidates(demand: Demand, side: Side, work: Work, factor: int, share: float) -> Iterator[_Candidate]:
+    """Yield legal settings on so many times the nodes: parallel sizes, worker, recomputing, offload, rows."""
     setup = demand.setup
-    micro = side.count("train_micro_batch_size" if side.name == "policy" else "logprob_batch_size")
-    single = max(work.tokens // micro, 1)
-    batches = (work.tokens,) if single == work.tokens else (work.tokens, single)
-    for share in _LENGTHS:
-        for factor in _MORE_NODES:
-            gpus = (
-                setup.train_gpus * factor if setup.colocated else setup.train_gpus + setup.gpus * (factor - 1)
-            )
-            for tokens in batches:
-                shorter = int(tokens * share)
-                sizes = legal_parallel(
-                    gpus, work.facts, node_gpus=setup.gpus_per_node, pipeline=work.megatron
-                )
-                for size in sorted(sizes, key=lambda size: (size.width, size.cp, size.pp)):
-                    if size.tp >= 4 and side.get("train_micro_batch_size") != side.get("logprob_batch_size"):
-                        continue
-                    dp = gpus // size.width
-                    shared = setup.global_batch if side.name == "policy" else setup.samples_per_step
-                    if shared and shared % dp:
-                        continue
-                    yield (
-                        replace(work, gpus=gpus, tp=size.tp, cp=size.cp, pp=size.pp, tokens=shorter),
-                        setup.nodes * factor,
+    gpus = setup.train_gpus * factor if setup.colocated else setup.train_gpus + setup.gpus * (factor - 1)
+    sizes = legal_parallel(gpus, work.facts, node_gpus=setup.gpus_per_node, pipeline=work.megatron)
+    variants = list(_variants(side, work, share))
+    for size in sizes:
+        dp = gpus // size.width
+        shared = setup.global_batch if side.name == "policy" else setup.samples_per_step
+        if shared and shared % dp:
+            continue
+        wider = abs(log2(size.width / work.tp / work.cp / work.pp))
+        for variant, time in variants:
+            if variant.cpu_offload and gpus == 1:
+                continue
+            split = replace(variant, gpus=gpus, tp=size.tp, cp=size.cp, pp=size.pp)
+            if side.name == "policy":
+                split = replace(split, micro_batches=micro_batches(setup, side, split, dp))
+            yield _Candidate(split, setup.nodes * factor, time + _WIDER * wider)
+
+
+def _variants(side: Side, work: Work, share: float) -> Iterator[tuple[Work, float]]:
+    """Yield the work with other settings than sizes, and the time that they cost."""
+    train = side.name == "policy"
+    dtensor = not work.megatron and side.backend == "dtensor"
+    offloads = (False, True) if dtensor and not work.cpu_offload else (work.cpu_offload,)
+    recomputing = (work.checkpointing, True) if train and not work.checkpointing else (work.checkpointing,)
+    held = dtensor and train and (work.wrapping.holds_layers or work.unsharded)
+    first = V1 if work.wrapping.ties_again else V1_UNTIED
+    wrappings = (work.wrapping, first) if held else (work.wrapping,)
+    rows = (work.rows, 1) if work.rows > 1 else (1,)
+    for offload in offloads:
+        for recompute in recomputing:
+            for wrapping in wrappings:
+                for count in rows:
+                    time = _OFFLOAD * (offload and not work.cpu_offload)
+                    time += _RECOMPUTE * (recompute and not work.checkpointing)
+                    time += _WORKER * (wrapping is not work.wrapping) + _SMALLER * (count < work.rows)
+                    tokens = int(work.tokens / work.rows * count * share)
+                    packed = tuple(max(int(length * share * count / work.rows), 1) for length in work.packed)
+                    variant = replace(
+                        work,
+                        tokens=tokens,
+                        rows=count,
+                        packed=packed,
+                        cpu_offload=offload,
+                        checkpointing=recompute,
+                        wrapping=wrapping,
                     )
-
-
-def _fix(demand: Demand, side: Side, work: Work, to: Work, nodes: int) -> Fix:
-    setup = demand.setup
-    edits: list[RecipeEdit] = []
-    words: list[str] = []
-    if nodes != setup.nodes:
-        edits.append(RecipeEdit("cluster.num_nodes", setup.nodes, nodes))
-        words.append(f"{nodes} nodes")
-    for axis, before, after in (("tp", work.tp, to.tp), ("cp", work.cp, to.cp), ("pp", work.pp, to.pp)):
-        if before != after:
-            key = side.size_key(axis)  # type: ignore[arg-type]
-            edits.append(RecipeEdit(key, side.recipe.get(key), after, absent=not side.recipe.has(key)))
-            words.append(f"{axis.upper()} {after}")
-    if to.tokens != work.tokens:
-        words.extend(_shorter(side, work, to, edits))
-    divisor = setup.policy.divisor
-    if to.cp > 1 and divisor % (2 * to.cp):
-        padded = nearest_multiple(divisor, 2 * to.cp)[-1]
-        key = "policy.make_sequence_length_divisible_by"
-        edits.append(RecipeEdit(key, side.recipe.get(key), padded, absent=not side.recipe.has(key)))
-    return Fix(f"{side.name}: " + ", ".join(words), tuple(edits))
-
-
-def _shorter(side: Side, work: Work, to: Work, edits: list[RecipeEdit]) -> list[str]:
-    """Add the edits of a smaller micro batch and of shorter sequences; returns their words."""
-    name = "train_micro_batch_size" if side.name == "policy" else "logprob_batch_size"
-    micro = side.count(name)
-    words: list[str] = []
-    length = to.tokens
-    if micro > 1 and to.tokens <= work.tokens // micro:
-        edits.append(RecipeEdit(side.key(name), micro, 1))
-        words.append("micro batch 1")
-    else:
-        length = to.tokens // micro
-    present = work.tokens // micro
-    if length < present:
-        keys = ("policy.max_total_sequence_length", "teacher.max_total_sequence_length")
-        edits.extend(RecipeEdit(key, side.recipe.get(key), length) for key in keys)
-        words.append(f"sequences of {length} tokens")
-    return words
+                    yield variant, time

@@ -1,128 +1,185 @@
-"""Memory of a training step and of a teacher's forward pass on the DTensor path, term by term.
+"""Moments of a training step, and of a teacher's forward pass, on the DTensor path.
 
-NeMo-RL loads parameters in fp32, computes in bf16, reduces gradients in fp32 and returns fp32 logits;
-FSDP2 divides parameters, gradients and Adam's moments over all ranks that tensor parallelism leaves.
-A peak is the highest of the moments below; the byte counts are those of the tensors that live then.
+NeMo-RL loads parameters in fp32, computes in bf16, reduces gradients in fp32 and returns fp32 logits; FSDP2
+divides parameters, gradients and Adam's moments over all ranks that tensor parallelism leaves. A student's
+peak is the highest moment of the second step, when Adam's moments exist. Byte counts are those of the tensors
+that live then; docs/memory.md explains them.
 """
 
 from __future__ import annotations
 
-from recipes.memory.shapes import GIB, MemoryTerm, Peak, Work
+from typing import TYPE_CHECKING
 
-WORKSPACE_GIB = 0.0733
-"""cuBLAS workspaces, position tables, inputs: what does not depend on the model; fitted (docs/memory.md)."""
+from recipes.memory.activations import activations, held_arguments
+from recipes.memory.logits import loss_logits
+from recipes.memory.shapes import MemoryTerm, Moment, Work
+from recipes.memory.sizes import RankSizes, gib
+from recipes.memory.states import (
+    WORKSPACE,
+    gathered_root,
+    gradients,
+    held_layers,
+    held_logits,
+    optimizer_temporaries,
+    several,
+    states,
+    weights,
+    whole_layer_checkpoints,
+)
+from recipes.memory.unsharded import bf16_copies, unsharded_moments
 
-_BF16, _FP32 = 2, 4
-_ADAM = 8
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
-def student_peak(work: Work, workspace: float = WORKSPACE_GIB) -> Peak:
-    """Return the highest moment of a training step once Adam's moments exist (from the second step on)."""
-    moments = (_loss_moment, _reduce_moment, _optimizer_moment)
-    peaks = [
-        Peak(peak.moment, (*peak.terms, MemoryTerm("workspace", workspace)))
-        for peak in (m(work) for m in moments)
-    ]
-    return max(peaks, key=lambda peak: peak.gib)
+def student_moments(work: Work) -> tuple[Moment, ...]:
+    """Return the moments of a training step."""
+    sizes = RankSizes(work)
+    if work.unsharded:
+        return tuple(unsharded_moments(sizes))
+    root = () if work.lora_rank else tuple(_root(sizes))
+    return (_loss(sizes), *_layers(sizes), *root, _optimizer(sizes))
 
 
-def teacher_peak(work: Work, workspace: float = WORKSPACE_GIB) -> Peak:
+def teacher_moments(work: Work) -> tuple[Moment, ...]:
     """Return the highest moment of a teacher's forward pass: fp32 logits are made from bf16 ones."""
-    states = 0.0 if work.cpu_offload else _states(work, _FP32)
-    terms = (
-        MemoryTerm("weights", states),
-        MemoryTerm("gathered weights", _gathered_root(work) + _gathered_layer(work)),
-        MemoryTerm("logits", _logits(work, _BF16 + _FP32)),
-        MemoryTerm("workspace", workspace),
-    )
-    return Peak("logits are cast to fp32", terms)
-
-
-def _loss_moment(work: Work) -> Peak:
-    """Return the moment after the loss is differentiated: fp32 logits, their fp32 gradient, its bf16 copy."""
-    terms = (
-        *_state_terms(work, gradients=False),
-        MemoryTerm("gathered weights", _gathered_root(work) + _gathered_layer(work)),
-        MemoryTerm("activations", activations(work)),
-        MemoryTerm("logits", _logits(work, _FP32 + _FP32 + _BF16)),
-    )
-    return Peak("the loss is differentiated", terms)
-
-
-def _reduce_moment(work: Work) -> Peak:
-    """Return the end of the backward pass: undivided gradients of embedding and head, bf16 and fp32."""
-    root = _root_params(work)
-    divided = 0.0 if work.shards == 1 else root * (_BF16 + _FP32) / GIB
-    own = root * _FP32 / work.shards / GIB
-    terms = (
-        *_state_terms(work, gradients=True, gradients_less=own),
-        MemoryTerm("gathered weights", _gathered_layer(work) * (_FP32 / _BF16)),
-        MemoryTerm("undivided gradients", divided if divided else own),
-        MemoryTerm("logits", _logits(work, _FP32)),
-    )
-    return Peak("gradients are reduced", terms)
-
-
-def _optimizer_moment(work: Work) -> Peak:
-    """Return Adam's update of the largest matrix: two temporaries of its size; the logits are still held."""
-    largest = max(work.facts.embedding_params, work.facts.hidden * work.facts.ffn) / work.tp / work.shards
-    terms = (
-        *_state_terms(work, gradients=True),
-        MemoryTerm("optimizer temporaries", 0.0 if work.cpu_offload else 2 * _FP32 * largest / GIB),
-        MemoryTerm("logits", _logits(work, _FP32)),
-    )
-    return Peak("the optimizer steps", terms)
-
-
-def _state_terms(work: Work, *, gradients: bool, gradients_less: float = 0.0) -> tuple[MemoryTerm, ...]:
-    """Weights, Adam and gradients that lie on the GPU; with `cpu_offload` they lie in host memory."""
-    if work.cpu_offload:
-        return (MemoryTerm("weights", 0.0), MemoryTerm("gradients", 0.0), MemoryTerm("Adam", 0.0))
-    grads = max(_states(work, _FP32) - gradients_less, 0.0) if gradients else 0.0
-    return (
-        MemoryTerm("weights", _states(work, _FP32)),
-        MemoryTerm("gradients", grads),
-        MemoryTerm("Adam", _states(work, _ADAM)),
-    )
-
-
-def activations(work: Work) -> float:
-    """GiB of activations that are kept for the backward pass.
-
-    With checkpointing, the inputs of a layer's two norms, its attention and its MLP, in bf16. Without, per
-    norm its fp32 copy and its bf16 result, per attention queries, keys, values and output, and four
-    tensors of the MLP's width.
-    """
-    facts = work.facts
-    if work.checkpointing:
-        per_layer = 4.0 * facts.hidden
+    sizes = RankSizes(work)
+    logits = MemoryTerm("logits", gib(6 * sizes.logits), "6 T")
+    if work.unsharded:
+        gathered: tuple[MemoryTerm, ...] = (bf16_copies(sizes),)
     else:
-        split = 2 * facts.attention_width + 2 * facts.kv_width + 4 * facts.ffn * max(facts.experts and 8, 1)
-        if facts.qk_norm:
-            split += 3 * (facts.attention_width + facts.kv_width)
-        per_layer = 8 * facts.hidden + split / work.tp
-    # The last norm is not recomputed: its fp32 copy, its bf16 result, and what the head reads.
-    per_token = facts.layers / work.pp * per_layer + 4 * facts.hidden
-    return per_token * _BF16 * work.local_tokens / GIB
+        gathered = (gathered_root(sizes), *_last_layer(sizes))
+    segments = MemoryTerm("segments of the allocator", 0.0 if work.cpu_offload else gib(sizes.rounding))
+    terms = (weights(sizes), segments, *gathered, logits, WORKSPACE)
+    return (Moment("logits", "logits are cast to fp32", terms, gib(sizes.logits / 2)),)
 
 
-def _states(work: Work, bytes_each: int) -> float:
-    return bytes_each * work.params / work.gpus * (work.cp if work.megatron else 1) / GIB
+def student_peak(work: Work) -> Moment:
+    """Return the highest moment of a training step."""
+    return max(student_moments(work), key=lambda moment: moment.gib)
 
 
-def _root_params(work: Work) -> float:
-    """Parameters of embedding and head on one tensor-parallel rank: FSDP gathers them for the whole pass."""
-    return work.facts.matrices(untied=work.untied) * work.facts.embedding_params / work.tp
+def teacher_peak(work: Work) -> Moment:
+    """Return the highest moment of a teacher's forward pass."""
+    return max(teacher_moments(work), key=lambda moment: moment.gib)
 
 
-def _gathered_root(work: Work) -> float:
-    return _root_params(work) * _BF16 / GIB
+def _last_layer(sizes: RankSizes) -> Iterator[MemoryTerm]:
+    """Yield a scoring model's last layer: gathered, and where it is not resharded, its all-gather buffer."""
+    count = (2 if sizes.work.shards > 1 else 0) + (2 if sizes.work.wrapping.last_layer_kept else 0)
+    if count:
+        yield MemoryTerm("last layer", gib(count * sizes.layer), f"{count} P1")
 
 
-def _gathered_layer(work: Work) -> float:
-    """Return the next layer's weights, which arrive early; alone, a rank has nothing to gather."""
-    return 0.0 if work.shards == 1 else work.facts.layer_params * _BF16 / work.tp / GIB
+def _loss(sizes: RankSizes) -> Moment:
+    """Return the moment when the loss has been differentiated down to the logits."""
+    kept: tuple[MemoryTerm, ...] = ()
+    if sizes.work.wrapping.last_layer_kept:
+        kept = (MemoryTerm("last layer, not resharded", gib(sizes.gathered_layer), "2 P1"),)
+    terms = (
+        *states(sizes),
+        gradients(sizes, early=True),
+        gathered_root(sizes),
+        *kept,
+        activations(sizes),
+        *held_arguments(sizes),
+        loss_logits(sizes),
+        WORKSPACE,
+    )
+    return Moment("loss", "the loss is differentiated", terms, gib(2 * sizes.logits))
 
 
-def _logits(work: Work, bytes_each: int) -> float:
-    return work.local_tokens * work.facts.vocab / work.tp * bytes_each / GIB
+def _layers(sizes: RankSizes) -> Iterator[Moment]:
+    """Yield one layer's backward pass: when all activations are kept, and when all gradients are there.
+
+    At the end, reentrant checkpoints hold the layers that were gathered again.
+    """
+    less = (4 * sizes.root + 8 * sizes.layer) / sizes.work.shards
+    late = gradients(sizes, less=less, formula="4 G/W - (4 R + 8 P1)/N")
+    common = (*states(sizes), *held_arguments(sizes), *held_logits(sizes), gathered_root(sizes))
+    head = () if sizes.work.lora_rank else (MemoryTerm("head's gradient", gib(2 * sizes.embedding), "2 E"),)
+    early = (gradients(sizes, early=True), activations(sizes))
+    block = gib(4 * sizes.layer)
+    for name, term in _one_layer(sizes, first=True):
+        terms = (*common, *early, *head, term, WORKSPACE)
+        yield Moment(f"{name}-first", "the backward pass begins", terms, block)
+    for name, term in _one_layer(sizes, first=False):
+        terms = (*common, late, *head, *held_layers(sizes), term, WORKSPACE)
+        yield Moment(f"{name}-last", "the backward pass ends", terms, block)
+
+
+def _one_layer(sizes: RankSizes, *, first: bool) -> Iterator[tuple[str, MemoryTerm]]:
+    """Yield what one layer's backward pass takes.
+
+    Parts checkpointed: the layer and the next gathered (4 P1), its bf16 gradients (2), the fp32 reduce buffer
+    of the one before (4). Whole layers: within the MLP, or in the norm after it, where TP makes the MLP
+    small; their counts were read from traces of the allocator (docs/memory.md).
+    """
+    name = "one layer's backward pass"
+    many = sizes.work.shards > 1
+    if not whole_layer_checkpoints(sizes):
+        count = 10 if many else 12
+        yield "layer", MemoryTerm(name, gib(count * sizes.layer), f"{count} P1")
+        return
+    facts, split, tokens = sizes.work.facts, sizes.split, sizes.tokens
+    inner = sizes.inner if sizes.work.checkpointing else 0.0
+    kept = "I + " if inner else ""
+    less = 4 if first and not many else 0
+    mlp = (6.5 - less) * sizes.layer + tokens * (inner + 14 * facts.hidden + 6 * facts.ffn / split)
+    norm = (7.5 - less) * sizes.layer + tokens * (inner + 31 * facts.hidden - 8 * facts.ffn / split)
+    yield "mlp", MemoryTerm(name, gib(mlp), f"{6.5 - less} P1 + t ({kept}14 H + 6 F/TP)")
+    yield "norm", MemoryTerm(name, gib(norm), f"{7.5 - less} P1 + t ({kept}31 H - 8 F/TP)")
+
+
+def _root(sizes: RankSizes) -> Iterator[Moment]:
+    """Yield the end of the backward pass: undivided gradients of embedding and head, added up and reduced.
+
+    The block: the reduction asks for 4 R in one piece.
+    """
+    formula = "4 G/W - 4 R/N"
+    grads = gradients(sizes, less=4 * sizes.root / sizes.work.shards, formula=formula)
+    common = (*states(sizes), grads, *held_arguments(sizes), *held_layers(sizes), *held_logits(sizes))
+    block = gib(4 * sizes.root)
+    for id_, title, own in (
+        ("root-added", "the embedding's gradient is added", _added(sizes)),
+        ("root-reduced", "the root's gradients are reduced", _reduced(sizes)),
+    ):
+        yield Moment(id_, title, (*common, *own, WORKSPACE), block)
+
+
+def _added(sizes: RankSizes) -> Iterator[MemoryTerm]:
+    """Yield gathered matrices and gradients; of one matrix, the head's, the embedding's and their sum."""
+    yield gathered_root(sizes)
+    if sizes.two:
+        yield MemoryTerm("root's gradients", gib(2 * sizes.root), "2 R")
+    else:
+        yield MemoryTerm("root's gradients", gib(6 * sizes.embedding), "6 E")
+    yield MemoryTerm("first layer's gradients", gib(4 * sizes.layer), "4 P1")
+
+
+def _reduced(sizes: RankSizes) -> Iterator[MemoryTerm]:
+    """Yield the bf16 gradients with the fp32 buffer made of them, or that buffer with its divided result."""
+    many, root, shards = sizes.work.shards > 1, sizes.root, sizes.work.shards
+    parts = not whole_layer_checkpoints(sizes)
+    result = 4 * root / shards if many or several(sizes) else 0.0
+    bf16 = 2 * sizes.embedding if sizes.two and many and not parts else 0.0
+    if 4 * root + result + bf16 > 6 * root:
+        formula = "4 R" + (" + 4 R/N" if result else "") + (" + 2 E" if bf16 else "")
+        yield MemoryTerm("root's gradients", gib(4 * root + result + bf16), formula)
+    else:
+        yield MemoryTerm("root's gradients", gib(6 * root), "6 R")
+    if parts and many:
+        yield MemoryTerm("first layer's gradients", gib(4 * sizes.layer), "4 P1")
+
+
+def _optimizer(sizes: RankSizes) -> Moment:
+    """Return Adam's update of the largest matrix."""
+    terms = (
+        *states(sizes),
+        gradients(sizes, less=0.0),
+        *held_arguments(sizes),
+        *held_logits(sizes),
+        optimizer_temporaries(sizes),
+        WORKSPACE,
+    )
+    return Moment("optimizer", "the optimizer steps", terms, gib(4 * sizes.largest))

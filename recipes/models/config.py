@@ -67,6 +67,7 @@ def facts_of(data: dict[str, Any], name: str, source: Source, path: str = "") ->
         qk_norm=family.startswith("qwen3"),
         qkv_bias=bool(text.get("attention_bias", family == "qwen2")),
         experts=experts,
+        experts_per_token=_count(text.get("num_experts_per_tok"), 1) if experts else 1,
         regular=not mixed and _is_count(_count(ffn, _count(text.get("intermediate_size"), 0))),
         yarn=_is_yarn(text),
         path=path,

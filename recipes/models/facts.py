@@ -33,6 +33,7 @@ class ModelFacts:
     qk_norm: bool = False
     qkv_bias: bool = False
     experts: int = 0
+    experts_per_token: int = 1
     regular: bool = True
     yarn: bool = False
     path: str = ""
@@ -48,6 +49,23 @@ class ModelFacts:
     def kv_width(self) -> int:
         """Width of all keys (or all values) together."""
         return self.kv_heads * self.head_dim
+
+    @property
+    def layer_matrices(self) -> tuple[int, ...]:
+        """Elements of each weight matrix of a layer: queries, keys, values, output, and the gated MLP's.
+
+        Experts lie together: gate and up of all of them in one matrix, down in another (transformers 5).
+        """
+        attention, keys = self.hidden * self.attention_width, self.hidden * self.kv_width
+        mlp = self.hidden * self.ffn
+        experts = self.experts
+        return (
+            attention,
+            keys,
+            keys,
+            attention,
+            *((2 * mlp * experts, mlp * experts) if experts else (mlp,) * 3),
+        )
 
     @property
     def layer_params(self) -> int:

@@ -21,6 +21,7 @@ class _Row(NamedTuple):
     vocab: int
     tied: bool
     experts: int = 0
+    experts_per_token: int = 1
 
 
 _QWEN3 = {
@@ -30,7 +31,7 @@ _QWEN3 = {
     "8B": _Row(36, 4096, 32, 8, 128, 12288, 151936, False),
     "14B": _Row(40, 5120, 40, 8, 128, 17408, 151936, False),
     "32B": _Row(64, 5120, 64, 8, 128, 25600, 151936, False),
-    "30B-A3B": _Row(48, 2048, 32, 4, 128, 768, 151936, False, 128),
+    "30B-A3B": _Row(48, 2048, 32, 4, 128, 768, 151936, False, 128, 8),
 }
 _QWEN25 = {
     "0.5B": _Row(24, 896, 14, 2, 64, 4864, 151936, True),
@@ -68,6 +69,7 @@ def _facts(name: str, row: _Row, family: str, context: int | None) -> ModelFacts
         qk_norm=family.startswith("qwen3"),
         qkv_bias=family == "qwen2",
         experts=row.experts,
+        experts_per_token=row.experts_per_token,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recipes.checks.describe import table
 from recipes.memory.calibration import cross_validate, measured
+
+from recipes.checks.describe import table
 
 DOCS = Path(__file__).parents[2] / "docs"
 

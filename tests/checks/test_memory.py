@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recipes.memory.calibration import FITTED, cross_validate, fit, measured
 
 from recipes.inheritance import resolve
 from recipes.memory import Work, demand_of, estimate, options
-from recipes.memory.calibration import FITTED, cross_validate, fit, measured
 from recipes.memory.training import student_peak, teacher_peak
 from recipes.models import Models
 from recipes.models.table import TABLE

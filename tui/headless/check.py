@@ -59,7 +59,7 @@ def _memory_summary(report: Report, inputs: Inputs) -> dict[str, Any] | None:
     """Return which phases would not fit: an estimate, which warns and does not fail."""
     if report.recipe is None:
         return None
-    result = estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib)
+    result = estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
     short = [phase.id for phase in result.phases if not phase.fits]
     return {"gpu_gib": result.gpu_gib, "fits": result.fits if result.phases else None, "does_not_fit": short}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
 from recipes.inheritance import Resolver
-from recipes.memory import Estimate, Option, demand_of, estimate, options
+from recipes.memory import Estimate, MemoryTerm, Moment, Option, Phase, estimate
 from tui.headless.fixes import fix_json
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, show
@@ -20,10 +20,13 @@ def run(arguments: argparse.Namespace) -> int:
     path = recipe_path(arguments.file)
     inputs = inputs_of(arguments, path)
     recipe = Resolver().resolve(path, [*arguments.override, *inputs.request.overrides()])
-    result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib)
+    result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
     fitting: tuple[Option, ...] = ()
     if not (arguments.no_search or result.fits):
-        fitting = options(demand_of(recipe, inputs.models), result.gpu_gib)
+        from recipes.checks import Checker
+        from recipes.checks.fitting import fitting_options
+
+        fitting = fitting_options(Checker(inputs), path, arguments.override, gpu_gib=result.gpu_gib)
     if arguments.json:
         print_json(memory_json(result, fitting))
     else:
@@ -36,18 +39,7 @@ def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str,
     host = result.host_gib_per_node
     return SCHEMA | {
         "gpu_gib": result.gpu_gib,
-        "phases": [
-            {
-                "id": phase.id,
-                "peak_allocated_gib": round(phase.allocated, 3),
-                "needed_gib": round(phase.needed, 3),
-                "fits": phase.fits,
-                "uncertainty": phase.uncertainty,
-                "moment": phase.moment,
-                "terms": [{"name": term.name, "gib": round(term.gib, 3)} for term in phase.terms],
-            }
-            for phase in result.phases
-        ],
+        "phases": [_phase_json(phase) for phase in result.phases],
         "host_gib_per_node": None if host is None else round(host, 1),
         "would_fit": [
             {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **fix_json(o.fix)}
@@ -57,6 +49,30 @@ def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str,
     }
 
 
+def _phase_json(phase: Phase) -> dict[str, object]:
+    monitor = phase.reserved
+    return {
+        "id": phase.id,
+        "peak_allocated_gib": round(phase.allocated, 3),
+        "needed_gib": round(phase.needed, 3),
+        "fits": phase.fits,
+        "uncertainty": phase.uncertainty,
+        "moment": phase.moment,
+        "terms": _terms_json(phase.terms),
+        "reserved_gib": None if monitor is None else round(monitor, 1),
+        "moments": [_moment_json(moment) for moment in phase.moments],
+    }
+
+
+def _moment_json(moment: Moment) -> dict[str, object]:
+    terms = _terms_json(moment.terms)
+    return {"id": moment.id, "title": moment.title, "gib": round(moment.gib, 3), "terms": terms}
+
+
+def _terms_json(terms: tuple[MemoryTerm, ...]) -> list[dict[str, object]]:
+    return [{"name": term.name, "gib": round(term.gib, 3), "formula": term.formula} for term in terms]
+
+
 def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
     for phase in result.phases:
         needs = f"needs {phase.needed:6.1f} of {result.gpu_gib:g} GiB ±{phase.uncertainty:.0%}"
@@ -64,7 +80,10 @@ def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
         show(f"               peak of tensors {phase.allocated:.1f} GiB, when {phase.moment}")
         for term in phase.terms:
             if term.gib >= 0.05:
-                show(f"               {term.gib:7.2f}  {term.name}")
+                formula = f"  = {term.formula}" if term.formula else ""
+                show(f"               {term.gib:7.2f}  {term.name}{formula}")
+        if phase.reserved is not None:
+            show(f"               a monitor may show {phase.reserved:.0f} GiB of torch's memory")
     if result.host_gib_per_node is not None:
         show(f"host memory    about {result.host_gib_per_node:.0f} GiB per node, besides Ray's object store")
     for option in fitting:

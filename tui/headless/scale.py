@@ -95,7 +95,8 @@ def _require_no_worse(path: Path, before: Report, after: Report) -> None:
 def _memory(checker: Checker, report: Report) -> Estimate | None:
     if report.recipe is None:
         return None
-    return estimate(report.recipe, checker.inputs.models, checker.inputs.request.gpu_memory_gib)
+    inputs = checker.inputs
+    return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
 
 
 def _needed_gib(result: Estimate | None) -> dict[str, float]:

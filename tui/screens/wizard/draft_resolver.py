@@ -262,7 +262,7 @@ class DraftResolver:
         models = inputs.models
         memory = None
         if request.gpu_memory_gib is not None:
-            memory = estimate(report.recipe, models, request.gpu_memory_gib)
+            memory = estimate(report.recipe, models, request.gpu_memory_gib, inputs.checkout_path)
         return replace(
             status,
             report=report,

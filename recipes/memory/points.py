@@ -1,0 +1,95 @@
+"""Measured points: what they say of the work, and how far the account is from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from recipes.memory.shapes import Moment, Work
+from recipes.memory.training import student_moments, teacher_moments
+from recipes.memory.wrapping import V1, V1_UNTIED, V2_HOLDING, V2_INSIDE, V2_PLAIN, Wrapping
+from recipes.models.table import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recipes.models.facts import ModelFacts
+
+PROBE = replace(V1_UNTIED, name="probe", logits_held=True)
+"""The measuring script of the first points: logits live to the end of a step, norms return bf16."""
+_CUT = "-4l"
+"""Suffix of a measured model with four layers."""
+_OWNERS = {"qwen": "Qwen/Q", "llam": "meta-llama/L"}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """Measurement on one rank, in GiB: torch's peaks, and the least limit under which two steps ran."""
+
+    way: str
+    teacher: bool
+    work: Work
+    allocated: float
+    reserved: float
+    least: float | None = None
+
+    def moments(self) -> tuple[Moment, ...]:
+        """Return the account's moments for this work."""
+        return teacher_moments(self.work) if self.teacher else student_moments(self.work)
+
+    @property
+    def error(self) -> float:
+        """Relative error of the account's peak."""
+        return max(moment.gib for moment in self.moments()) / self.allocated - 1
+
+
+def read_point(row: Mapping[str, Any]) -> MeasuredPoint:
+    """Read a measurement; raises `KeyError` for a missing field or an unknown model."""
+    way = str(row.get("way", "probe"))
+    facts, tp, gpus = measured_model(str(row["model"])), int(row["tensor_parallel"]), int(row["gpus"])
+    if row.get("tied") is False and gpus == 1:
+        facts = replace(facts, tied=False)
+    length, rows = int(row["sequence_length"]), int(row["micro_batch"])
+    packed = row.get("packed_sequences") or 1
+    teacher = row["role"] == "teacher"
+    work = Work(
+        facts=facts,
+        gpus=gpus,
+        tp=tp,
+        cp=int(row["context_parallel"]),
+        tokens=length * rows,
+        rows=rows,
+        micro_batches=int(row.get("micro_batches") or 1),
+        checkpointing=row.get("activation_checkpointing") is not False,
+        cpu_offload=bool(row.get("cpu_offload")),
+        sequence_parallel=bool(row.get("sequence_parallel")),
+        packed=tuple(packed) if isinstance(packed, list) else (1,) * packed if packed > 1 else (),
+        dynamic=bool(row.get("micro_batch_shapes")),
+        padded=bool(row.get("padded")),
+        zero_outside_topk=bool(row.get("zero_outside_topk")),
+        wrapping=_wrapping(way, row),
+    )
+    least = row.get("least_gib")
+    allocated, reserved = float(row["peak_allocated_gib"]), float(row["peak_reserved_gib"])
+    return MeasuredPoint(way, teacher, work, allocated, reserved, float(least) if least else None)
+
+
+def measured_model(name: str) -> ModelFacts:
+    """Return the facts of a measured model: its name in small letters, `-4l` for its first four layers."""
+    base = name.removesuffix(_CUT)
+    key = _OWNERS[base[:4]].lower() + base[1:]
+    facts = next(facts for id_, facts in TABLE.items() if id_.lower().replace("llama-", "llama") == key)
+    return replace(facts, layers=4) if base != name else facts
+
+
+def _wrapping(way: str, row: Mapping[str, Any]) -> Wrapping:
+    """Return the wrapping that a point re-created; it dropped losses at once unless it says otherwise."""
+    if way == "probe":
+        return PROBE
+    if way == "nemo":
+        return V1 if row.get("tied") else V1_UNTIED
+    if not row.get("reentrant_checkpointing", True):
+        chosen = V2_INSIDE
+    else:
+        chosen = V2_HOLDING if row.get("explicit_prefetch", True) else V2_PLAIN
+    return replace(chosen, keeps_losses=bool(row.get("losses_kept")), ties_again=bool(row.get("tied")))
