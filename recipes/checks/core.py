@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recipes.checks.checkout import Checkout
 from recipes.checks.rule_sources import FEATURES, SOURCES
 from recipes.drivers import Driver, choose_driver, recipe_kind
+from recipes.memory import Demand, demand_of
 from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
@@ -149,6 +150,11 @@ class Context:
     def sides(self) -> tuple[Side, Side]:
         """Student and teacher."""
         return self.setup.sides
+
+    @cached_property
+    def demand(self) -> Demand:
+        """The work of both models on their GPUs."""
+        return demand_of(self.recipe, self.inputs.models, self.inputs.checkout_path)
 
     @cached_property
     def placed(self) -> tuple[Side, ...]:

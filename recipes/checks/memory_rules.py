@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, warn
 from recipes.memory.allocator import limit
-from recipes.memory.demand import demand_of
 from recipes.memory.estimate import moments_of
 from recipes.memory.wrapping import V1, V1_UNTIED
 
@@ -15,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recipes.memory.shapes import Work
-    from recipes.planning import Side
+    from recipes.planning import Fix, Side
 
+_FORMAT = "checkpointing.model_save_format"
 WORTH_GIB = 1.0
 """Savings below this are not reported."""
 _OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory, on a GPU that has less"
@@ -26,8 +26,8 @@ def _works(context: Context) -> Iterator[tuple[Side, Work]]:
     """Yield the sides that DTensor trains or scores with, and whose memory can be accounted for."""
     if not context.placed:
         return
-    demand = demand_of(context.recipe, context.inputs.models, context.inputs.checkout_path)
-    for side, work in zip(demand.setup.sides, (demand.student, demand.teacher), strict=True):
+    demand = context.demand
+    for side, work in zip(context.sides, (demand.student, demand.teacher), strict=True):
         if work is not None and side.backend == "dtensor":
             yield side, work
 
@@ -45,6 +45,14 @@ def _first_worker(work: Work) -> Work:
     return replace(work, wrapping=V1 if work.wrapping.ties_again else V1_UNTIED)
 
 
+def _first_worker_fix(context: Context, side: Side) -> Fix:
+    """Return the fix that lets DTensor v1 work; it has no format of its own for checkpoints (C69)."""
+    values: dict[str, object] = {side.key("dtensor_cfg._v2"): False}
+    if side.name == "policy" and context.get(_FORMAT) is not None:
+        values[_FORMAT] = None
+    return context.fix_all(values)
+
+
 def _held_layers(context: Context) -> Iterator[Finding]:
     """C81."""
     for side, work in _works(context):
@@ -53,14 +61,13 @@ def _held_layers(context: Context) -> Iterator[Finding]:
         other = replace(work, wrapping=replace(work.wrapping, explicit_prefetch=False))
         saved = _saved(side, work, other)
         if saved >= WORTH_GIB:
-            key = side.key("dtensor_cfg._v2")
             yield warn(
                 f"policy: activation checkpointing with DTensor v2 gathers {work.facts.layers - 1} layers "
                 f"again and holds them: {saved:.1f} GiB per GPU of {_needed(work, side):.1f}. DTensor v1 "
                 "(_v2: false) does not, nor does an Automodel with change #3411",
-                key,
+                side.key("dtensor_cfg._v2"),
                 side.key("dtensor_cfg.activation_checkpointing"),
-                fixes=[context.fix(key, after=False)],
+                fixes=[_first_worker_fix(context, side)],
             )
 
 
@@ -90,12 +97,11 @@ def _copies(context: Context) -> Iterator[Finding]:
             continue
         saved = _saved(side, work, _first_worker(work))
         if saved >= WORTH_GIB:
-            key = side.key("dtensor_cfg._v2")
             yield warn(
                 f"{side.name}: on one GPU DTensor v2 has no FSDP, and autocast keeps bf16 copies of the "
                 f"weights: {saved:.1f} GiB more than DTensor v1, of {_needed(work, side):.1f}",
-                key,
-                fixes=[context.fix(key, after=False)],
+                side.key("dtensor_cfg._v2"),
+                fixes=[_first_worker_fix(context, side)],
             )
 
 
@@ -107,15 +113,14 @@ def _masks(context: Context) -> Iterator[Finding]:
             continue
         saved = _saved(side, work, replace(work, wrapping=replace(work.wrapping, keeps_losses=False)))
         if saved >= WORTH_GIB:
-            key = side.key("dtensor_cfg._v2")
             side_tokens = work.tokens / work.rows / work.cp
             yield warn(
                 f"policy: DTensor v2 keeps an attention mask of {side_tokens:.0f} tokens squared for "
                 f"each of {work.micro_batches} micro batches: up to {saved:.1f} GiB per GPU of "
                 f"{_needed(work, side):.1f}; fewer micro batches a step, or DTensor v1, avoid it",
                 side.size_key("cp"),
-                key,
-                fixes=[context.fix(key, after=False)],
+                side.key("dtensor_cfg._v2"),
+                fixes=[_first_worker_fix(context, side)],
             )
 
 

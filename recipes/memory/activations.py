@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recipes.memory.rank_sizes import RankSizes, gib
 from recipes.memory.shapes import MemoryTerm
-from recipes.memory.sizes import RankSizes, gib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

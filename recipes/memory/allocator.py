@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recipes.memory.rank_sizes import RankSizes, gib
 from recipes.memory.shapes import MemoryTerm, Moment, Work
-from recipes.memory.sizes import RankSizes, gib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,8 +26,8 @@ IDLE_PROCESSES_GIB = 2 * CONTEXT_GIB
 _RESERVED = {False: (0.51, 2.32, 0.30), True: (0.33, 0.49, 0.0)}
 """Fitted on the measured points, by teacher: what a monitor shows beyond the peak, as shares of 4 T and 4 R,
 and GiB. Median error 3.5 and 4.7 %, worst 16 and 14 %."""
-_SHAPES_GIB = 10.0
-"""What more stays reserved when micro batches have many shapes: 4 to 14 GiB with ten of them."""
+_SHAPES = 1.7
+"""What more stays reserved when micro batches have many shapes, as a share of 4 T; ten shapes measured."""
 
 
 def limit(moments: Iterable[Moment]) -> float:
@@ -39,8 +39,8 @@ def reserved(work: Work, peak_gib: float, *, teacher: bool) -> float:
     """Return the GiB of torch's memory that a monitor will show, if the card has them; given back at need."""
     sizes = RankSizes(work)
     logits, root, constant = _RESERVED[teacher]
-    cached = logits * gib(4 * sizes.logits) + root * gib(4 * sizes.root) + constant
-    return peak_gib + cached + (_SHAPES_GIB if work.dynamic and not teacher else 0.0)
+    logits += _SHAPES if work.dynamic and not teacher else 0.0
+    return peak_gib + logits * gib(4 * sizes.logits) + root * gib(4 * sizes.root) + constant
 
 
 def beside(work: Work, *, colocated: bool) -> Iterator[MemoryTerm]:

@@ -10,7 +10,7 @@ from recipes.memory import megatron
 from recipes.memory.allocator import CONTEXT_GIB, IDLE_PROCESSES_GIB, beside, limit, reserved
 from recipes.memory.demand import Demand, demand_of
 from recipes.memory.generation import engine_memory, refit_terms
-from recipes.memory.host import host_gib
+from recipes.memory.host_memory import host_gib
 from recipes.memory.shapes import MemoryTerm, Moment, PhaseId, Work
 from recipes.memory.training import student_moments, teacher_moments
 from recipes.memory.uncertainty import COARSE, uncertainty_of, unmeasured

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recipes.memory.shapes import Work
     from recipes.planning.setup import Side
 
+_FORMAT = "checkpointing.model_save_format"
 _Change = tuple[str, object, str]
 """A key, its new value, and the words for it; "" where it only follows from another change."""
 
@@ -50,6 +51,8 @@ def _sizes(side: Side, work: Work, to: Work) -> Iterator[_Change]:
 def _settings(side: Side, work: Work, to: Work) -> Iterator[_Change]:
     if to.wrapping is not work.wrapping:
         yield side.key("dtensor_cfg._v2"), False, "DTensor v1"
+        if side.name == "policy" and side.recipe.get(_FORMAT) is not None:
+            yield _FORMAT, None, ""  # v1 has none of its own
     if to.checkpointing != work.checkpointing:
         yield side.key(f"{side.section}.activation_checkpointing"), True, "activation checkpointing"
     if to.cpu_offload != work.cpu_offload:

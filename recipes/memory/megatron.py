@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recipes.memory.activations import activations
+from recipes.memory.rank_sizes import RankSizes
 from recipes.memory.shapes import GIB, MemoryTerm, Moment, Work
-from recipes.memory.sizes import RankSizes
 from recipes.memory.states import WORKSPACE
 
 _BF16, _FP32 = 2, 4

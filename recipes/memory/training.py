@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from recipes.memory.activations import activations, held_arguments
 from recipes.memory.logits import loss_logits
+from recipes.memory.rank_sizes import RankSizes, gib
 from recipes.memory.shapes import MemoryTerm, Moment, Work
-from recipes.memory.sizes import RankSizes, gib
 from recipes.memory.states import (
     WORKSPACE,
     gathered_root,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from recipes.memory.activations import activations, held_arguments
 from recipes.memory.logits import loss_logits
+from recipes.memory.rank_sizes import RankSizes, gib
 from recipes.memory.shapes import MemoryTerm, Moment
-from recipes.memory.sizes import RankSizes, gib
 from recipes.memory.states import WORKSPACE, gradients, optimizer_temporaries, states
 
 if TYPE_CHECKING:

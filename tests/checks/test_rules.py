@@ -93,6 +93,20 @@ def model(**values: object) -> str:
     return json.dumps({**STUDENT, **values})
 
 
+WIDE = ("policy.dtensor_cfg.tensor_parallel_size=1",)
+TEACHER_ALONE = "teacher.dtensor_cfg.tensor_parallel_size=1"
+LONG = (
+    "policy.train_global_batch_size=64",
+    "policy.max_total_sequence_length=16384",
+    "teacher.max_total_sequence_length=16384",
+    "policy.generation.vllm_cfg.max_model_len=16384",
+)
+LARGE_VOCABULARY = {f"models/{side}/config.json": model(vocab_size=151936) for side in ("student", "teacher")}
+LARGE_STUDENT = {
+    "models/student/config.json": model(
+        num_hidden_layers=36, hidden_size=4096, num_attention_heads=32, head_dim=128, intermediate_size=12288
+    )
+}
 CASES = [
     Case("C1", files={"child.yaml": "defaults: nowhere.yaml\n"}, recipe="child.yaml", offered=False),
     Case("C1", files={"child.yaml": "- a list\n"}, recipe="child.yaml", offered=False),
@@ -302,6 +316,10 @@ CASES = [
     Case("C51", ("policy.precision=bf16",), MEGATRON),
     Case("C56", ("++policy.megatron_cfg.optimizer.overlap_cpu_optimizer_d2h_h2d=true",), MEGATRON),
     Case("C56", ("teacher.megatron_cfg.optimizer.optimizer_cpu_offload=true",), MEGATRON),
+    Case("C81", files=LARGE_STUDENT, outcome="warn"),
+    Case("C82", ("loss_fn.zero_outside_topk=true",), WIDE, files=LARGE_VOCABULARY, outcome="warn"),
+    Case("C83", ("cluster.gpus_per_node=1",), (*WIDE, TEACHER_ALONE), files=LARGE_STUDENT, outcome="warn"),
+    Case("C84", ("policy.dtensor_cfg.context_parallel_size=2",), (*WIDE, *LONG), outcome="warn"),
     Case("C61", APART[:1], ONE_APART, change=request(replace(REQUEST, node_cpus=11)), offered=False),
 ]
 
@@ -315,14 +333,14 @@ def legal(tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_the_base_recipe_is_legal(legal: World) -> None:
     report = legal.check()
     assert {result.outcome for result in report.results} == {"pass"}
-    assert len({result.id for result in report.results}) == 80
+    assert len({result.id for result in report.results}) == 84
 
 
 def test_every_rule_has_a_violation() -> None:
     never = {id_ for id_, source in SOURCES.items() if source.never}
     assert never == {"C30"}
     assert {rule.id for rule in RULES} - never == {case.id for case in CASES}
-    assert [rule.id for rule in RULES] == [f"C{number}" for number in range(1, 81)]
+    assert [rule.id for rule in RULES] == [f"C{number}" for number in range(1, 85)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}:{','.join(case.overrides)[:40]}")
