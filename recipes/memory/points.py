@@ -46,17 +46,17 @@ class MeasuredPoint:
 def read_point(row: Mapping[str, Any]) -> MeasuredPoint:
     """Read a measurement; raises `KeyError` for a missing field or an unknown model."""
     way = str(row.get("way", "probe"))
-    facts, tp, gpus = measured_model(str(row["model"])), int(row["tensor_parallel"]), int(row["gpus"])
+    facts, gpus = measured_model(str(row["model"])), int(row["gpus"])
     if row.get("tied") is False and gpus == 1:
         facts = replace(facts, tied=False)
-    length, rows = int(row["sequence_length"]), int(row["micro_batch"])
+    length, rows = int(row["sequence_length"]), int(row.get("micro_batch", 1))
     packed = row.get("packed_sequences") or 1
     teacher = row["role"] == "teacher"
     work = Work(
         facts=facts,
         gpus=gpus,
-        tp=tp,
-        cp=int(row["context_parallel"]),
+        tp=int(row.get("tensor_parallel", 1)),
+        cp=int(row.get("context_parallel", 1)),
         tokens=length * rows,
         rows=rows,
         micro_batches=int(row.get("micro_batches") or 1),
@@ -77,8 +77,8 @@ def read_point(row: Mapping[str, Any]) -> MeasuredPoint:
 def measured_model(name: str) -> ModelFacts:
     """Return the facts of a measured model: its name in small letters, `-4l` for its first four layers."""
     base = name.removesuffix(_CUT)
-    key = _OWNERS[base[:4]].lower() + base[1:]
-    facts = next(facts for id_, facts in TABLE.items() if id_.lower().replace("llama-", "llama") == key)
+    key = _OWNERS.get(base[:4], "").lower() + base[1:]
+    facts = {id_.lower().replace("llama-", "llama"): facts for id_, facts in TABLE.items()}[key]
     return replace(facts, layers=4) if base != name else facts
 
 

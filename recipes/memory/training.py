@@ -128,7 +128,7 @@ def _one_layer(sizes: RankSizes, *, first: bool) -> Iterator[tuple[str, MemoryTe
     mlp = (6.5 - less) * sizes.layer + tokens * (inner + 14 * facts.hidden + 6 * facts.ffn / split)
     norm = (7.5 - less) * sizes.layer + tokens * (inner + 31 * facts.hidden - 8 * facts.ffn / split)
     yield "mlp", MemoryTerm(name, gib(mlp), f"{6.5 - less} P1 + t ({kept}14 H + 6 F/TP)")
-    yield "norm", MemoryTerm(name, gib(norm), f"{7.5 - less} P1 + t ({kept}31 H - 8 F/TP)")
+    yield "norm", MemoryTerm(name, gib(max(norm, 0.0)), f"{7.5 - less} P1 + t ({kept}31 H - 8 F/TP)")
 
 
 def _root(sizes: RankSizes) -> Iterator[Moment]:

@@ -63,4 +63,4 @@ def _whole_gradients(sizes: RankSizes) -> Iterator[MemoryTerm]:
     """Yield the gradients at the end of a backward pass, and what the allocator rounds them up by."""
     size = 4 * sizes.graded / sizes.work.sharing_gpus
     yield MemoryTerm("gradients", gib(size), "4 G/W")
-    yield MemoryTerm("segments of the allocator", gib(0 if sizes.work.lora_rank else sizes.rounding))
+    yield MemoryTerm("segments of the gradients", gib(0 if sizes.work.lora_rank else sizes.rounding))
