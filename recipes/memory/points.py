@@ -1,22 +1,31 @@
-"""Measured points: what they say of the work, and how far the account is from them."""
+"""Measured points: what they say of the work, and how far the account is from them.
+
+`python -m recipes.memory.points FILE` prints the table of errors of docs/memory.md.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from recipes.memory.shapes import Moment, Work
 from recipes.memory.training import student_moments, teacher_moments
+from recipes.memory.uncertainty import MEASURED, groups_of
 from recipes.memory.wrapping import V1, V1_UNTIED, V2_HOLDING, V2_INSIDE, V2_PLAIN, Wrapping
 from recipes.models.table import TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from recipes.models.facts import ModelFacts
 
 PROBE = replace(V1_UNTIED, name="probe", logits_held=True)
 """The measuring script of the first points: logits live to the end of a step, norms return bf16."""
+_WAYS = {"probe": "measuring script", "nemo": "DTensor v1", "v2": "DTensor v2"}
 _CUT = "-4l"
 """Suffix of a measured model with four layers."""
 _OWNERS = {"qwen": "Qwen/Q", "llam": "meta-llama/L"}
@@ -93,3 +102,31 @@ def _wrapping(way: str, row: Mapping[str, Any]) -> Wrapping:
     else:
         chosen = V2_HOLDING if row.get("explicit_prefetch", True) else V2_PLAIN
     return replace(chosen, keeps_losses=bool(row.get("losses_kept")), ties_again=bool(row.get("tied")))
+
+
+def errors_table(points: Sequence[MeasuredPoint]) -> str:
+    """Return the errors of the account by way of working and by group, as Markdown."""
+    kinds: dict[str, list[float]] = {
+        f"{way}, {role}": [] for way in _WAYS.values() for role in ("student", "teacher")
+    }
+    for point in points:
+        kinds[f"{_WAYS[point.way]}, {'teacher' if point.teacher else 'student'}"].append(abs(point.error))
+    for name in MEASURED:
+        kinds[name] = [abs(point.error) for point in points if name in groups_of(point.work)]
+    lines = ["| points | number | median error | worst error |", "|---|---|---|---|"]
+    lines += [
+        f"| {kind} | {len(errors)} | {median(errors):.2%} | {max(errors):.2%} |".replace("%", " %")
+        for kind, errors in kinds.items()
+        if errors
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def read_points(path: Path) -> tuple[MeasuredPoint, ...]:
+    """Read a file of measurements, one JSON object a line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(read_point(json.loads(line)) for line in lines if line.strip())
+
+
+if __name__ == "__main__":
+    print(errors_table(read_points(Path(sys.argv[1]))), end="")

@@ -31,6 +31,8 @@ from recipes.memory.unsharded import bf16_copies, unsharded_moments
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_PLACES = {"layer": "", "mlp": ", in an MLP", "norm": ", in a norm"}
+
 
 def student_moments(work: Work) -> tuple[Moment, ...]:
     """Return the moments of a training step."""
@@ -102,10 +104,10 @@ def _layers(sizes: RankSizes) -> Iterator[Moment]:
     block = gib(4 * sizes.layer)
     for name, term in _one_layer(sizes, first=True):
         terms = (*common, *early, *head, term, WORKSPACE)
-        yield Moment(f"{name}-first", "the backward pass begins", terms, block)
+        yield Moment(f"{name}-first", f"the backward pass begins{_PLACES[name]}", terms, block)
     for name, term in _one_layer(sizes, first=False):
         terms = (*common, late, *head, *held_layers(sizes), term, WORKSPACE)
-        yield Moment(f"{name}-last", "the backward pass ends", terms, block)
+        yield Moment(f"{name}-last", f"the backward pass ends{_PLACES[name]}", terms, block)
 
 
 def _one_layer(sizes: RankSizes, *, first: bool) -> Iterator[tuple[str, MemoryTerm]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recipes.memory.calibration import cross_validate, measured
+import pytest
 
 from recipes.checks.describe import table
+from recipes.memory.memory_tables import cards_table, symbols_table, terms_table
+from recipes.memory.moments_picture import picture
+from recipes.memory.points import errors_table, read_points
+from tests.checks.releases import RELEASES, release
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -15,9 +19,23 @@ def test_the_table_of_rules_is_the_rules() -> None:
     assert table() in (DOCS / "checks.md").read_text(encoding="utf-8")
 
 
-def test_the_fold_errors_are_the_ones_reported() -> None:
+def test_the_terms_and_their_formulas_are_the_account_s() -> None:
     text = (DOCS / "memory.md").read_text(encoding="utf-8")
-    for folds in (4, 6, 9):
-        errors = cross_validate(measured(), folds)
-        assert f"| {folds} | {errors.median:.2%} | {errors.worst:.1%} |".replace("%", " %") in text
-    assert f"{len(measured())} measurements" in text
+    assert symbols_table() in text
+    assert terms_table() in text
+
+
+def test_the_errors_are_those_of_the_points() -> None:
+    points = read_points(DOCS.parent / "tests" / "cases" / "memory" / "points.jsonl")
+    assert errors_table(points) in (DOCS / "memory.md").read_text(encoding="utf-8")
+
+
+def test_the_cards_are_those_that_the_recipes_need(
+    shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    checkouts = [release(shared, tmp_path_factory, name) for name in RELEASES]
+    assert cards_table(checkouts) in (DOCS / "memory.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_is_of_the_account() -> None:
+    assert picture() == (DOCS / "memory-moments.svg").read_text(encoding="utf-8")
