@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes.memory.rank_sizes import RankSizes, gib
-from recipes.memory.shapes import MemoryTerm, Moment, Work
+from recipes.memory.shapes import SLACK_GIB, MemoryTerm, Moment, Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SLACK_GIB = 1.2
-"""Blocks that the allocator cannot give back, being split; found by halving a limit until two steps fail."""
 CONTEXT_GIB = 0.82
 """One process's CUDA context with cuBLAS, on H200 with CUDA 13."""
 COMMUNICATOR_GIB = 0.75

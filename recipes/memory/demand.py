@@ -21,18 +21,23 @@ Batch = Literal["train", "logprob"]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Load of the GPUs: the work of both models, and the vLLM engine's."""
+    """Load of the GPUs: the work of both models, and the vLLM engine's.
+
+    `notes` say what is unknown, `assumed` what was taken for given.
+    """
 
     setup: Setup
     student: Work | None
     teacher: Work | None
     notes: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
 
 def demand_of(recipe: EffectiveRecipe, models: Models, checkout: Path | None = None) -> Demand:
     """Read the load that a recipe puts on its GPUs, with a checkout's workers (default: the newest's)."""
     setup = Setup.of(recipe)
     notes: list[str] = []
+    assumed: list[str] = []
     works: list[Work | None] = []
     if setup.off_policy:
         return Demand(setup, None, None, ("not an on-policy distillation recipe: no single teacher",))
@@ -49,9 +54,9 @@ def demand_of(recipe: EffectiveRecipe, models: Models, checkout: Path | None = N
             source = wrapping_of(checkout, v2=v2)
             wrapping = source.wrapping
             if v2 and side.name == "policy" and not source.certain:
-                notes.append(f"policy: no source of Automodel to read; taken for {wrapping.name}")
+                assumed.append(f"policy: no source of Automodel to read; taken for {wrapping.name}")
         works.append(_work(setup, side, facts, wrapping))
-    return Demand(setup, works[0], works[1], tuple(notes))
+    return Demand(setup, works[0], works[1], tuple(notes), tuple(assumed))
 
 
 def _unknown(side: Side, facts: ModelFacts | UnknownModel) -> str:

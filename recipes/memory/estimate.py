@@ -16,6 +16,8 @@ from recipes.memory.training import student_moments, teacher_moments
 from recipes.memory.uncertainty import COARSE, uncertainty_of, unmeasured
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from recipes.inheritance import EffectiveRecipe
     from recipes.models.hub import Models
     from recipes.planning.setup import Setup
@@ -46,12 +48,16 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Memory of a recipe; a phase of unknown size is missing, and `notes` say why and what to do."""
+    """Memory of a recipe; a phase of unknown size is missing, and `notes` say why and what to do.
+
+    `basis` says what the numbers stand on where it is not measurements of just this.
+    """
 
     gpu_gib: float
     phases: tuple[Phase, ...]
     host_gib_per_node: float | None
     notes: tuple[str, ...]
+    basis: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -69,25 +75,25 @@ def estimate(
     if gpu_gib is None:
         notes.append(f"GPU memory not given: {DEFAULT_GPU_GIB:g} GiB assumed (--gpu-memory)")
     phases = phases_of(demand, size)
-    notes.extend(_coarse_notes(demand, phases))
+    if demand.student is not None and demand.student.megatron:
+        notes.append(f"Megatron: a coarse estimate, not calibrated on measurements, ±{COARSE:.0%}")
     if demand.student is not None and demand.student.facts.source == "table":
         notes.append(f"{demand.student.facts.id}: shape from the built-in table, not from its config.json")
     tight = [phase.id for phase in phases if phase.fits and phase.needed > _TIGHT * size]
     if tight:
         notes.append(f"tight (above 90 % of the GPU): {', '.join(tight)}")
-    return Estimate(size, phases, host_gib(demand), tuple(notes))
+    return Estimate(size, phases, host_gib(demand), tuple(notes), tuple(_basis(demand, phases)))
 
 
-def _coarse_notes(demand: Demand, phases: tuple[Phase, ...]) -> list[str]:
-    """Say of what there is no measurement."""
-    notes = []
+def _basis(demand: Demand, phases: tuple[Phase, ...]) -> Iterator[str]:
+    """Yield what was taken for given, and of what there is no measurement."""
+    yield from demand.assumed
     for name, work in (("policy", demand.student), ("teacher", demand.teacher)):
         parts = list(unmeasured(work)) if work is not None else []
         if parts:
-            notes.append(f"{name}: {', '.join(parts)}: arithmetic, not measured, ±{COARSE:.0%}")
+            yield f"{name}: {', '.join(parts)}: arithmetic, not measured, ±{COARSE:.0%}"
     if any(phase.id in ("generation", "refit") for phase in phases):
-        notes.append("generation and refit: vLLM's arithmetic, not measured")
-    return notes
+        yield "generation and refit: vLLM's arithmetic, not measured"
 
 
 def phases_of(demand: Demand, gpu_gib: float) -> tuple[Phase, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recipes.memory.allocator import SLACK_GIB, limit
-from recipes.memory.shapes import MemoryTerm, Moment, Work
+from recipes.memory.allocator import limit
+from recipes.memory.shapes import SLACK_GIB, MemoryTerm, Moment, Work
 from recipes.memory.training import student_moments
 from recipes.memory.wrapping import V1, V2_HOLDING, Wrapping
 from recipes.models.table import TABLE

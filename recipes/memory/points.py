@@ -39,8 +39,10 @@ class MeasuredPoint:
     teacher: bool
     work: Work
     allocated: float
-    reserved: float
+    reserved: float | None = None
     least: float | None = None
+    least_repeated: float | None = None
+    """The least limit under which a teacher's two forward passes ran in a row."""
 
     def moments(self) -> tuple[Moment, ...]:
         """Return the account's moments for this work."""
@@ -78,9 +80,20 @@ def read_point(row: Mapping[str, Any]) -> MeasuredPoint:
         zero_outside_topk=bool(row.get("zero_outside_topk")),
         wrapping=_wrapping(way, row),
     )
-    least = row.get("least_gib")
-    allocated, reserved = float(row["peak_allocated_gib"]), float(row["peak_reserved_gib"])
-    return MeasuredPoint(way, teacher, work, allocated, reserved, float(least) if least else None)
+    return MeasuredPoint(
+        way,
+        teacher,
+        work,
+        allocated=float(row["peak_allocated_gib"]),
+        reserved=_gib(row, "peak_reserved_gib"),
+        least=_gib(row, "least_gib"),
+        least_repeated=_gib(row, "least_repeated_gib"),
+    )
+
+
+def _gib(row: Mapping[str, Any], name: str) -> float | None:
+    value = row.get(name)
+    return float(value) if value is not None else None
 
 
 def measured_model(name: str) -> ModelFacts:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from recipes.models import ModelFacts
 
 GIB = 2**30
+SLACK_GIB = 1.2
+"""Blocks that the allocator cannot give back, being split; found by halving a limit until two steps fail."""
 PhaseId = Literal["student-train", "teacher-score", "generation", "refit"]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from recipes.memory.activations import activations, held_arguments
 from recipes.memory.logits import loss_logits
 from recipes.memory.rank_sizes import RankSizes, gib
-from recipes.memory.shapes import MemoryTerm, Moment, Work
+from recipes.memory.shapes import SLACK_GIB, MemoryTerm, Moment, Work
 from recipes.memory.states import (
     WORKSPACE,
     gathered_root,
@@ -44,16 +44,43 @@ def student_moments(work: Work) -> tuple[Moment, ...]:
 
 
 def teacher_moments(work: Work) -> tuple[Moment, ...]:
-    """Return the highest moment of a teacher's forward pass: fp32 logits are made from bf16 ones."""
+    """Return the moments of a teacher's forward pass."""
     sizes = RankSizes(work)
-    logits = MemoryTerm("logits", gib(6 * sizes.logits), "6 T")
+    segments = MemoryTerm("segments of the allocator", 0.0 if work.cpu_offload else gib(sizes.rounding))
+    common = (weights(sizes), segments)
     if work.unsharded:
         gathered: tuple[MemoryTerm, ...] = (bf16_copies(sizes),)
     else:
         gathered = (gathered_root(sizes), *_last_layer(sizes))
-    segments = MemoryTerm("segments of the allocator", 0.0 if work.cpu_offload else gib(sizes.rounding))
-    terms = (weights(sizes), segments, *gathered, logits, WORKSPACE)
-    return (Moment("logits", "logits are cast to fp32", terms, gib(sizes.logits / 2)),)
+    logits = MemoryTerm("logits", gib(6 * sizes.logits), "6 T")
+    terms = (*common, *gathered, logits, WORKSPACE)
+    cast = Moment("logits", "logits are cast to fp32", terms, _pinned(sizes))
+    return (cast,) if work.shards == 1 else (_gathering(sizes, common), cast)
+
+
+def _gathering(sizes: RankSizes, common: tuple[MemoryTerm, ...]) -> Moment:
+    """Return the start of a forward pass: the root's all-gather buffer is copied out, the first layer comes.
+
+    It is the highest moment where sequences are short.
+    """
+    terms = (
+        *common,
+        gathered_root(sizes),
+        MemoryTerm("root's all-gather buffer", gib(2 * sizes.root), "2 R"),
+        MemoryTerm("first layer with its buffer", gib(4 * sizes.layer), "4 P1"),
+        WORKSPACE,
+    )
+    return Moment("gather", "embedding and head are gathered", terms, gib(2 * sizes.layer))
+
+
+def _pinned(sizes: RankSizes) -> float:
+    """Return GiB beyond the slack of what a forward pass leaves in blocks that cannot be given back.
+
+    Small tensors that live on pin the blocks they were cut from: half of the gathered root's, one layer's,
+    and twelve fp32 activations' (docs/memory.md).
+    """
+    pinned = sizes.root + 2 * sizes.layer + 24 * sizes.hidden_bytes
+    return max(gib(pinned) - SLACK_GIB, 0.0)
 
 
 def student_peak(work: Work) -> Moment:

@@ -45,11 +45,15 @@ class WorkerSource(NamedTuple):
 
 def wrapping_of(checkout: Path | None, *, v2: bool) -> WorkerSource:
     """Return a worker's wrapping in a checkout; without one, the newest release's."""
-    if checkout is None or not (checkout / "nemo_rl").is_dir():
+    if checkout is None or not _holds_sources(checkout):
         return WorkerSource(V2_HOLDING if v2 else V1, False)
     own = (_SETUP, _TRAIN, _POLICY, *_V1_WORKERS, *_V2_WORKERS)
     names = (*own, f"{AUTOMODEL}/parallelizer.py", f"{AUTOMODEL}/fsdp2.py")
     return _wrapping_of(checkout, v2, tuple(_stamp(checkout / name) for name in names))
+
+
+def _holds_sources(checkout: Path) -> bool:
+    return any((checkout / "nemo_rl" / name).is_dir() for name in ("algorithms", "models/automodel"))
 
 
 @lru_cache(maxsize=32)

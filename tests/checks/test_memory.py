@@ -96,7 +96,9 @@ def test_each_formula_gives_what_its_term_says(work: Work) -> None:
     for term in terms:
         if term.name == "activations" and work.sequence_parallel:
             continue  # the table gives them before sequence parallelism divides
-        assert term.gib == pytest.approx(max(value(term.formula, work), 0.0), rel=0.03, abs=1e-6), term
+        segments = work.facts.layers if "held" in term.name else 1
+        expected = max(value(term.formula, work), 0.0)
+        assert term.gib == pytest.approx(expected, rel=0.001, abs=segments * 2**20 / GIB + 1e-6), term
 
 
 @given(works())
@@ -113,7 +115,7 @@ def test_terms_are_parts_and_less_work_never_takes_more(work: Work) -> None:
     one = replace(work, micro_batches=1)
     assert student_peak(one).gib <= student_peak(work).gib
     more = replace(work, gpus=2 * work.gpus)
-    if not work.unsharded:
+    if work.shards > 1:
         # Below 10 MiB a block is not rounded up to segments, above it is.
         assert student_peak(more).gib <= 1.02 * student_peak(work).gib
 
@@ -305,9 +307,9 @@ def test_needed_names_the_moment_and_its_terms(recipe: Path) -> None:
 
 def test_what_is_not_measured_says_so(recipe: Path) -> None:
     lora = "++policy.dtensor_cfg.lora_cfg={enabled:true,dim:32}"
-    notes = estimate(resolve(recipe, [lora]), MODELS, 80.0).notes
-    assert any("LoRA" in note and "not measured" in note for note in notes)
-    assert any("generation and refit" in note and "not measured" in note for note in notes)
+    basis = estimate(resolve(recipe, [lora]), MODELS, 80.0).basis
+    assert any("LoRA" in note and "not measured" in note for note in basis)
+    assert any("generation and refit" in note and "not measured" in note for note in basis)
 
 
 def test_an_engine_leaves_its_budget_to_the_cache(recipe: Path) -> None:

@@ -2,10 +2,10 @@
 
     python3 tests/gpu/measure_memory.py teachers|students >points.jsonl
 
-Rank 0 of W ranks runs with torch's `fake` process group, whose collectives do nothing; random weights. It is
-wrapped as NeMo-RL's DTensor v1 worker does: four parts of a layer checkpointed, every layer an FSDP unit, fp32
-master weights, bf16 compute, fp32 reduction and outputs, logits dropped before the backward pass, two micro
-batches a step, AdamW. `least_gib` is the least limit of the allocator under which two steps run, to 1 %.
+Rank 0 of W ranks runs with torch's `fake` process group, whose collectives do nothing; random weights. The
+model is wrapped as NeMo-RL's DTensor v1 worker does: four parts of a layer checkpointed, every layer an FSDP
+unit, fp32 master weights, bf16 compute, fp32 reduction and outputs, logits dropped before the backward pass,
+two micro batches a step, AdamW. `least_gib` is the least limit of the allocator under which two steps run.
 
 It needs torch and transformers, which the project does not depend on; nothing of it runs in the test set.
 """

@@ -45,7 +45,7 @@ def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str,
             {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **fix_json(o.fix)}
             for o in fitting
         ],
-        "notes": list(result.notes),
+        "notes": [*result.notes, *result.basis],
     }
 
 
@@ -88,5 +88,5 @@ def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
         show(f"host memory    about {result.host_gib_per_node:.0f} GiB per node, besides Ray's object store")
     for option in fitting:
         show(f"would fit      {option.fix.title}  ({option.needed:.1f} GiB)")
-    for note in result.notes:
+    for note in (*result.notes, *result.basis):
         show(f"note           {note}")
