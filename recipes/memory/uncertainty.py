@@ -25,16 +25,17 @@ MEASURED: dict[str, float] = {
 
 
 def groups_of(work: Work) -> tuple[str, ...]:
-    """Return the groups of measured points that a work belongs to."""
+    """Return the groups of measured points that a work belongs to; TP with CP is a group of its own."""
+    both = work.tp > 1 and work.cp > 1
     belongs = {
         "one rank": work.gpus == 1,
-        "FSDP": work.shards > 1,
-        "TP": work.tp > 1,
-        "CP": work.cp > 1,
+        "FSDP": work.shards > 1 and not both,
+        "TP": work.tp > 1 and not both,
+        "CP": work.cp > 1 and not both,
         "packing": len(work.packed) > 1,
         "offload": work.cpu_offload,
         "experts": work.facts.experts > 0,
-        "TP and CP": work.tp > 1 and work.cp > 1,
+        "TP and CP": both,
     }
     return tuple(name for name, member in belongs.items() if member)
 
