@@ -77,6 +77,7 @@ def read_point(row: Mapping[str, Any]) -> MeasuredPoint:
         packed=tuple(packed) if isinstance(packed, list) else (1,) * packed if packed > 1 else (),
         dynamic=bool(row.get("micro_batch_shapes")),
         padded=bool(row.get("padded")),
+        lora_rank=int(row.get("lora_rank") or 0),
         zero_outside_topk=bool(row.get("zero_outside_topk")),
         wrapping=_wrapping(way, row),
     )

@@ -153,18 +153,22 @@ class RankSizes:
     def inner(self) -> float:
         """Bytes a token that one layer keeps without checkpointing.
 
-        Each norm's fp32 copy and bf16 result; divided by TP: queries twice, keys and values twice, with
-        query and key norms three times both, four tensors of the MLP's width. On one GPU without FSDP the
-        norms return fp32, and queries, keys, values, gate and up each copy their input to bf16. Ring
-        attention's result is copied once more.
+        Each norm's fp32 copy, what its weight multiplies, and its result; divided by TP: queries twice, keys
+        and values twice, with query and key norms three times both, four tensors of the MLP's width. A frozen
+        norm does not keep what its weight multiplies; an adapter keeps its narrow side. Experts keep copies
+        and results of a token, and the router's probabilities. On one GPU without FSDP the norms return fp32,
+        and queries, keys, values, gate and up each copy their input to bf16. Ring attention's result is
+        copied once more.
         """
-        facts = self.work.facts
+        work, facts = self.work, self.work.facts
         attention, keys = facts.attention_width, facts.kv_width
+        frozen = 1 if work.lora_rank else 0
         divided = 2 * attention + 2 * keys + 4 * facts.ffn * facts.experts_per_token
-        divided += 3 * (attention + keys) if facts.qk_norm else 0
-        divided += attention if self.work.cp > 1 else 0
-        norms = (13 if self.work.unsharded else 8) * facts.hidden / self._sequence_split
-        return 2 * (norms + divided / self.split)
+        divided += (3 - frozen) * (attention + keys) if facts.qk_norm else 0
+        divided += attention if work.cp > 1 else 0
+        norms = ((13 if work.unsharded else 8) - 2 * frozen) * facts.hidden / self._sequence_split
+        experts = 2 * facts.experts_per_token * facts.hidden + 4 * facts.experts if facts.experts else 0
+        return 2 * (norms + divided / self.split + experts + 7 * work.lora_rank)
 
     @cached_property
     def _sequence_split(self) -> int:

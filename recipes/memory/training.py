@@ -127,7 +127,7 @@ def _layers(sizes: RankSizes) -> Iterator[Moment]:
     late = gradients(sizes, less=less, formula="4 G/W - (4 R + 8 P1)/N")
     common = (*states(sizes), *held_arguments(sizes), *held_logits(sizes), gathered_root(sizes))
     head = () if sizes.work.lora_rank else (MemoryTerm("head's gradient", gib(2 * sizes.embedding), "2 E"),)
-    early = (gradients(sizes, early=True), activations(sizes))
+    early = (gradients(sizes, early=True), _activations_left(sizes))
     block = gib(4 * sizes.layer)
     for name, term in _one_layer(sizes, first=True):
         terms = (*common, *early, *head, term, WORKSPACE)
@@ -135,6 +135,18 @@ def _layers(sizes: RankSizes) -> Iterator[Moment]:
     for name, term in _one_layer(sizes, first=False):
         terms = (*common, late, *head, *held_layers(sizes), term, WORKSPACE)
         yield Moment(f"{name}-last", f"the backward pass ends{_PLACES[name]}", terms, block)
+
+
+def _activations_left(sizes: RankSizes) -> MemoryTerm:
+    """Return the activations when the first layer's backward pass is over, which frees its own.
+
+    With checkpoints, and where whole layers are counted, they are as good as all of them.
+    """
+    term, work = activations(sizes), sizes.work
+    if work.checkpointing or whole_layer_checkpoints(sizes):
+        return term
+    own = gib(sizes.tokens * sizes.inner)
+    return MemoryTerm(term.name, term.gib - own, term.formula.replace("L I", "(L - 1) I"))
 
 
 def _one_layer(sizes: RankSizes, *, first: bool) -> Iterator[tuple[str, MemoryTerm]]:

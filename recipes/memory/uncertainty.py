@@ -46,8 +46,8 @@ def unmeasured(work: Work) -> Iterator[str]:
     if work.megatron:
         yield "Megatron"
         return
-    if work.lora_rank:
-        yield "LoRA"
+    if work.lora_rank and v2:
+        yield "LoRA with DTensor v2"
     if work.expert_parallel > 1:
         yield "expert parallelism"
     if work.replicas > 1:

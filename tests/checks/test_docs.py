@@ -30,6 +30,7 @@ def test_the_errors_are_those_of_the_points() -> None:
     assert errors_table(points) in (DOCS / "memory.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_cards_are_those_that_the_recipes_need(
     shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -35,7 +35,7 @@ def test_every_measured_peak_is_explained_by_one_code() -> None:
     assert {key: len(values) for key, values in errors.items()} == {
         ("probe", False): 59,
         ("probe", True): 25,
-        ("nemo", False): 43,
+        ("nemo", False): 51,
         ("nemo", True): 10,
         ("v2", False): 47,
         ("v2", True): 9,
@@ -92,10 +92,12 @@ def test_what_a_monitor_shows_is_near_the_reserve() -> None:
             continue
         peak = max(moment.gib for moment in point.moments())
         shown = reserved(point.work, peak, teacher=point.teacher)
-        errors[point.work.cpu_offload].append(abs(shown / point.reserved - 1))
+        work = point.work
+        other = work.cpu_offload or work.facts.experts > 0 or work.lora_rank > 0
+        errors[other].append(abs(shown / point.reserved - 1))
     assert median(errors[False]) <= 0.05
     assert max(errors[False]) <= 0.17
-    assert max(errors[True]) <= 0.35, "with offload the cache is of gradients that lie on the host"
+    assert max(errors[True]) <= 0.35, "the cache is then of other tensors: on the host, of experts, frozen"
 
 
 def test_measured_ways_are_not_called_arithmetic() -> None:

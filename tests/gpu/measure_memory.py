@@ -233,9 +233,11 @@ TEACHERS = [
 STUDENTS = [
     Run("student", "qwen3-30b-a3b-4l", 2, 4096, checkpointing=False),
     Run("student", "qwen3-30b-a3b-4l", 2, 8192, checkpointing=False),
+    Run("student", "qwen3-30b-a3b-4l", 2, 8192),
     Run("student", "qwen3-8b", 2, 2048, lora=16),
     Run("student", "qwen3-4b", 2, 8192, lora=16),
     Run("student", "qwen3-4b", 2, 4096, lora=32, checkpointing=False),
+    Run("student", "qwen3-8b", 4, 4096, lora=64),
     Run("student", "qwen3-1.7b", 4, 4096),
 ]
 
