@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -17,6 +18,7 @@ ROLES = {
 """Names that play the same role in two packages: a command and its engine, a screen and its model."""
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Return every module of the product by its dotted name."""
     paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
@@ -26,12 +28,19 @@ def modules() -> dict[str, Path]:
     }
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return a module, read once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def graph() -> dict[str, set[str]]:
     """Return the import graph; a package counts only where a name of its own is imported."""
     names = modules()
     edges: dict[str, set[str]] = {}
     for name, path in names.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = tree_of(path)
         targets = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -66,7 +75,7 @@ def test_packages_of_the_launcher_have_no_arrow_back() -> None:
 def test_a_class_name_has_one_meaning() -> None:
     homes = defaultdict(list)
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(name)
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,21 +49,20 @@ def test_no_release_refuses_its_own_recipes(
 
 def literals(root: Path, files: tuple[str, ...]) -> list[str]:
     """Return the string literals of some sources; an f-string's pieces are one, with … for the values."""
+    paths = [root / "nemo_rl" / file for file in files]
+    return [text for path in paths if path.is_file() for text in literals_of(path)]
+
+
+@cache
+def literals_of(path: Path) -> tuple[str, ...]:
     texts = []
-    for file in files:
-        path = root / "nemo_rl" / file
-        if not path.is_file():
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                texts.append(node.value)
-            elif isinstance(node, ast.JoinedStr):
-                texts.append(
-                    "".join(
-                        str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
-                    )
-                )
-    return texts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.append(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            parts = (str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+            texts.append("".join(parts))
+    return tuple(texts)
 
 
 def reached(root: Path, script: str) -> set[str]:

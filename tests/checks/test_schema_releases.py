@@ -23,7 +23,7 @@ from tests.checks.world import BASE, World
 TREES = ("v0.4.0", "v0.5.0", "v0.6.0", "v0.7.0", "main-7ea279ab")
 VALIDATING = ("v0.7.0", "main-7ea279ab")
 ENTRY = {"C1", "C2", "C3", "C4"}
-FAST = 9
+FAST = 18
 """Of the shared overrides, each so many-th is tried in the fast set."""
 
 

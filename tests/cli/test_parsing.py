@@ -20,6 +20,8 @@ VALUES = (
     "recipe.yaml", "policy.lr", "a.b=1", "+a=1", "++a.b=2", "~a", "~a.b", "-5e-6", "-1", "-.inf", "-.5",
     "-1_000", "-", "- item", "x y", "", "k=--json", "é", "[1, -2]",
 )  # fmt: skip
+EXAMPLES = max(10, settings.default.max_examples // 6) if settings.default else 10
+"""For each of 60 commands."""
 DASHED = ("--json", "--no-such-option", "-x", "--a=b")
 
 Words = list[str]
@@ -100,7 +102,7 @@ def flat(units: list[Words]) -> Words:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 def test_options_and_values_in_any_order_mean_the_same(command: Subcommand) -> None:
-    @settings(max_examples=20)  # for each of 60 commands
+    @settings(max_examples=EXAMPLES)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         values, options, mixed = data.draw(command_lines(command))
@@ -114,7 +116,7 @@ def test_options_and_values_in_any_order_mean_the_same(command: Subcommand) -> N
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.replace(" ", "-"))
 def test_after_two_dashes_everything_is_a_value(command: Subcommand) -> None:
-    @settings(max_examples=20)  # for each of 60 commands
+    @settings(max_examples=EXAMPLES)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         parser = command_parser(command)

@@ -53,7 +53,9 @@ def same_as_pydantics(description: Description, *, lenient: bool) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in TREES[:-1]), TREES[-1]]
+)
 def test_releases_are_made_without_pydantic_and_as_by_pydantic(
     shared: Path, tmp_path: Path, name: str
 ) -> None:
