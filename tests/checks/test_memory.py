@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recipes.checks import Checker, ClusterRequest, Inputs
@@ -88,6 +88,7 @@ def value(formula: str, work: Work) -> float:
     return float(eval(text, {"__builtins__": {}}, symbols)) / GIB
 
 
+@settings(max_examples=50)
 @given(works())
 def test_each_formula_gives_what_its_term_says(work: Work) -> None:
     moments = [*student_moments(work), *teacher_moments(work)]
@@ -102,6 +103,7 @@ def test_each_formula_gives_what_its_term_says(work: Work) -> None:
         assert term.gib == pytest.approx(expected, rel=0.001, abs=segments * 2**20 / GIB + 1e-6), term
 
 
+@settings(max_examples=50)
 @given(works())
 def test_terms_are_parts_and_less_work_never_takes_more(work: Work) -> None:
     moments = student_moments(work)

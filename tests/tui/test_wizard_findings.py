@@ -145,6 +145,22 @@ def test_a_missing_environment_hides_neither_cost_nor_memory(tmp_path: Path, res
         assert part in reviewed
 
 
+def test_memory_that_does_not_suffice_comes_with_what_would(node: LoginNode, resolver: DraftResolver) -> None:
+    long = ("policy.max_total_sequence_length=32768", "teacher.max_total_sequence_length=32768")
+    state = WizardState({"recipe": str(node.recipe), "student": "Qwen/Qwen3-14B"}, overrides=long)
+    status = settled(resolver, state)
+    assert status.memory is not None
+    short = {phase.id for phase in status.memory.phases if not phase.fits}
+    assert "student-train" in short
+    assert status.fitting
+    option = status.fitting[0]
+    assert f"would fit (f): {option.fix.title}" in text_of([*review(state, status, None)])
+    changed = settled(resolver, state.with_fix(option.fix, status))
+    assert changed.memory is not None
+    fits = {phase.id: phase.fits for phase in changed.memory.phases}
+    assert fits["student-train" if option.side == "policy" else "teacher-score"]
+
+
 def test_a_skipped_check_is_a_warning_everywhere(node: LoginNode, resolver: DraftResolver) -> None:
     state = WizardState({"recipe": str(node.recipe), "global_batch": "30"})
     failing = [

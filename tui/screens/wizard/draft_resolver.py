@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
     from launcher.request import Cost
     from launcher.runs import RunStore
-    from recipes.checks import ClusterRequest
+    from recipes.checks import Checker, ClusterRequest
     from recipes.inheritance import EffectiveRecipe, Resolver
+    from recipes.memory import Estimate, Option
 
 _RECENT = 6
 _RUNS_READ = 30
@@ -134,8 +135,20 @@ class DraftResolver:
             storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
             memory=plan.memory,
+            fitting=self._fitting(state, status, plan.memory),
             cost=plan.cost,
         )
+
+    def _fitting(
+        self, state: WizardState, status: DraftStatus, memory: Estimate | None
+    ) -> tuple[Option, ...]:
+        """Return checked changes under which the memory would suffice; none where it does."""
+        from recipes.checks.fitting import fitting_options
+
+        if memory is None or memory.fits or status.path is None:
+            return ()
+        overrides = (*state.overrides, *recipe_overrides(state, status))
+        return fitting_options(self._checker(state, status), status.path, overrides, gpu_gib=memory.gpu_gib)
 
     # ------------------------------------------------------------ parts
 
@@ -237,21 +250,26 @@ class DraftResolver:
         names = ("partition", "profile", "checkout", "kind")
         return tuple(text_of(name, state, status) for name in names)
 
+    def _checker(self, state: WizardState, status: DraftStatus) -> Checker:
+        """Return the checker of the job that the state describes."""
+        from recipes.checks import Checker, Inputs
+
+        inputs = Inputs.of(
+            environment=self._job_environments.get(self._environment_key(state, status)),
+            checkout=Path(status.checkout.path) if status.checkout is not None else None,
+            request=self._request(state, status)[0],
+        )
+        return Checker(inputs, self._resolver)
+
     def _with_report(self, state: WizardState, status: DraftStatus) -> DraftStatus:
         """Add checks, memory and cost; fixes are not verified, which takes longer."""
         from launcher.submit.preflight import of_rehearsal
-        from recipes.checks import Checker, Inputs
         from recipes.memory import estimate
 
         assert status.path is not None
         request, cost = self._request(state, status)
-        checkout = Path(status.checkout.path) if status.checkout is not None else None
-        inputs = Inputs.of(
-            environment=self._job_environments.get(self._environment_key(state, status)),
-            checkout=checkout,
-            request=request,
-        )
-        checker = Checker(inputs, self._resolver)
+        checker = self._checker(state, status)
+        inputs = checker.inputs
         overrides = (*state.overrides, *recipe_overrides(state, status))
         report = checker.check(status.path, overrides, verify_fixes=False)
         status = replace(status, gpus_per_node=request.gpus_per_node or 0, cost=cost)

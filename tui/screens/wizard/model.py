@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recipes.checks import Report
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
-    from recipes.memory import Estimate
+    from recipes.memory import Estimate, Option
     from recipes.models import ModelFacts, UnknownModel
     from recipes.planning import Fix
     from tui.screens.wizard.model_cache import CachedModel
@@ -124,6 +124,8 @@ class DraftStatus:
     teacher: ModelFacts | UnknownModel | None = None
     report: Report | None = None
     memory: Estimate | None = None
+    fitting: tuple[Option, ...] = ()
+    """Checked changes under which the memory would suffice, cheapest first."""
     cost: Cost | None = None
     gpus_per_node: int = 0
     plan: SubmissionPlan | None = None

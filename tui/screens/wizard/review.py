@@ -35,7 +35,9 @@ def review(state: WizardState, status: DraftStatus, start_estimate: StartEstimat
         _obstacle_section(status, assessment),
         _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status),
         _check_section(status, assessment),
-        [heading("GPU memory"), *memory_lines(status.memory)] if status.memory is not None else [],
+        [heading("GPU memory"), *memory_lines(status.memory), *_fitting_lines(status)]
+        if status.memory is not None
+        else [],
         _environment_section(status),
         _change_section(status),
         _plan_section(status),
@@ -140,6 +142,14 @@ def _check_section(status: DraftStatus, assessment: Assessment) -> Lines:
 
 def _titled(item: DraftFinding, title: str) -> Content:
     return finding_line(replace(item, message=f"{title}{item.message}"))
+
+
+def _fitting_lines(status: DraftStatus) -> Lines:
+    """Return the changes under which the memory would suffice."""
+    return [
+        line(("would fit (f): ", "dim"), f"{clean(option.fix.title)}  ({option.needed:.1f} GiB)")
+        for option in status.fitting
+    ]
 
 
 def _fix_lines(item: DraftFinding, status: DraftStatus) -> Lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -21,6 +22,9 @@ from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
 from tui.screens.wizard.review import environment_rows, question, review
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.steps import StepScreen
+
+if TYPE_CHECKING:
+    from recipes.planning import Fix
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
@@ -81,35 +85,35 @@ class WizardScreen(StepScreen):
         report = self.status.report
         return list(dict.fromkeys(item.id for item in report.failing)) if report is not None else []
 
-    def _fixes(self) -> list[tuple[str, int, int]]:
-        """Return fixes of failing checks: id of the check, its index in the report, index of the fix."""
+    def _fixes(self) -> list[tuple[str, Fix]]:
+        """Return fixes of failing checks with the check's id, and changes under which the memory suffices."""
         if self.status.report is None or not self._is_current:
             return []
-        return [
-            (result.id, index, number)
-            for index, result in enumerate(self.status.report.results)
+        failing = [
+            (result.id, fix)
+            for result in self.status.report.results
             if result.outcome == "fail"
-            for number, fix in enumerate(result.fixes)
+            for fix in result.fixes
             if fix.edits
         ]
+        return [*failing, *(("memory", option.fix) for option in self.status.fitting)]
 
     async def action_fix(self) -> None:
         """Apply the only fix, or ask which one."""
-        report, fixes = self.status.report, self._fixes()
-        if report is None or not fixes:
+        fixes = self._fixes()
+        if not fixes:
             return
-        fix_objects = [report.results[index].fixes[number] for _, index, number in fixes]
-        if len(fix_objects) == 1:
-            await self._set_state(self.wizard_state.with_fix(fix_objects[0], self.status))
+        if len(fixes) == 1:
+            await self._set_state(self.wizard_state.with_fix(fixes[0][1], self.status))
             return
         options = [
-            DialogChoice(str(count) if count < 10 else "", f"{fixes[count - 1][0]}  {fix.title}", str(count))
-            for count, fix in enumerate(fix_objects, 1)
+            DialogChoice(str(count) if count < 10 else "", f"{name}  {fix.title}", str(count))
+            for count, (name, fix) in enumerate(fixes, 1)
         ]
 
         async def take(value: str | None) -> None:
             if value is not None:
-                await self._set_state(self.wizard_state.with_fix(fix_objects[int(value) - 1], self.status))
+                await self._set_state(self.wizard_state.with_fix(fixes[int(value) - 1][1], self.status))
 
         self.app.push_screen(ChoiceDialog("Apply which fix?", "", options), take)
 
