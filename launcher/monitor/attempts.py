@@ -23,7 +23,8 @@ from launcher.logs.events import (
     StepBegan,
     UnitsOnline,
 )
-from launcher.monitor.run_status import RunStatus, run_status_of_attempts
+from launcher.monitor.ending import RunStatus
+from launcher.monitor.run_status import run_status_of_attempts
 from launcher.monitor.state import RunState
 
 _ATTEMPT = re.compile(r"(?:^|/)(?:slurm-(?P<output>\d+)\.out$|(?P<job>\d+)(?:-(?P<requeue>\d+))?-logs/)")

@@ -67,6 +67,13 @@ class _PollIntervals:
 
 
 def _state_of(run: Run) -> RunState:
+    state = _empty_state(run)
+    if run.spec.cluster == "slurm":
+        state.resume_hint = f"`distill-tui resume {run.spec.id}` continues there"
+    return state
+
+
+def _empty_state(run: Run) -> RunState:
     if run.spec.cluster == "slurm":
         from launcher.monitor.attempts import SlurmRunState
 

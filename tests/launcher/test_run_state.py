@@ -43,6 +43,11 @@ COMPLETED, FAILED, CANCELLED, UNKNOWN = (
     JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED, JobState.UNKNOWN,
 )  # fmt: skip
 
+BY_SIGTERM = (
+    "stopped by SIGTERM, and no log says who sent it: "
+    "the time limit, scancel, a preemption, or its node may have"
+)
+
 
 def at(line: int, log: str = "d", role: Role = DRIVER) -> Source:
     return Source(log, role, line)
@@ -372,16 +377,16 @@ def test_the_exception_that_ended_the_driver() -> None:
         ([DriverEnded(7, at(9)), finding()], (FAILED, "Out of memory: it happened")),
         ([DriverEnded(7, at(9)), job(COMPLETED)], (FAILED, "the driver exited with 7")),
         ([DriverEnded(7, at(9)), raised(message="KeyboardInterrupt")], (FAILED, "KeyboardInterrupt")),
-        ([DriverEnded(130, at(9))], (CANCELLED, "stopped by a signal")),
-        ([DriverEnded(143, at(9))], (CANCELLED, "stopped by a signal")),
+        ([DriverEnded(130, at(9))], (CANCELLED, "stopped by SIGINT")),
+        ([DriverEnded(143, at(9))], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(143, at(9)), finding()], (FAILED, "Out of memory: it happened")),
         (
             [DriverEnded(143, at(9)), finding(name="ray-node-dead", tier=2)],
-            (CANCELLED, "stopped by a signal"),
+            (CANCELLED, BY_SIGTERM),
         ),
-        ([DriverEnded(143, at(9)), finding(name="ray-gcs", tier=2)], (CANCELLED, "stopped by a signal")),
-        ([DriverEnded(143, at(9)), finding(name="ray-register", tier=2)], (CANCELLED, "stopped by a signal")),
-        ([DriverEnded(143, at(9)), raised()], (CANCELLED, "stopped by a signal")),
+        ([DriverEnded(143, at(9)), finding(name="ray-gcs", tier=2)], (CANCELLED, BY_SIGTERM)),
+        ([DriverEnded(143, at(9)), finding(name="ray-register", tier=2)], (CANCELLED, BY_SIGTERM)),
+        ([DriverEnded(143, at(9)), raised()], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(137, at(9))], (FAILED, "the driver exited with 137")),
     ],
 )
@@ -563,7 +568,7 @@ def test_losses_and_checkpoints_of_all_attempts_add_up() -> None:
         ([DriverEnded(1, of(OLD)), job(FAILED, job="9")], (FAILED, "the driver exited with 1")),
         ([LauncherEnded(143, of(OLD)), job(FAILED, job="9")], (FAILED, "because")),
         ([job(FAILED, job="9")], (FAILED, "because")),
-        ([DriverEnded(143, of(OLD)), job(COMPLETED, job="9")], (CANCELLED, "stopped by a signal")),
+        ([DriverEnded(143, of(OLD)), job(COMPLETED, job="9")], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(143, of(OLD)), job(CANCELLED, job="9")], (CANCELLED, "because")),
         ([DriverEnded(1, of(OLD)), job(QUEUED, job="9")], (QUEUED, "because")),
         # The next job of the chain has begun, and has written nothing yet.
@@ -581,7 +586,7 @@ def test_losses_and_checkpoints_of_all_attempts_add_up() -> None:
             [DriverEnded(143, of(OLD)), job(RUNNING, "", job="9")],
             (RUNNING, "its driver has ended; Slurm has not reported the job's end"),
         ),
-        ([DriverEnded(143, of(OLD)), job(UNKNOWN, job="9", over=True)], (CANCELLED, "stopped by a signal")),
+        ([DriverEnded(143, of(OLD)), job(UNKNOWN, job="9", over=True)], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(0, of(OLD)), job(RUNNING, job="9")], (COMPLETED, "")),
     ],
 )

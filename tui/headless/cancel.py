@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from launcher.clusters.registry import cluster_of
 from launcher.errors import InputError, LaunchError
+from launcher.logs.events import ENDED_STATES, JobState
 from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
 from launcher.monitor.watch_run import watch_run
 from launcher.runs import load, load_summary
@@ -33,12 +34,12 @@ def run(options: argparse.Namespace) -> int:
     if summary is None:
         watch.catch_up()
     state = summary["state"] if summary is not None else watch.state.state.value
-    if target.job is None or state in ("completed", "failed", "cancelled"):
+    if target.job is None or state in ENDED_STATES:
         say(f"{target.spec.id} has already ended ({state})")
         return Exit.OK
     say(loss_of(watch.state, time.time()).in_words())
     if options.after_checkpoint and not _wait(store, target, watch):
-        return Exit.FAILED if watch.state.state.value in ("failed", "cancelled") else Exit.OK
+        return Exit.FAILED if watch.state.state in (JobState.FAILED, JobState.CANCELLED) else Exit.OK
     return _stop(store, target)
 
 

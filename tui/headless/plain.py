@@ -14,6 +14,7 @@ from launcher.logs.events import (
     Event,
     FindingSeen,
     JobChanged,
+    JobState,
     MetricRecorded,
     MilestoneReached,
     NoticesChanged,
@@ -103,7 +104,7 @@ class EventPrinter:
 
     def end_lines(self, name: str, state: RunState) -> list[str]:
         """Return the last lines of a run that ended."""
-        mark = "✓" if state.state.value == "completed" else "✗"
+        mark = _MARKS.get(state.state, "✗")
         reason = f": {state.reason}" if state.reason else ""
         lines = [f"{mark} {name} {state.state.value}{reason}"]
         lines += finding_lines([finding_json(item) for item in state.findings])
@@ -164,6 +165,8 @@ def _source(finding: FindingSeen) -> str:
     )
 
 
+_MARKS = {JobState.COMPLETED: "✓", JobState.STOPPED: "◐"}
+"""Marks of runs that did not go wrong."""
 _IN_FULL = ("stuck-", "no-logs")
 """Findings that are in no log: their text is the evidence."""
 

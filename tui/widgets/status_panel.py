@@ -107,7 +107,7 @@ def _time_limit(view: RunView, now: float) -> list[tuple[str, str]]:
 
 def _activity(view: RunView, *, stopping: bool) -> str:
     if view.state.ended:
-        reason = view.reason if view.state is JobState.CANCELLED else ""
+        reason = view.reason if view.state is not JobState.FAILED else ""
         return f"run {view.state.value} ({reason})" if reason else f"run {view.state.value}"
     if stopping:
         return "stopping …"
