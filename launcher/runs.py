@@ -18,7 +18,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.checkout_state import CheckoutState
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
 from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
@@ -37,6 +37,9 @@ Launcher = Literal["ray_bare", "ray.sub"]
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
 RUN_FILES = (SPEC, "plan.json", "recipe.yaml", "effective.yaml")
 """Files that every run's directory begins with."""
+JOB_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")
+"""Id of a Slurm job, of a task of an array, or of a part of a heterogeneous job."""
+_LISTED = 3
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
 
@@ -234,26 +237,33 @@ class RunStore:
         return found
 
     def find(self, reference: str) -> Run:
-        """Return the run with an id, an unambiguous part of one, or a path to its directory.
+        """Return the run with an id, an unambiguous part of one, the id of a job, or a path to its directory.
+
+        A number is the id of a job first; a run's name is meant by it only in full.
 
         Raises:
-            InputError: there is no such run, or several.
+            InputError: there is no such run.
+            AmbiguousError: there are several.
         """
         if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
             return load(self.transport, reference)
         runs = [item for item in self.list() if isinstance(item, Run)]
-        matching = [item for item in runs if item.spec.id == reference] or [
-            item for item in runs if reference in item.spec.id
-        ]
-        if len(matching) == 1:
-            return matching[0]
-        if not matching:
+        is_number = JOB_ID.fullmatch(reference) is not None
+        matches = _of_job(runs, reference) if is_number else []
+        matches = matches or [run for run in runs if reference == run.spec.id]
+        if not matches:
+            matches = [
+                run for run in runs if (reference == run.spec.name if is_number else reference in run.spec.id)
+            ]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
             raise InputError(
                 f"no run '{clean(reference)}'", where=self.root, fix="`distill-tui runs` lists them."
             )
-        names = ", ".join(item.spec.id for item in matching[:3])
-        raise InputError(
-            f"ambiguous run '{clean(reference)}': it could be {names}", fix="Give more of the name."
+        raise AmbiguousError(
+            f"ambiguous run '{clean(reference)}': it could be {_listed(matches, reference)}",
+            fix="Give more of the name." if not is_number else "Give the run's full name.",
         )
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
@@ -283,6 +293,21 @@ class RunStore:
                 self.transport.remove_tree(directory)
             raise
         return Run(directory, spec, ())
+
+
+def _of_job(runs: Sequence[Run], identity: str) -> list[Run]:
+    """Return the runs that have a job of this id: several where ids of two clusters coincide."""
+    return [run for run in runs if any(job.id == identity for job in run.jobs)]
+
+
+def _listed(runs: Sequence[Run], reference: str) -> str:
+    """Return the names of the first runs, with the job where a job's id was given."""
+    names = []
+    for run in runs[:_LISTED]:
+        date = f" (job {reference} of {run.spec.created:%Y-%m-%d})" if _of_job([run], reference) else ""
+        names.append(f"{clean(run.spec.id)}{date}")
+    more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
+    return ", ".join(names) + more
 
 
 def user_store(transport: Transport, root: Path, environment: Mapping[str, str] = os.environ) -> RunStore:

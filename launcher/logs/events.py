@@ -330,6 +330,8 @@ class JobChanged:
     """When the scheduler expects a waiting job to start."""
     unanswered: str = ""
     """Why the cluster does not answer, so that this is its last known status; empty if it does."""
+    jobs: tuple[JobChanged, ...] = ()
+    """Every job of the run that the cluster lists, in the order of their submission."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:

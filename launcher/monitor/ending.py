@@ -23,7 +23,32 @@ class RunStatus(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingProgress:
+class AttemptStatus:
+    """One attempt of a run, and how it ended."""
+
+    job: str
+    """Id of its job; empty where unknown."""
+    requeue: int
+    """Number of requeues of the job before it."""
+    state: JobState
+    reason: str = ""
+    step: int = 0
+    """Last step that it finished; 0 for none."""
+    resumed: int | None = None
+    """Step of the checkpoint that it began with."""
+    began: float | None = None
+    ended: float | None = None
+
+    def in_words(self) -> str:
+        """Return the attempt as one line."""
+        name = f"job {self.job}" + f", requeue {self.requeue}" * bool(self.requeue)
+        resumed = f", from step {self.resumed}" if self.resumed is not None else ""
+        step = f" at step {self.step}" if self.step else ""
+        return f"{name}{resumed}: {self.state.value}{step}" + f" ({self.reason})" * bool(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
     """Progress of a run by its logs, and its length by its recipe; unknown parts are None."""
 
     step: int = 0
@@ -66,7 +91,7 @@ class TrainingProgress:
         )
 
 
-def clean_end(progress: TrainingProgress) -> RunStatus:
+def clean_end(progress: RunProgress) -> RunStatus:
     """Return the status of a run whose driver ended without an error."""
     if progress.said_saved and not progress.reached_steps:
         of = f" of {progress.max_steps}" if progress.max_steps is not None else ""
@@ -88,18 +113,18 @@ def clean_end(progress: TrainingProgress) -> RunStatus:
         return RunStatus(JobState.COMPLETED)
     return RunStatus(
         JobState.FAILED,
-        f"its driver ended without an error at step {progress.step} of {progress.max_steps}, and no log says why",
+        f"its driver ended without an error at step {progress.step} of {progress.max_steps}; no log says why",
     )
 
 
-def _epochs_used(progress: TrainingProgress) -> str:
+def _epochs_used(progress: RunProgress) -> str:
     if progress.max_steps is None or progress.step >= progress.max_steps:
         return ""
     epochs = "its only epoch is" if progress.epochs == 1 else f"all {progress.epochs} epochs are"
     return f"{epochs} used up at step {progress.step}, before max_num_steps ({progress.max_steps})"
 
 
-def _without_steps(progress: TrainingProgress) -> RunStatus:
+def _without_steps(progress: RunProgress) -> RunStatus:
     """Return the status of a driver that began no step."""
     if not progress.set_up:  # not a training as far as the logs show
         return RunStatus(JobState.COMPLETED)

@@ -6,7 +6,7 @@ whether a run lives, and how it ended, is here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import (
     DriverEnded,
@@ -19,7 +19,7 @@ from launcher.logs.events import (
 )
 from launcher.logs.lines import Segment
 from launcher.monitor.diagnosis import UNKNOWN, is_interrupt
-from launcher.monitor.ending import RunStatus, TrainingProgress, clean_end
+from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
@@ -39,7 +39,7 @@ class RunEvidence:
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
-    progress: TrainingProgress = field(default_factory=TrainingProgress)
+    progress: RunProgress = field(default_factory=RunProgress)
     signalled: ProcessSignalled | None = None
     """The driver, or what started it, reported a signal and nothing after it."""
     training: bool = False
@@ -113,6 +113,9 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
     job, ended = evidence.job, evidence.ended
     if job is None or ended is None:
         return run_status(evidence)
+    if job.state.ended and job.job.isdecimal() and 0 != ended_job < int(job.job):
+        # The driver of an earlier job ended; the last one had none.
+        return run_status(replace(evidence, driver_ended=None, launcher_ended=None))
     if job.state.ended:
         if job.state is JobState.FAILED and ended.code in INTERRUPTED:  # by Slurm's signal: Slurm knows why
             return RunStatus(job.state, job.reason)

@@ -35,7 +35,7 @@ from launcher.logs.events import (
     UnitsOnline,
 )
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
-from launcher.monitor.ending import RESUME_HINT, RunStatus, TrainingProgress
+from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
 # Milestones of training; the others belong to the set-up.
@@ -332,6 +332,11 @@ class RunState:
         return self.status.reason
 
     @property
+    def attempts(self) -> tuple[AttemptStatus, ...]:
+        """Attempts of the run in order, where it can have several."""
+        return ()
+
+    @property
     def settled(self) -> bool:
         """True if the run has ended and neither its state nor its cause will change."""
         return is_settled(self.status, self.job)
@@ -348,8 +353,8 @@ class RunState:
             traceback=self.traceback,
         )
 
-    def _progress(self) -> TrainingProgress:
-        return TrainingProgress(
+    def _progress(self) -> RunProgress:
+        return RunProgress(
             step=self.step,
             max_steps=self.plan_max_steps if self.plan_max_steps is not None else self.max_steps,
             epoch=self.epoch,

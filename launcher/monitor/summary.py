@@ -21,6 +21,7 @@ from launcher.logs.events import (
     TrackerDirFound,
 )
 from launcher.logs.signatures import SuggestedEdit
+from launcher.monitor.ending import AttemptStatus
 from launcher.monitor.progress import pace_of
 from launcher.monitor.state import RunState
 
@@ -36,6 +37,7 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
         "reason": state.reason,
         "ended": ended_at(state),
         "job": job_json(state.job),
+        "attempts": [attempt_json(item) for item in state.attempts],
         "milestones": [
             milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
         ],
@@ -69,6 +71,21 @@ def ended_at(state: RunState) -> float | None:
     return max(
         (reached.time for reached in state.milestones.values() if reached.time is not None), default=None
     )
+
+
+def attempt_json(attempt: AttemptStatus) -> dict[str, Any]:
+    """Return one attempt of a run; `text` is the same in words."""
+    return {
+        "job": attempt.job,
+        "requeue": attempt.requeue,
+        "state": attempt.state.value,
+        "reason": attempt.reason,
+        "step": attempt.step,
+        "resumed": attempt.resumed,
+        "began": attempt.began,
+        "ended": attempt.ended,
+        "text": attempt.in_words(),
+    }
 
 
 def job_json(job: JobChanged | None) -> dict[str, Any] | None:
@@ -208,6 +225,8 @@ def _plain(value: object) -> object:
             if isinstance(item, SuggestedEdit)
             else finding_json(item)
             if isinstance(item, FindingSeen)
+            else job_json(item)
+            if isinstance(item, JobChanged)
             else item
             for item in value
         ]

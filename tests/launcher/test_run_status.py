@@ -17,7 +17,7 @@ from launcher.logs.events import (
     Source,
 )
 from launcher.monitor.diagnosis import UNKNOWN
-from launcher.monitor.ending import RunStatus, TrainingProgress
+from launcher.monitor.ending import RunProgress, RunStatus
 from launcher.monitor.run_status import (
     RunEvidence,
     is_settled,
@@ -35,7 +35,7 @@ BY_SIGTERM = (
     "stopped by SIGTERM, and no log says who sent it: "
     "the time limit, scancel, a preemption, or its node may have"
 )
-DONE = TrainingProgress(said_completed=True)
+DONE = RunProgress(said_completed=True)
 ERROR = ExceptionSeen("ValueError: x", HERE, 5, own=True, wrapper=False)
 INTERRUPT = ExceptionSeen("KeyboardInterrupt", HERE, 5, own=True, wrapper=False)
 

@@ -23,7 +23,7 @@ from launcher.logs.events import (
 )
 from launcher.monitor.attempts import attempt_of
 from launcher.monitor.state import RunState
-from launcher.monitor.summary import finding_json
+from launcher.monitor.summary import attempt_json, finding_json
 
 
 def clock(time: float | None) -> str:
@@ -107,6 +107,7 @@ class EventPrinter:
         mark = _MARKS.get(state.state, "✗")
         reason = f": {state.reason}" if state.reason else ""
         lines = [f"{mark} {name} {state.state.value}{reason}"]
+        lines += attempt_lines([attempt_json(item) for item in state.attempts])
         lines += finding_lines([finding_json(item) for item in state.findings])
         losses = state.metrics.get("loss", {})
         if len(losses) > 1:
@@ -114,6 +115,11 @@ class EventPrinter:
                 f"  loss {losses[min(losses)]:.4f} -> {losses[max(losses)]:.4f} in {len(losses)} steps"
             )
         return lines
+
+
+def attempt_lines(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the attempts of a run as lines; none for a run with a single one."""
+    return [f"  {item['text']}" for item in attempts] if len(attempts) > 1 else []
 
 
 def job_text(event: JobChanged) -> str:
@@ -211,6 +217,7 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a state, as `watch --once` prints them."""
     reason = f" ({state['reason']})" if state["reason"] else ""
     yield f"{state['run']}: {state['state']}{reason}"
+    yield from attempt_lines(state["attempts"])
     for milestone in state["milestones"]:
         where = f"{milestone['log']}:{milestone['line']}"
         yield f"  {clock(milestone['time'])}  ✓ {milestone['title']:26} {where}"

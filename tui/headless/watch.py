@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.logs.events import Role
 from launcher.monitor.watch import Watch, watch_directory, watch_logs
 from launcher.transports.local import LocalTransport
@@ -84,23 +83,21 @@ def run_or_job(reference: str) -> Target:
     """Return a run of this program, by its name or the id of one of its jobs, else a Slurm job.
 
     Raises:
-        InputError: there is neither.
+        InputError: there is neither, or several runs match.
         TransportError: Slurm did not answer.
     """
     from launcher.monitor.watch_run import watch_job, watch_run
-    from launcher.runs import Run
+    from launcher.runs import JOB_ID
 
     store = run_store()
-    is_number = re.fullmatch(r"\d+(?:[_+]\d+)?", reference) is not None
-    own_runs = [item for item in store.list() if isinstance(item, Run)] if is_number else []
-    match = next((item for item in own_runs if any(job.id == reference for job in item.jobs)), None)
-    if match is None:
-        try:
-            match = store.find(reference)
-        except InputError as error:
-            if not is_number:
-                raise
-            return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
+    try:
+        match = store.find(reference)
+    except AmbiguousError:
+        raise
+    except InputError as error:
+        if JOB_ID.fullmatch(reference) is None:
+            raise
+        return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
     return Target(match.spec.id, watch_run(store.transport, match), match.directory)
 
 

@@ -12,6 +12,7 @@ from tui.formatting import GLYPHS, STYLES, bar, duration, number
 from tui.run_view import RunView
 from tui.widgets.styled_lines import StyledLines
 
+_ATTEMPTS_SHOWN = 3
 _FINDINGS_SHOWN = 3
 _BAR_WIDTH = 20
 _ARROW = "   → "
@@ -42,6 +43,7 @@ def state_lines(
         lines.append(Content.assemble(label, view.unanswered))
     if view.state is JobState.FAILED:
         lines.append(Content.assemble((" ✗ reason: ", "$text-error bold"), (view.reason, "$text-error")))
+    lines += [Content.assemble((" attempt: ", "dim"), text) for text in view.attempts[-_ATTEMPTS_SHOWN:]]
     lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
 
