@@ -21,7 +21,8 @@ from launcher.logs.events import (
 )
 from launcher.logs.follow import BUDGET, Follower
 from launcher.logs.lines import segments
-from launcher.logs.sources import LogFile, LogLocations, discover, role_of
+from launcher.logs.roles import ContentRoles, role_of
+from launcher.logs.sources import LogFile, LogLocations, discover
 from launcher.logs.trackers import Trackers
 from launcher.monitor.run_status import job_status_by_log_age
 from launcher.monitor.state import RunState
@@ -64,6 +65,7 @@ class Watch:
     _newest_mtime: float | None = None
     _sizes: dict[str, int] = field(default_factory=dict)
     _trackers: Trackers | None = None
+    _contents: ContentRoles | None = None
     _root: FindingSeen | None = None
 
     def find_logs(self) -> None:
@@ -172,8 +174,9 @@ class Watch:
             self.directories, self.prefixes = tuple(locations.directories), locations.directories
             self.files, self.missing = locations.files, locations.missing
         present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
+        contents = self._contents = self._contents or ContentRoles(self.transport)
         for directory in self.directories:
-            listing, prefix = discover(self.transport, directory), self.prefixes.get(directory, "")
+            listing, prefix = discover(self.transport, directory, contents), self.prefixes.get(directory, "")
             for relative, entry in listing.clocks:
                 self._read_clock(directory, relative, f"{prefix}{relative}".rstrip("/"), entry)
             for log, entry in listing.logs:
@@ -247,6 +250,7 @@ def watch_logs(transport: Transport, logs: Sequence[tuple[Role | None, str]]) ->
             Path(path).name if _has_unique_name(path, logs) else path,
             path,
             role or role_of(path) or Role.DRIVER,
+            mixed=role is None and role_of(path) is None,
         )
         for role, path in logs
     ]

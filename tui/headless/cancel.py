@@ -52,7 +52,9 @@ def _target(store: RunStore, reference: str) -> Run:
         if JOB_ID.fullmatch(reference) is None:
             raise
         raise InputError(
-            f"job {reference} belongs to no run here", where=store.root, fix=f"`scancel {reference}` ends a Slurm job."
+            f"job {reference} belongs to no run here",
+            where=store.root,
+            fix=f"`scancel {reference}` ends a Slurm job.",
         ) from error
 
 

@@ -22,7 +22,8 @@ from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
-from launcher.logs.sources import LogFile, LogLocations, role_of
+from launcher.logs.roles import role_of
+from launcher.logs.sources import LogFile, LogLocations
 from launcher.text import clean
 from launcher.transports.base import Transport
 
