@@ -297,6 +297,17 @@ class LogChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class LostNode:
+    """A node that went down under a job."""
+
+    name: str
+    since: float | None = None
+    """When the scheduler marked it down, in seconds since the epoch."""
+    reason: str = ""
+    """The scheduler's own reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobChanged:
     """The cluster's status of the run's job changed."""
 
@@ -330,6 +341,8 @@ class JobChanged:
     """When the scheduler expects a waiting job to start."""
     unanswered: str = ""
     """Why the cluster does not answer, so that this is its last known status; empty if it does."""
+    lost_nodes: tuple[LostNode, ...] = ()
+    """Nodes of it that went down."""
     jobs: tuple[JobChanged, ...] = ()
     """Every job of the run that the cluster lists, in the order of their submission."""
 

@@ -33,8 +33,8 @@ _LOG_NAME = re.compile(r".*\.(?:log|out|err|o\d+|e\d+)$")
 _SAMPLE = 256 * 1024
 """Bytes of a log by which its part is recognised; what precedes a driver in one is shorter, mostly."""
 
-# What only NeMo-RL's driver prints, Ray's head, a node that joins it, and a batch script's tools: at the start
-# of a line, or behind what carried the line, but not in a shell's trace of a script.
+# Lines that only a driver of NeMo-RL prints, Ray's head, a node that joins it, a batch script: at the start
+# of a line, or behind what carried it, but not in a shell's trace of a script.
 _DRIVER_TEXT = re.compile(
     rb"^(?!\++ ).*?(?:INFO:nemo_rl\.|\xe2\x96\xb6 Setting up |={25} (?:Step|Epoch) \d+/\d+ ={25}"
     rb"|(?:Training|Validation) data(?:set|loader) loaded with \d+ samples| {6}SETUP COMPLETE)",

@@ -36,6 +36,7 @@ from launcher.logs.events import (
 )
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
+from launcher.monitor.lost_node import lost_node_findings
 from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
 # Milestones of training; the others belong to the set-up.
@@ -249,10 +250,12 @@ class RunState:
             completed = (ended is not None and ended.code == 0) or (
                 ended is None and (said or self._job_is(JobState.COMPLETED))
             )
+            lost = lost_node_findings(self.job, self.units)
             self._diagnosis = diagnose(
-                filter(self._is_open, self._findings.values()),
+                [*filter(self._is_open, self._findings.values()), *lost],
                 self._open_exceptions(),
-                job=self.job,
+                # The scheduler's own word for the same failure names no node.
+                job=replace(self.job, word="") if self.job is not None and lost else self.job,
                 failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
                 stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),

@@ -14,6 +14,7 @@ from launcher.logs.events import (
     Event,
     FindingSeen,
     JobChanged,
+    LostNode,
     MetricRecorded,
     MilestoneReached,
     RootFindingChanged,
@@ -103,6 +104,7 @@ def job_json(job: JobChanged | None) -> dict[str, Any] | None:
         "stuck": job.stuck,
         "fix": job.fix,
         "unavailable_nodes": job.unavailable_nodes,
+        "lost_nodes": [asdict(node) for node in job.lost_nodes],
         "submitted": job.submitted,
         "began": job.began,
         "time": job.time,
@@ -227,6 +229,8 @@ def _plain(value: object) -> object:
             if isinstance(item, FindingSeen)
             else job_json(item)
             if isinstance(item, JobChanged)
+            else asdict(item)
+            if isinstance(item, LostNode)
             else item
             for item in value
         ]

@@ -16,12 +16,13 @@ from pathlib import PurePosixPath
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.job_status import LEFT_WITHOUT_ACCOUNTS
 from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, job_change, read_queue
+from launcher.clusters.slurm.lost_nodes import ask_lost_nodes, may_have_lost_nodes
 from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
 from launcher.clusters.slurm.messages import is_accounting_off
 from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
-from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
+from launcher.logs.events import FindingSeen, JobChanged, JobState, LostNode, Role, Source, unanswered
 from launcher.logs.roles import role_of
 from launcher.logs.sources import LogFile, LogLocations
 from launcher.text import clean
@@ -219,6 +220,7 @@ class JobProbe:
     _answer: JobChanged | None = None
     _accounting: bool = True
     _maintenance: Maintenance | None = None
+    _lost: tuple[LostNode, ...] | None = None
     _maintenance_asked: float = field(default=float("-inf"))
 
     def __call__(self) -> JobChanged | None:
@@ -249,7 +251,14 @@ class JobProbe:
                 "it left the queue; accounting has no record of its end yet",
                 job=self.identity,
             )
-        return replace(job_change(record, self._maintenance_of(record, now)), job=self.identity)
+        change = job_change(record, self._maintenance_of(record, now))
+        return replace(change, job=self.identity, lost_nodes=self._lost_nodes(change))
+
+    def _lost_nodes(self, change: JobChanged) -> tuple[LostNode, ...]:
+        """Return the nodes that went down under a failed job; asked once."""
+        if self._lost is None and may_have_lost_nodes(change):
+            self._lost = ask_lost_nodes(self.client, change)
+        return self._lost or ()
 
     def _maintenance_of(self, record: JobRecord, now: float) -> Maintenance | None:
         """Return the maintenance that the job waits for; asked while it waits, at most once an interval."""
