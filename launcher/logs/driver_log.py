@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from launcher.logs.events import (
     CheckpointSaving,
@@ -85,7 +86,11 @@ def _tracker_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
 
 
 def _offline_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-    yield TrackerFound("wandb-offline", line.match["path"])
+    path = PurePosixPath(line.match["path"])
+    if path.is_absolute():
+        yield TrackerFound("wandb-offline", str(path))
+    else:  # searched for, from the driver's working directory
+        yield TrackerDirFound(str(path.parent), line.source)
 
 
 def _max_steps(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:

@@ -111,12 +111,12 @@ class StepBegan:
 
 
 PHASES = {
-    "generation": "generating responses",
-    "teacher": "scoring with the teacher",
-    "training": "training the student",
-    "validation": "validating",
-    "checkpoint": "saving the checkpoint",
-    "results": "finishing the step",
+    "generation": "generating the responses of step {step}",
+    "teacher": "scoring the responses of step {step} with the teacher",
+    "training": "training the student in step {step}",
+    "validation": "validating at step {step}",
+    "checkpoint": "saving the checkpoint of step {step}",
+    "results": "finishing step {step}",
 }
 """Id of a driver's phase -> its activity in words; the times are metrics named `<id>_time_s`."""
 
@@ -130,6 +130,10 @@ class PhaseBegan:
     step: int
     source: Source
     time: float | None = None
+
+    def in_words(self) -> str:
+        """Return the activity in words."""
+        return PHASES[self.phase].format(step=self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +267,7 @@ class TrackerDirFound:
     """The driver printed its directory for a tracking tool."""
 
     path: str
+    """Absolute, or relative to the driver's working directory."""
     source: Source
 
 

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from launcher.logs.clock import CLOCK_NAME
 from launcher.logs.events import FindingSeen, Role
+from launcher.logs.gpu_tables import node_of_table
 from launcher.logs.roles import ContentRoles, is_log_name, role_of
 from launcher.transports.base import FileStat, Transport
 
@@ -37,6 +38,8 @@ class DirectoryLogs:
     logs: tuple[tuple[LogFile, FileStat], ...]
     clocks: tuple[tuple[str, FileStat], ...]
     """Directory name (relative, empty for the top) and the entry of its clock file."""
+    gpu_tables: tuple[tuple[str, FileStat], ...] = ()
+    """Path and entry of each table of GPU use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class LogLocations:
     files: tuple[LogFile, ...] = ()
     missing: tuple[FindingSeen, ...] = ()
     """Warnings about logs that cannot be found or read."""
+    working_directory: str = ""
+    """Where the job was submitted from; empty where unknown."""
 
 
 def discover(transport: Transport, directory: str, contents: ContentRoles | None = None) -> DirectoryLogs:
@@ -62,6 +67,7 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
     logs: list[tuple[LogFile, FileStat]] = []
     clocks: list[tuple[str, FileStat]] = []
     unnamed: list[tuple[LogFile, FileStat]] = []
+    tables: list[tuple[str, FileStat]] = []
     waiting = [("", 0)]
     while waiting:
         relative, depth = waiting.pop(0)
@@ -75,6 +81,8 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
                     waiting.append((name, depth + 1))
             elif entry.name == CLOCK_NAME:
                 clocks.append((relative, entry))
+            elif node_of_table(entry.name) is not None:
+                tables.append((file, entry))
             elif (role := role_of(entry.name)) is not None:
                 logs.append((LogFile(name, file, role), entry))
             elif is_log_name(entry.name):
@@ -83,4 +91,4 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
                     logs.append((LogFile(name, file, role, mixed=role is Role.DRIVER), entry))
                 elif depth == 0:
                     unnamed.append((LogFile(name, file, Role.DRIVER, mixed=True), entry))
-    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks))
+    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks), tuple(tables))

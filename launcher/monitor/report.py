@@ -156,6 +156,8 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     for log in report["logs"]:
         problem = f" ({log['problem']})" if log["problem"] else ""
         yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
+    for tracker in report["trackers"]:
+        yield f"- {tracker['kind']}: `{tracker['path']}`"
 
 
 def _accounting(records: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -27,6 +27,7 @@ _SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
 _SENDERS = "the time limit, scancel, a preemption, or its node"
 RECENT_S = 120.0
 """A log written within this time counts as a sign of life, where no cluster can be asked."""
+SILENT = "its logs are no longer written and do not show an end"
 # Printed by Ray's processes about each other when all of them are being stopped.
 _CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
 _REASON_LIMIT = 100
@@ -48,6 +49,8 @@ class RunEvidence:
     """The finding taken for the cause of a failure."""
     traceback: ExceptionSeen | None = None
     """The exception that reached the driver's top level."""
+    activity: str = ""
+    """What the driver did last, in words."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -148,7 +151,7 @@ def job_status_by_log_age(newest_mtime: float | None, now: float) -> JobChanged:
         return JobChanged(JobState.UNKNOWN, "no logs here yet")
     if now - newest_mtime <= RECENT_S:
         return JobChanged(JobState.RUNNING, "its logs are being written")
-    return JobChanged(JobState.UNKNOWN, "its logs are no longer written and do not show an end")
+    return JobChanged(JobState.UNKNOWN, SILENT)
 
 
 def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
@@ -176,6 +179,8 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
     if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
         return RunStatus(JobState.FAILED, _summary(root))
+    if job.state is JobState.UNKNOWN and job.reason == SILENT and evidence.activity:
+        return RunStatus(job.state, f"{job.reason}; the last thing was {evidence.activity}")
     return RunStatus(job.state, job.reason)
 
 

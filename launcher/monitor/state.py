@@ -354,7 +354,13 @@ class RunState:
             training="setup-complete" in self.milestones or self.current is not None,
             root=self.diagnosis.root,
             traceback=self.traceback,
+            activity=self.activity,
         )
+
+    @property
+    def activity(self) -> str:
+        """The driver's latest phase of training, in words; empty before the first."""
+        return self.phase.in_words() if self.phase is not None else ""
 
     def _progress(self) -> RunProgress:
         return RunProgress(

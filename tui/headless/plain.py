@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from launcher.durations import format_time_limit
 from launcher.logs.events import (
     MILESTONE_TITLES,
     CheckpointSaving,
@@ -145,7 +146,7 @@ def left_line(metrics: Mapping[str, Any]) -> str:
     """Return the time left in the allocation and the steps that fit; empty if unknown."""
     if metrics.get("left_s") is None:
         return ""
-    line = f"{duration(metrics['left_s'])} left in the allocation"
+    line = f"{format_time_limit(int(metrics['left_s']))} left in the allocation"
     if metrics["steps_that_fit"] is None:
         return line
     line += f": time for about {metrics['steps_that_fit']} steps"
@@ -153,13 +154,6 @@ def left_line(metrics: Mapping[str, Any]) -> str:
         return line
     to_go = max(metrics["max_steps"] - metrics["step"], 0)
     return f"{line}, {to_go} to go{'' if metrics['steps_that_fit'] >= to_go else ' (not enough)'}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as `D-HH:MM:SS`, without days below one."""
-    whole = int(seconds)
-    clock = f"{whole // 3600 % 24}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-    return f"{whole // 86400}-{clock}" if whole >= 86400 else clock
 
 
 def _source(finding: FindingSeen) -> str:
@@ -228,6 +222,8 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"  step {metrics['step']}/{metrics['max_steps'] or '?'}  loss {first} -> {last}"
     if left := left_line(metrics):
         yield f"  {left}"
+    for tracker in state["trackers"]:
+        yield f"  {tracker['kind']}: {tracker['path']}"
     for log in state["logs"]:
         problem = f"  {log['problem']}" if log["problem"] else ""
         yield f"  {log['role']:9} {log['name']}  {log['bytes']} bytes, {log['lines']} lines{problem}"

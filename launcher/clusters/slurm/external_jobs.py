@@ -139,7 +139,8 @@ class ExternalJobLogs:
         if not directories:
             files += self._logs_beside_output(problems)
         readable = bool(directories) or bool(files)
-        return LogLocations(directories, tuple(files), () if readable else (self._no_logs_finding(problems),))
+        missing = () if readable else (self._no_logs_finding(problems),)
+        return LogLocations(directories, tuple(files), missing, self.job.directory)
 
     def _bases(self) -> tuple[str, ...]:
         given = (self.environment.get("BASE_LOG_DIR", ""), self.job.directory)
