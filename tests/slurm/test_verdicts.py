@@ -1,4 +1,4 @@
-"""How runs ended, on the test cluster: saved before the time limit, resumed, cancelled; and a job of nobody's run."""
+"""How runs ended, on the test cluster: saved in time, resumed, cancelled; and jobs of no run."""
 
 from __future__ import annotations
 
