@@ -27,6 +27,7 @@ _SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
 _SENDERS = "the time limit, scancel, a preemption, or its node"
 RECENT_S = 120.0
 """A log written within this time counts as a sign of life, where no cluster can be asked."""
+RECENT = "its logs are being written"
 SILENT = "its logs are no longer written and do not show an end"
 # Printed by Ray's processes about each other when all of them are being stopped.
 _CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
@@ -90,7 +91,8 @@ def run_status(evidence: RunEvidence) -> RunStatus:
 
 
 def _is_alive(job: JobChanged | None) -> bool:
-    return job is not None and job.state is not JobState.UNKNOWN and not job.over
+    """Return True if a cluster says that the job lives; that its logs are new does not say so."""
+    return job is not None and job.state is not JobState.UNKNOWN and not job.over and job.reason != RECENT
 
 
 def _signalled(evidence: RunEvidence, signal: str) -> RunStatus:
@@ -150,7 +152,7 @@ def job_status_by_log_age(newest_mtime: float | None, now: float) -> JobChanged:
     if newest_mtime is None:
         return JobChanged(JobState.UNKNOWN, "no logs here yet")
     if now - newest_mtime <= RECENT_S:
-        return JobChanged(JobState.RUNNING, "its logs are being written")
+        return JobChanged(JobState.RUNNING, RECENT)
     return JobChanged(JobState.UNKNOWN, SILENT)
 
 
