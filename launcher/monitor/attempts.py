@@ -118,8 +118,10 @@ class SlurmRunState(RunState):
         keys = sorted({*self._parts, *((number, 0) for number in jobs)})
         last_of_job = dict(keys)
         return tuple(
-            self._attempt_status(key, jobs.get(key[0]) if last_of_job[key[0]] == key[1] else None, is_last)
-            for key, is_last in zip(keys, [False] * (len(keys) - 1) + [True], strict=True)
+            self._attempt_status(
+                key, jobs.get(key[0]) if last_of_job[key[0]] == key[1] else None, is_last=key == keys[-1]
+            )
+            for key in keys
         )
 
     def _listed_jobs(self) -> tuple[JobChanged, ...]:
@@ -127,7 +129,7 @@ class SlurmRunState(RunState):
             return ()
         return self.job.jobs or (self.job,)
 
-    def _attempt_status(self, key: Attempt, job: JobChanged | None, is_last: bool) -> AttemptStatus:
+    def _attempt_status(self, key: Attempt, job: JobChanged | None, *, is_last: bool) -> AttemptStatus:
         part = self._parts.get(key, RunState())
         if is_last:
             status = self.status

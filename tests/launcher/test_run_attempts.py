@@ -18,6 +18,7 @@ from launcher.logs.events import (
     LogChanged,
     MetricRecorded,
     MilestoneReached,
+    PlanSeen,
     Role,
     Source,
     StepBegan,
@@ -37,6 +38,7 @@ from tests.launcher.run_events import (
     UNKNOWN,
     at,
     chain,
+    finding,
     ids,
     job,
     what,
@@ -171,3 +173,47 @@ def test_the_end_of_one_job_of_a_chain_is_not_the_end_of_the_run() -> None:
     assert what(chain(ended, job(UNKNOWN, job="9", over=True), links=2)) == (COMPLETED, "")
     assert what(chain(ended, job(COMPLETED, job="9"), links=2)) == (COMPLETED, "")
     assert SlurmRunState().links == 1
+
+
+def test_every_attempt_has_an_end_of_its_own() -> None:
+    assert chain().attempts == ()
+    events: list[Event] = [
+        MetricRecorded("loss", 3, 0.9, of(OLD)),
+        finding(90, log=f"{OLD}ray-driver.log", text="CUDA out of memory"),
+        DriverEnded(1, of(OLD)),
+        PlanSeen(of(NEXT), resumed=2),
+        MetricRecorded("loss", 5, 0.8, of(NEXT)),
+    ]
+    listed = (job(FAILED, "exit code 1", job="9", word="FAILED", began=10.0, time=20.0),)
+    present = job(CANCELLED, "cancelled by you", job="10", word="CANCELLED", began=30.0, time=40.0)
+    cluster = replace(present, jobs=(*listed, present))
+    for order in itertools.permutations(events):
+        one = chain(*order, cluster)
+        assert what(one) == (CANCELLED, "cancelled by you")
+        fields = [
+            (item.job, item.state, item.step, item.resumed, item.began, item.ended) for item in one.attempts
+        ]
+        assert fields == [
+            ("9", FAILED, 3, None, 10.0, 20.0), ("10", CANCELLED, 5, 2, 30.0, 40.0),
+        ]  # fmt: skip
+        assert one.attempts[0].in_words().startswith("job 9: failed at step 3 (Out of memory: CUDA")
+        assert one.attempts[1].in_words() == "job 10, from step 2: cancelled at step 5 (cancelled by you)"
+
+
+def test_a_job_that_was_cancelled_before_it_began_is_the_last_attempt() -> None:
+    ended = DriverEnded(0, of(OLD))
+    before = job(COMPLETED, "", job="9", word="COMPLETED", nodes="n1")
+    present = job(CANCELLED, "cancelled by user 7", job="10", word="CANCELLED")
+    one = chain(ended, replace(present, jobs=(before, present)))
+    assert what(one) == (CANCELLED, "cancelled by user 7")
+    assert [(item.job, item.state) for item in one.attempts] == [("9", COMPLETED), ("10", CANCELLED)]
+
+
+def test_a_requeue_is_an_attempt_of_the_same_job() -> None:
+    one = chain(
+        MilestoneReached("head-up", of(OLD)), MilestoneReached("head-up", of(NEW)), job(RUNNING, "", job="9")
+    )
+    assert [(item.job, item.requeue, item.reason) for item in one.attempts] == [
+        ("9", 0, "requeued"),
+        ("9", 1, ""),
+    ]
