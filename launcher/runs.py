@@ -18,7 +18,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,9 +27,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.checkout_state import CheckoutState
-from launcher.errors import AmbiguousError, InputError, TransportError
+from launcher.errors import InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.text import clean
 from launcher.transports.base import ProcessId, Transport
 
 Launcher = Literal["ray_bare", "ray.sub"]
@@ -37,9 +36,6 @@ Launcher = Literal["ray_bare", "ray.sub"]
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
 RUN_FILES = (SPEC, "plan.json", "recipe.yaml", "effective.yaml")
 """Files that every run's directory begins with."""
-JOB_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")
-"""Id of a Slurm job, of a task of an array, or of a part of a heterogeneous job."""
-_LISTED = 3
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
 
@@ -247,24 +243,10 @@ class RunStore:
         """
         if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
             return load(self.transport, reference)
+        from launcher.run_reference import referenced
+
         runs = [item for item in self.list() if isinstance(item, Run)]
-        is_number = JOB_ID.fullmatch(reference) is not None
-        matches = _of_job(runs, reference) if is_number else []
-        matches = matches or [run for run in runs if reference == run.spec.id]
-        if not matches:
-            matches = [
-                run for run in runs if (reference == run.spec.name if is_number else reference in run.spec.id)
-            ]
-        if len(matches) == 1:
-            return matches[0]
-        if not matches:
-            raise InputError(
-                f"no run '{clean(reference)}'", where=self.root, fix="`distill-tui runs` lists them."
-            )
-        raise AmbiguousError(
-            f"ambiguous run '{clean(reference)}': it could be {_listed(matches, reference)}",
-            fix="Give more of the name." if not is_number else "Give the run's full name.",
-        )
+        return referenced(runs, reference, self.root)
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
         """Make a run's directory with its files, whole or not at all.
@@ -293,21 +275,6 @@ class RunStore:
                 self.transport.remove_tree(directory)
             raise
         return Run(directory, spec, ())
-
-
-def _of_job(runs: Sequence[Run], identity: str) -> list[Run]:
-    """Return the runs that have a job of this id: several where ids of two clusters coincide."""
-    return [run for run in runs if any(job.id == identity for job in run.jobs)]
-
-
-def _listed(runs: Sequence[Run], reference: str) -> str:
-    """Return the names of the first runs, with the job where a job's id was given."""
-    names = []
-    for run in runs[:_LISTED]:
-        date = f" (job {reference} of {run.spec.created:%Y-%m-%d})" if _of_job([run], reference) else ""
-        names.append(f"{clean(run.spec.id)}{date}")
-    more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
-    return ", ".join(names) + more
 
 
 def user_store(transport: Transport, root: Path, environment: Mapping[str, str] = os.environ) -> RunStore:

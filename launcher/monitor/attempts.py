@@ -138,9 +138,8 @@ class SlurmRunState(RunState):
         else:
             evidence = replace(part._evidence(), job=job)
             status = run_status_of_attempts(evidence, links=1, ended_job=key[0])
-        end = (
-            part.launcher_ended or part.driver_ended or (job if job is not None and job.state.ended else None)
-        )
+        ends = (part.launcher_ended, part.driver_ended, job if job is not None and job.state.ended else None)
+        ended = next((end.time for end in ends if end is not None and end.time is not None), None)
         times = [item.time for item in part.milestones.values() if item.time is not None]
         began = job.began if job is not None and job.began is not None else min(times, default=None)
         return AttemptStatus(
@@ -150,7 +149,7 @@ class SlurmRunState(RunState):
             part.step,
             part.resumed,
             began,
-            end.time if end is not None else None,
+            ended,
         )
 
     def _begin(self, attempt: Attempt) -> None:

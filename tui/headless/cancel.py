@@ -10,7 +10,8 @@ from launcher.errors import AmbiguousError, InputError, LaunchError
 from launcher.logs.events import ENDED_STATES, JobState
 from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
 from launcher.monitor.watch_run import watch_run
-from launcher.runs import JOB_ID, load, load_summary
+from launcher.run_reference import is_job_id
+from launcher.runs import load, load_summary
 from recipes.errors import Exit
 from tui.headless.output import say
 from tui.headless.stores import run_store
@@ -49,7 +50,7 @@ def _target(store: RunStore, reference: str) -> Run:
     except AmbiguousError:
         raise
     except InputError as error:
-        if JOB_ID.fullmatch(reference) is None:
+        if not is_job_id(reference):
             raise
         raise InputError(
             f"job {reference} belongs to no run here",

@@ -87,7 +87,7 @@ def run_or_job(reference: str) -> Target:
         TransportError: Slurm did not answer.
     """
     from launcher.monitor.watch_run import watch_job, watch_run
-    from launcher.runs import JOB_ID
+    from launcher.run_reference import is_job_id
 
     store = run_store()
     try:
@@ -95,7 +95,7 @@ def run_or_job(reference: str) -> Target:
     except AmbiguousError:
         raise
     except InputError as error:
-        if JOB_ID.fullmatch(reference) is None:
+        if not is_job_id(reference):
             raise
         return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
     return Target(match.spec.id, watch_run(store.transport, match), match.directory)
