@@ -184,6 +184,11 @@ class Run:
         return str(Path(self.directory, self.spec.logs))
 
     @property
+    def names(self) -> RunNames:
+        """Names by which the run can be referred to."""
+        return RunNames(self.spec.id, self.spec.name, self.spec.created, tuple(job.id for job in self.jobs))
+
+    @property
     def job(self) -> Job | None:
         """The latest job."""
         return self.jobs[-1] if self.jobs else None
@@ -243,10 +248,8 @@ class RunStore:
         """
         if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
             return load(self.transport, reference)
-        from launcher.run_reference import referenced
-
         runs = [item for item in self.list() if isinstance(item, Run)]
-        return referenced(runs, reference, self.root)
+        return runs[referenced([run.names for run in runs], reference, self.root)]
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
         """Make a run's directory with its files, whole or not at all.
