@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from launcher.checkout_state import CheckoutState
 from launcher.errors import InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
+from launcher.run_reference import RunNames, referenced
 from launcher.transports.base import ProcessId, Transport
 
 Launcher = Literal["ray_bare", "ray.sub"]
