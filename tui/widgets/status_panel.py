@@ -43,6 +43,8 @@ def state_lines(
         lines.append(Content.assemble(label, view.unanswered))
     if view.state is JobState.FAILED:
         lines.append(Content.assemble((" ✗ reason: ", "$text-error bold"), (view.reason, "$text-error")))
+    elif view.state in (JobState.STOPPED, JobState.COMPLETED) and view.reason:
+        lines += _wrapped(view.reason, f" {GLYPHS[view.state]} ", STYLES[view.state], width)
     lines += [Content.assemble((" attempt: ", "dim"), text) for text in view.attempts[-_ATTEMPTS_SHOWN:]]
     lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
@@ -109,7 +111,7 @@ def _time_limit(view: RunView, now: float) -> list[tuple[str, str]]:
 
 def _activity(view: RunView, *, stopping: bool) -> str:
     if view.state.ended:
-        reason = view.reason if view.state is not JobState.FAILED else ""
+        reason = view.reason if view.state is JobState.CANCELLED else ""
         return f"run {view.state.value} ({reason})" if reason else f"run {view.state.value}"
     if stopping:
         return "stopping …"
@@ -140,12 +142,17 @@ def _first_finding(finding: FindingSeen, reason: str, width: int) -> list[Conten
     source = _source(finding)
     if source or text:
         lines.append(Content.assemble((f"   {source}  " if source else "   ", "dim"), (text, "dim")))
-    indent = len(_ARROW)
-    advice = textwrap.wrap(
-        finding.fix, max(width - 1, 20 + indent), initial_indent=_ARROW, subsequent_indent=" " * indent,
+    return [*lines, *_wrapped(finding.fix, _ARROW, "bold", width)]
+
+
+def _wrapped(text: str, mark: str, style: str, width: int) -> list[Content]:
+    """Return a text on as many lines as it needs; the mark, in a style, is before the first one."""
+    indent = len(mark)
+    wrapped = textwrap.wrap(
+        text, max(width - 1, 20 + indent), initial_indent=mark, subsequent_indent=" " * indent,
         break_on_hyphens=False,
     )  # fmt: skip
-    return [*lines, *(Content.assemble((line[:indent], "bold"), line[indent:]) for line in advice)]
+    return [Content.assemble((line[:indent], style), line[indent:]) for line in wrapped]
 
 
 def _further_finding(finding: FindingSeen) -> Content:
