@@ -136,7 +136,7 @@ def test_the_directory_that_the_driver_names_is_read(run: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_a_relative_directory_counts_from_where_the_driver_may_run(tmp_path: Path, depth: int) -> None:
-    """NeMo-RL's own default is `logs`: it is found above the directory of the logs, or where it is said to be."""
+    """The default of NeMo-RL is `logs`: found above the directory of the logs, or where the job ran."""
     at = tmp_path / "nemo-rl"
     events = at / "logs" / "exp_004" / "tensorboard"
     events.mkdir(parents=True)
