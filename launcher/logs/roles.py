@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -99,7 +98,6 @@ class ContentRoles:
         return role
 
 
-def directories_of_job(names: Iterator[str], job: str) -> Iterator[str]:
-    """Yield the names that hold a job's id as a number of its own: `14-logs`, `run_14`, `logs.14.1`."""
-    pattern = re.compile(rf"(?:^|\D){re.escape(job)}(?:\D|$)")
-    return (name for name in names if pattern.search(name))
+def holds_job_id(name: str, job: str) -> bool:
+    """Return True for a name that holds a job's id as a number of its own: `14-logs`, `run_14`, `logs.14.1`."""
+    return re.search(rf"(?<!\d){re.escape(job)}(?!\d)", name) is not None

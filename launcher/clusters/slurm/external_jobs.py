@@ -2,7 +2,8 @@
 
 Launchers put their logs in different places. `ray_bare.sub` and NeMo-RL's `ray.sub`: `<job>-logs`, and
 `<job>-<n>-logs` after n requeues, below BASE_LOG_DIR or the directory submitted from. NeMo-Run's: beside
-Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`.
+Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`. Others: in directories and
+files that have the job's id in their names.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import FindingSeen, JobChanged, JobState, LostNode, Role, Source, unanswered
-from launcher.logs.roles import role_of
+from launcher.logs.roles import holds_job_id, is_log_name, role_of
 from launcher.logs.sources import LogFile, LogLocations
 from launcher.text import clean
-from launcher.transports.base import Transport
+from launcher.transports.base import FileStat, Transport
 
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
 _ASKED_AGAIN_AFTER_S = (1.0, 2.0)
 _ACCOUNTED = ("State", "User", "WorkDir", "SubmitLine")
 _UNSET_TASK = "4294967294"
-_RAY_LOG = re.compile(r"ray-(?:head|worker|job|driver)\S*\.log$")
+_RAY_LOG = re.compile(r"ray[-_](?:head|workers?|job|driver)(?:[-_.]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ class ExternalJobLogs:
     transport: Transport
     job: ExternalJob
     environment: Mapping[str, str]
+    _names: dict[str, tuple[float, tuple[FileStat, ...]]] = field(default_factory=dict)
+    """Directory -> time of change and the entries that hold the job's id, as listed last."""
 
     def __call__(self) -> LogLocations:
         """Return the logs that exist now."""
@@ -138,6 +141,11 @@ class ExternalJobLogs:
         ]
         if not directories:
             files += self._logs_beside_output(problems)
+            for path, entry in self._named_after_job(problems):
+                if entry.is_dir:
+                    directories[path] = f"{entry.name}/"
+                elif path not in {log.path for log in files} and is_log_name(entry.name):
+                    files.append(LogFile(entry.name, path, role_of(path) or Role.SLURM))
         readable = bool(directories) or bool(files)
         missing = () if readable else (self._no_logs_finding(problems),)
         return LogLocations(directories, tuple(files), missing, self.job.directory)
@@ -186,6 +194,31 @@ class ExternalJobLogs:
                 role = role_of(entry.name)
                 if not entry.is_dir and role is not None and _RAY_LOG.match(entry.name):
                     yield LogFile(entry.name, str(PurePosixPath(folder, entry.name)), role)
+
+    def _named_after_job(self, problems: list[str]) -> Iterator[tuple[str, FileStat]]:
+        """Yield the directories and files of other launchers: those that have the job's id in their names."""
+        for base in self._bases():
+            for folder in (base, str(PurePosixPath(base, "logs"))):
+                for entry in self._entries_of_job(folder, problems):
+                    yield str(PurePosixPath(folder, entry.name)), entry
+
+    def _entries_of_job(self, folder: str, problems: list[str]) -> tuple[FileStat, ...]:
+        """Return the entries of a directory that hold the job's id; it is listed again when it has changed."""
+        try:
+            stat = self.transport.stat(folder)
+            if stat is None or not stat.is_dir:
+                return ()
+            changed, entries = self._names.get(folder, (None, ()))
+            if changed != stat.mtime:
+                named = (
+                    entry for entry in self.transport.listdir(folder) if holds_job_id(entry.name, self.job.id)
+                )
+                entries = tuple(named)
+                self._names[folder] = (stat.mtime, entries)
+        except TransportError as error:
+            problems.append(error.what)
+            return ()
+        return entries
 
     def _no_logs_finding(self, problems: list[str]) -> FindingSeen:
         searched = ", ".join((*self.job.outputs, *(f"{base}/{self.job.id}-logs" for base in self._bases())))
