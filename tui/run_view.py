@@ -205,6 +205,8 @@ def _waiting(state: RunState) -> str:
         return ""
     if awaited.id == "workers-connected" and state.units is not None:
         return f"{awaited.waiting}: {state.units.online} of {state.units.wanted} worker units connected"
+    if state.phase is not None and state.phase.phase in ("validation", "checkpoint"):
+        return state.activity
     if state.current is not None and state.current.step > state.step:
         return f"training, step {state.current.step}"
     return awaited.waiting

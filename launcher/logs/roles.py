@@ -99,5 +99,5 @@ class ContentRoles:
 
 
 def holds_job_id(name: str, job: str) -> bool:
-    """Return True for a name that holds a job's id as a number of its own: `14-logs`, `run_14`, `logs.14.1`."""
+    """Return True for a name that holds a job's id as a number of its own: `14-logs`, `run_14`."""
     return re.search(rf"(?<!\d){re.escape(job)}(?!\d)", name) is not None

@@ -196,7 +196,7 @@ class ExternalJobLogs:
                     yield LogFile(entry.name, str(PurePosixPath(folder, entry.name)), role)
 
     def _named_after_job(self, problems: list[str]) -> Iterator[tuple[str, FileStat]]:
-        """Yield the directories and files of other launchers: those that have the job's id in their names."""
+        """Yield the directories and files of other launchers: those with the job's id in their names."""
         for base in self._bases():
             for folder in (base, str(PurePosixPath(base, "logs"))):
                 for entry in self._entries_of_job(folder, problems):
@@ -210,10 +210,8 @@ class ExternalJobLogs:
                 return ()
             changed, entries = self._names.get(folder, (None, ()))
             if changed != stat.mtime:
-                named = (
-                    entry for entry in self.transport.listdir(folder) if holds_job_id(entry.name, self.job.id)
-                )
-                entries = tuple(named)
+                listed = self.transport.listdir(folder)
+                entries = tuple(entry for entry in listed if holds_job_id(entry.name, self.job.id))
                 self._names[folder] = (stat.mtime, entries)
         except TransportError as error:
             problems.append(error.what)
