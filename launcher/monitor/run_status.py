@@ -116,6 +116,8 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
     0 where unknown.
     """
     job, ended = evidence.job, evidence.ended
+    if job is not None and evidence.progress.said_saved and _goes_on(job, links):
+        return RunStatus(job.state, job.reason or "saved before its time limit; the next job continues")
     if job is None or ended is None:
         return run_status(evidence)
     if job.state.ended and job.job.isdecimal() and 0 != ended_job < int(job.job):
@@ -135,6 +137,11 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
             job.state, job.reason or "its driver has ended; Slurm has not reported the job's end"
         )
     return run_status(evidence)
+
+
+def _goes_on(job: JobChanged, links: int) -> bool:
+    """Return True if a job that has saved and stopped is followed by another one of its run."""
+    return job.state is JobState.QUEUED or (links > 1 and not job.state.ended and not job.over)
 
 
 def is_settled(status: RunStatus, job: JobChanged | None) -> bool:

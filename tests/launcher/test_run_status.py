@@ -136,6 +136,29 @@ def test_the_end_of_an_attempt(
     assert status == RunStatus(JobState(state), reason)
 
 
+SAVED = RunProgress(step=3, max_steps=9, said_saved=True, current=4)
+
+
+@pytest.mark.parametrize(
+    ("present", "code", "links", "state"),
+    [
+        (job("running", number="9"), None, 1, "stopped"),
+        (job("running", number="9"), None, 2, "running"),
+        (job("running", number="9"), 0, 2, "running"),
+        (job("queued", number="10"), None, 2, "queued"),
+        (job("queued", number="10"), 0, 1, "queued"),  # resumed
+        (job("completed", number="9"), 0, 2, "stopped"),  # the last link
+        (job("completed", number="9"), None, 1, "stopped"),
+        (job("unknown", over=True, number="9"), None, 2, "stopped"),
+    ],
+)
+def test_a_save_before_the_time_limit_ends_a_chain_only_with_its_last_job(
+    present: JobChanged, code: int | None, links: int, state: str
+) -> None:
+    evidence = RunEvidence(present, driver_ended=ended(code) if code is not None else None, progress=SAVED)
+    assert run_status_of_attempts(evidence, links=links, ended_job=9).state.value == state
+
+
 @pytest.mark.parametrize(
     ("state", "present", "settled"),
     [

@@ -203,7 +203,7 @@ class ExternalJobLogs:
                     yield str(PurePosixPath(folder, entry.name)), entry
 
     def _entries_of_job(self, folder: str, problems: list[str]) -> tuple[FileStat, ...]:
-        """Return the entries of a directory that hold the job's id; it is listed again when it has changed."""
+        """Return the entries of a directory that hold the job's id; listed again when it has changed."""
         try:
             stat = self.transport.stat(folder)
             if stat is None or not stat.is_dir:
