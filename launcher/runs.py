@@ -27,9 +27,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.checkout_state import CheckoutState
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.run_reference import RunNames, referenced
+from launcher.run_reference import RunNames, is_job_id, referenced
 from launcher.transports.base import ProcessId, Transport
 
 Launcher = Literal["ray_bare", "ray.sub"]
@@ -247,10 +247,18 @@ class RunStore:
             InputError: there is no such run.
             AmbiguousError: there are several.
         """
-        if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
+        is_directory = self.transport.stat(str(Path(reference, SPEC))) is not None
+        if "/" in reference or (is_directory and not is_job_id(reference)):
             return load(self.transport, reference)
         runs = [item for item in self.list() if isinstance(item, Run)]
-        return runs[referenced([run.names for run in runs], reference, self.root)]
+        try:
+            return runs[referenced([run.names for run in runs], reference, self.root)]
+        except AmbiguousError:
+            raise
+        except InputError:
+            if not is_directory:
+                raise
+            return load(self.transport, reference)
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
         """Make a run's directory with its files, whole or not at all.

@@ -93,7 +93,7 @@ def test_a_number_is_the_id_of_a_job_first_and_a_name_only_in_full(store: RunSto
     other = store.create(spec("14"), {})
     with_job = store.create(spec("20261128-030000-demo-cd34"), {})
     assert store.find("14").spec.id == "14"
-    for number in ("1", "20261114", "4"):
+    for number in ("1", "20261114", "4"):  # parts of names
         with pytest.raises(InputError, match=f"no run '{number}'"):
             store.find(number)
     record_job(store.transport, with_job, Job(id="14", submitted=submitted))

@@ -62,6 +62,8 @@ def _target(options: argparse.Namespace) -> Target:
     logs = [_role_and_file(item) for item in options.log]
     if not logs and len(options.target) == 1:
         path = Path(options.target[0])
+        if (numbered := job_before_path(options.target[0])) is not None:
+            return numbered
         if path.is_dir() and not (path / "run.json").exists():
             return Target(str(path), watch_directory(transport, str(path)))
         if not path.exists() and "/" in options.target[0]:
@@ -77,6 +79,23 @@ def _target(options: argparse.Namespace) -> Target:
             "nothing to watch", fix="Give a run, a directory or files; `distill-tui runs` lists runs."
         )
     return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
+
+
+def job_before_path(reference: str) -> Target | None:
+    """Return what a number means that is also the name of a file or directory here: a job first.
+
+    None where there is no such path, or no such job.
+    """
+    from launcher.run_reference import is_job_id
+
+    if not is_job_id(reference) or not Path(reference).exists():
+        return None
+    try:
+        return run_or_job(reference)
+    except AmbiguousError:
+        raise
+    except (InputError, TransportError):
+        return None
 
 
 def run_or_job(reference: str) -> Target:
