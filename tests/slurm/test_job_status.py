@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from launcher.clusters.slurm.job_status import SETTLED_S, job_status, refused
 from launcher.clusters.slurm.jobs import (
+    _SIGTERM_REASON,
     JobRecord,
     base_state,
     job_change,
@@ -274,6 +275,8 @@ def test_a_state_that_nobody_has_heard_of_is_neither_over_nor_live() -> None:
         ("FAILED", "3:0", "the job ended with exit code 3"),
         ("FAILED", "3", "the job ended with exit code 3"),
         ("FAILED", "0:9", "ended by signal 9"),
+        ("FAILED", "0:15", _SIGTERM_REASON),
+        ("FAILED", "143:0", _SIGTERM_REASON),
         ("FAILED", "0:53", "Slurm could not open its output file or directory"),
         ("FAILED", "", "the job failed"),
         ("FAILED", "0:0", "the job failed"),
