@@ -1,4 +1,4 @@
-"""Time limits and durations: parsing of Slurm's and typed forms, formatting as Slurm's."""
+"""Time limits and durations: parsing of Slurm's and typed forms, formatting as Slurm's and in sentences."""
 
 from __future__ import annotations
 
@@ -95,3 +95,18 @@ def format_time_limit(total_s: int) -> str:
     days, rest = divmod(total_s, 86400)
     clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
     return f"{days}-{clock}" if days else clock
+
+
+def in_words(seconds: float) -> str:
+    """Return a span of time for a sentence, rounded: `8.2 s`, `33 s`, `12 min`, `2 h 10 min`, `3 d 4 h`."""
+    seconds = max(seconds, 0.0)
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h" + f" {minutes} min" * bool(minutes)
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d" + f" {hours} h" * bool(hours)

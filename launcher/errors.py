@@ -17,6 +17,10 @@ class InputError(ExplainedError):
     exit_code = Exit.USAGE
 
 
+class AmbiguousError(InputError):
+    """Input that could mean several things."""
+
+
 class TransportError(ExplainedError):
     """A file system, a command or a connection failed."""
 

@@ -27,9 +27,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.checkout_state import CheckoutState
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.text import clean
+from launcher.run_reference import RunNames, is_job_id, referenced
 from launcher.transports.base import ProcessId, Transport
 
 Launcher = Literal["ray_bare", "ray.sub"]
@@ -185,6 +185,11 @@ class Run:
         return str(Path(self.directory, self.spec.logs))
 
     @property
+    def names(self) -> RunNames:
+        """Names by which the run can be referred to."""
+        return RunNames(self.spec.id, self.spec.name, self.spec.created, tuple(job.id for job in self.jobs))
+
+    @property
     def job(self) -> Job | None:
         """The latest job."""
         return self.jobs[-1] if self.jobs else None
@@ -234,27 +239,26 @@ class RunStore:
         return found
 
     def find(self, reference: str) -> Run:
-        """Return the run with an id, an unambiguous part of one, or a path to its directory.
+        """Return the run with an id, an unambiguous part of one, the id of a job, or a path to its directory.
+
+        A number is the id of a job first; a run's name is meant by it only in full.
 
         Raises:
-            InputError: there is no such run, or several.
+            InputError: there is no such run.
+            AmbiguousError: there are several.
         """
-        if "/" in reference or self.transport.stat(str(Path(reference, SPEC))) is not None:
+        is_directory = self.transport.stat(str(Path(reference, SPEC))) is not None
+        if "/" in reference or (is_directory and not is_job_id(reference)):
             return load(self.transport, reference)
         runs = [item for item in self.list() if isinstance(item, Run)]
-        matching = [item for item in runs if item.spec.id == reference] or [
-            item for item in runs if reference in item.spec.id
-        ]
-        if len(matching) == 1:
-            return matching[0]
-        if not matching:
-            raise InputError(
-                f"no run '{clean(reference)}'", where=self.root, fix="`distill-tui runs` lists them."
-            )
-        names = ", ".join(item.spec.id for item in matching[:3])
-        raise InputError(
-            f"ambiguous run '{clean(reference)}': it could be {names}", fix="Give more of the name."
-        )
+        try:
+            return runs[referenced([run.names for run in runs], reference, self.root)]
+        except AmbiguousError:
+            raise
+        except InputError:
+            if not is_directory:
+                raise
+            return load(self.transport, reference)
 
     def create(self, spec: RunSpec, files: Mapping[str, bytes]) -> Run:
         """Make a run's directory with its files, whole or not at all.

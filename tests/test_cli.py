@@ -95,6 +95,7 @@ def test_text_of_a_log_cannot_reach_the_terminal(command: Command, logs: Path) -
         (("watch", "--once", "--log", "driver"), 2, "invalid --log 'driver' (expected ROLE=FILE)"),
         (("watch", "--once", "--log", "driver=/none"), 2, "no such file: /none"),
         (("cancel", "nothing"), 2, "no run 'nothing'"),
+        (("cancel", "14"), 2, "job 14 belongs to no run here"),
         (("frobnicate",), 2, "unknown command 'frobnicate'"),
         (("launcher",), 2, "required"),
         ((), 2, "terminal"),

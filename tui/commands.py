@@ -100,7 +100,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "monitor.again", ("R",), "Run again",
-        "Open the wizard with this run's settings and, if you choose, the changes advised for its failure.",
+        "Resume a run that saved and stopped; or open the wizard with its settings and, if you choose, "
+        "the changes advised for its failure.",
         Scope.MONITOR, "run_again", footer="run again",
     ),
     Command(

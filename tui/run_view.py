@@ -70,6 +70,8 @@ class RunView:
     summary: RunSummary
     state: JobState = JobState.UNKNOWN
     reason: str = ""
+    attempts: tuple[str, ...] = ()
+    """Attempts of the run in words, where there were several."""
     timeline: tuple[TimelineEntry, ...] = ()
     since: float | None = None
     """Time of the latest milestone, since which the next one is awaited."""
@@ -135,6 +137,7 @@ class ViewBuilder:
             summary=self.summary,
             state=state.state,
             reason=clean(state.reason),
+            attempts=_attempts(state),
             timeline=timeline,
             since=max(times, default=started),
             waiting=_waiting(state),
@@ -160,6 +163,11 @@ class ViewBuilder:
         if logs != self._logs:
             self._logs, self._refs = logs, log_refs(logs)
         return self._refs
+
+
+def _attempts(state: RunState) -> tuple[str, ...]:
+    attempts = state.attempts
+    return tuple(clean(item.in_words()) for item in attempts) if len(attempts) > 1 else ()
 
 
 def _median(values: list[float]) -> float:
@@ -197,6 +205,8 @@ def _waiting(state: RunState) -> str:
         return ""
     if awaited.id == "workers-connected" and state.units is not None:
         return f"{awaited.waiting}: {state.units.online} of {state.units.wanted} worker units connected"
+    if state.phase is not None and state.phase.phase in ("validation", "checkpoint"):
+        return state.activity
     if state.current is not None and state.current.step > state.step:
         return f"training, step {state.current.step}"
     return awaited.waiting

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from launcher.logs.events import (
     CheckpointSaving,
     Event,
     MetricRecorded,
     MilestoneReached,
+    PhaseBegan,
     PlanSeen,
+    ProcessSignalled,
     Recovered,
     Role,
     StepBegan,
+    StoppedToSave,
     TrackerDirFound,
+    TrackerFound,
 )
 from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule
 
@@ -34,6 +39,8 @@ class DriverProgress:
     """Finished steps of the whole run."""
     validating: int | None = None
     """Step of the validation whose results follow."""
+    began: int = 0
+    """Step that began last."""
 
 
 _Meaning = Callable[[DriverProgress, MatchedLine], Iterator[Event]]
@@ -78,6 +85,38 @@ def _tracker_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     yield TrackerDirFound(line.match["path"], line.source)
 
 
+def _offline_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    path = PurePosixPath(line.match["path"])
+    if path.is_absolute():
+        yield TrackerFound("wandb-offline", str(path))
+    else:  # searched for, from the driver's working directory
+        yield TrackerDirFound(str(path.parent), line.source)
+
+
+def _max_steps(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield PlanSeen(line.source, max_steps=int(line.match["steps"]))
+
+
+def _signalled(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield ProcessSignalled("SIGTERM", line.source, line.time)
+
+
+def _phase(identity: str) -> _Meaning:
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+        yield PhaseBegan(identity, max(progress.began, progress.step), line.source, line.time)
+
+    return meaning
+
+
+def _initial_validation(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield PhaseBegan("validation", progress.step, line.source, line.time)
+
+
+def _phase_time(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    phase = PHASE_OF_TIMING[line.match["label"]]
+    yield MetricRecorded(f"{phase}_time_s", progress.step, float(line.match["value"]), line.source, line.time)
+
+
 def _recovered(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     yield Recovered(line.source)
 
@@ -90,41 +129,58 @@ def _group_started(progress: DriverProgress, line: MatchedLine) -> Iterator[Even
 
 def _resumed(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     progress.step = max(progress.step, int(line.match["step"]))
-    return iter(())
+    yield PlanSeen(line.source, resumed=int(line.match["step"]))
 
 
 def _epoch(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-    yield PlanSeen(line.source, epochs=int(line.match["of"]))
+    yield PlanSeen(line.source, epochs=int(line.match["of"]), epoch=int(line.match["epoch"]))
 
 
 def _step(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-    yield PlanSeen(line.source, steps_per_epoch=int(line.match["of"]))
-    yield StepBegan(progress.step + 1, line.source, line.time)
+    progress.began = progress.step + 1
+    yield PlanSeen(line.source, steps_per_epoch=int(line.match["of"]), epoch_step=int(line.match["step"]))
+    yield StepBegan(progress.began, line.source, line.time)
 
 
-def _batch(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _generating(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     yield PlanSeen(line.source, batch=int(line.match["batch"]))
+    yield from _phase("generation")(progress, line)
 
 
 def _validating(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     progress.validating = int(line.match["step"])
-    return iter(())
+    yield PhaseBegan("validation", progress.validating, line.source, line.time)
 
 
-def _validated(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _validated(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     yield MilestoneReached("first-validation", line.source, line.time)
+    yield from _phase("results")(progress, line)
 
 
 def _saving(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    step = int(line.match["step"])
     yield MilestoneReached("first-checkpoint", line.source, line.time)
-    yield CheckpointSaving(int(line.match["step"]), line.source, line.time)
+    yield CheckpointSaving(step, line.source, line.time)
+    yield PhaseBegan("checkpoint", step, line.source, line.time)
 
 
 def _step_done(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
     progress.step = int(line.match["step"])
     yield MilestoneReached("first-step", line.source, line.time)
+    yield PhaseBegan("results", progress.step, line.source, line.time)
 
 
+def _stopped_to_save(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    yield StoppedToSave(line.source, line.time)
+
+
+PHASE_OF_TIMING = {
+    "generation": "generation",
+    "teacher_logprob_inference": "teacher",
+    "policy_training": "training",
+    "checkpointing": "checkpoint",
+}
+"""Label of a step's timing (nemo_rl/algorithms/distillation.py) -> phase; validations print theirs apart."""
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d+)?|nan|inf))"
 
 RULES: tuple[LineRule[DriverProgress], ...] = (
@@ -142,9 +198,10 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
     rule("Connected to Ray cluster", r"\S+ \S+\s+INFO \S+ -- Connected to Ray cluster", _recovered),
     rule(
         "Initialized TensorboardLogger",
-        r"Initialized TensorboardLogger at (?P<path>/\S.*)$",
+        r"Initialized TensorboardLogger at (?P<path>\S.*)$",
         _tracker_directory,
     ),
+    rule("/offline-run-", r"wandb: .*?(?P<path>[^\s`']*/offline-run-[\w.-]+)", _offline_directory, own=False),
     rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _group_starting),
     rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _group_started),
     rule(
@@ -156,9 +213,13 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
         "/policy/weights", r"Loading weights from .+/step_(?P<step>\d+)/policy/weights$", _resumed, own=False
     ),
     rule("SETUP COMPLETE", r"\s+SETUP COMPLETE$", _milestone("setup-complete")),
-    rule("= Epoch ", r"=+ Epoch \d+/(?P<of>\d+) =+$", _epoch),
-    rule("===== Step ", r"=+ Step \d+/(?P<of>\d+) =+$", _step),
-    rule("for batch of size", r"▶ Generating responses for batch of size (?P<batch>\d+)\.\.\.$", _batch),
+    rule("max_num_steps", r".*\bmax_num_steps['\"]?\s*[:=]\s*(?P<steps>\d+)\b", _max_steps),
+    rule("Running initial validation", r"\S*\s*Running initial validation\.\.\.$", _initial_validation),
+    rule("= Epoch ", r"=+ Epoch (?P<epoch>\d+)/(?P<of>\d+) =+$", _epoch),
+    rule("===== Step ", r"=+ Step (?P<step>\d+)/(?P<of>\d+) =+$", _step),
+    rule("for batch of size", r"▶ Generating responses for batch of size (?P<batch>\d+)\.\.\.$", _generating),
+    rule("teacher logprob", r"▶ (?:Preparing for|Computing) teacher logprob", _phase("teacher")),
+    rule("Training policy...", r"▶ Training policy\.\.\.$", _phase("training")),
     rule("Starting validation at step", r"▶ Starting validation at step (?P<step>\d+)\.\.\.$", _validating),
     rule("Validation Results:", r"\S+\s+Validation Results:$", _validated),
     rule("• Accuracy: ", rf"\s*• Accuracy: {_NUMBER}$", _validation_metric("accuracy")),
@@ -182,10 +243,27 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
     ),
     rule("• Training FLOPS: ", rf"\s*• Training FLOPS: {_NUMBER} TFLOPS", _metric("tflops")),
     rule("• Total step time: ", rf"\s*• Total step time: {_NUMBER}s$", _metric("step_time_s")),
+    *(
+        rule(f"• {label}: ", rf"\s*• (?P<label>{label}): {_NUMBER}s \(", _phase_time)
+        for label in PHASE_OF_TIMING
+    ),
     rule(
-        "stopping training early",
-        r"(?:Max number of steps|Timeout) has been reached, stopping training early$",
+        "Max number of steps has been reached",
+        r"Max number of steps has been reached, stopping training early$",
         _milestone("completed"),
+    ),
+    rule(
+        "Timeout has been reached",
+        r"Timeout has been reached, stopping training early$",
+        _stopped_to_save,
+    ),
+    # Ray's and abseil's handlers, torchrun, bash, srun: whoever was told to end says so in its own words.
+    rule("SIGTERM", r"(?:.*\*\*\* SIGTERM received|(?:.* )?[Rr]eceived (?:Signals\.)?SIGTERM)", _signalled),
+    rule("got signal: 15", r".*Process \d+ got signal: 15", _signalled),
+    rule(
+        "Terminated",
+        r"(?:\S+: line \d+:\s+\d+ Terminated\b|Terminated$|srun: error: \S+: tasks? [\d,-]+: Terminated)",
+        _signalled,
     ),
 )
 

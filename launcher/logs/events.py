@@ -30,6 +30,8 @@ class JobState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     COMPLETED = "completed"
+    STOPPED = "stopped"
+    """Ended early, after a save, to be resumed."""
     FAILED = "failed"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
@@ -37,7 +39,11 @@ class JobState(StrEnum):
     @property
     def ended(self) -> bool:
         """True if nothing more will happen."""
-        return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
+        return self in (JobState.COMPLETED, JobState.STOPPED, JobState.FAILED, JobState.CANCELLED)
+
+
+ENDED_STATES = frozenset(state.value for state in JobState if state.ended)
+"""Names of the states in which nothing more will happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,14 @@ class PlanSeen:
     """Samples generated per step."""
     samples: int | None = None
     """Samples in the training set."""
+    max_steps: int | None = None
+    """Steps of the whole run, by the configuration that the log prints."""
+    epoch: int | None = None
+    """The epoch that begins."""
+    epoch_step: int | None = None
+    """The step within the epoch that begins."""
+    resumed: int | None = None
+    """Step of the checkpoint that was loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +106,50 @@ class StepBegan:
     """A training step began; `step` counts over the whole run, not within the epoch."""
 
     step: int
+    source: Source
+    time: float | None = None
+
+
+PHASES = {
+    "generation": "generating the responses of step {step}",
+    "teacher": "scoring the responses of step {step} with the teacher",
+    "training": "training the student in step {step}",
+    "validation": "validating at step {step}",
+    "checkpoint": "saving the checkpoint of step {step}",
+    "results": "finishing step {step}",
+}
+"""Id of a driver's phase -> its activity in words; the times are metrics named `<id>_time_s`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegan:
+    """The driver began a phase of a step: a generation, a validation, a save, or another."""
+
+    phase: str
+    """Id of a phase in `PHASES`."""
+    step: int
+    source: Source
+    time: float | None = None
+
+    def in_words(self) -> str:
+        """Return the activity in words."""
+        return PHASES[self.phase].format(step=self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedToSave:
+    """The driver saved and stopped, so as not to be stopped by its time limit."""
+
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSignalled:
+    """A process of the run reported the signal that ended it."""
+
+    signal: str
+    """`SIGTERM` …"""
     source: Source
     time: float | None = None
 
@@ -209,6 +267,7 @@ class TrackerDirFound:
     """The driver printed its directory for a tracking tool."""
 
     path: str
+    """Absolute, or relative to the driver's working directory."""
     source: Source
 
 
@@ -240,6 +299,17 @@ class LogChanged:
     """Why the log cannot be read now; empty if it can."""
     time: float | None = None
     """Its modification time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostNode:
+    """A node that went down under a job."""
+
+    name: str
+    since: float | None = None
+    """When the scheduler marked it down, in seconds since the epoch."""
+    reason: str = ""
+    """The scheduler's own reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +346,10 @@ class JobChanged:
     """When the scheduler expects a waiting job to start."""
     unanswered: str = ""
     """Why the cluster does not answer, so that this is its last known status; empty if it does."""
+    lost_nodes: tuple[LostNode, ...] = ()
+    """Nodes of it that went down."""
+    jobs: tuple[JobChanged, ...] = ()
+    """Every job of the run that the cluster lists, in the order of their submission."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:
@@ -294,6 +368,9 @@ Event = (
     | MetricRecorded
     | PlanSeen
     | StepBegan
+    | PhaseBegan
+    | StoppedToSave
+    | ProcessSignalled
     | CheckpointSaving
     | UnitsOnline
     | DriverEnded

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.errors import TransportError
 from launcher.logs.driver_log import DriverReader
 from launcher.logs.events import Event, LogChanged, LogRestarted, MilestoneReached, Role, Source
-from launcher.logs.launcher_log import launcher_reader
+from launcher.logs.mixed_log import RecognisingReader, mixed_reader
+from launcher.logs.rules import MatchedLine
 from launcher.logs.scanner import Clock, Reader, Scanner
 from launcher.logs.sources import LogFile
 from launcher.transports.base import FileStat, Transport
@@ -21,8 +22,8 @@ BUDGET = 8 * CHUNK
 def reader_for(log: LogFile) -> Reader:
     """Return the reader for a log's role."""
     if log.role is Role.DRIVER:
-        return DriverReader(log.name)
-    return launcher_reader(log.name, log.role)
+        return mixed_reader(log.name) if log.mixed else DriverReader(log.name)
+    return RecognisingReader(log.name, log.role)
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class Follower:
     inode: int | None = None
     reported: LogChanged | None = None
     """Last reported status of the file."""
+    recognised: bool = False
+    """A driver's lines were found in a log of another name."""
 
     @classmethod
     def of(cls, transport: Transport, log: LogFile) -> Follower:
@@ -81,13 +84,23 @@ class Follower:
 
     def _read(self, size: int, clock: Clock, budget: int) -> Iterator[Event]:
         end = min(size, self.offset + budget)
-        if self.log.role is Role.DRIVER and self.offset == 0 < end:
+        if self.log.role is Role.DRIVER and self.offset == 0 < end and not self.recognised:
             yield MilestoneReached("driver-started", Source(self.log.name, self.log.role, 1), clock(0))
         while self.offset < end:
             data = self.transport.read(self.log.path, self.offset, min(CHUNK, end - self.offset))
             if not data:  # truncated since it was listed; the next poll sees it
                 return
             yield from self.scanner.feed(data, clock)
+            reader = self.scanner.reader
+            if isinstance(reader, RecognisingReader) and reader.driver is not None:
+                yield from self._begin_as_driver(reader.driver)
+
+    def _begin_as_driver(self, line: MatchedLine) -> Iterator[Event]:
+        """Read the log from its beginning as a driver's; `line`: the first one of the driver."""
+        self.log, self.recognised = replace(self.log, role=Role.DRIVER, mixed=True), True
+        self.scanner = Scanner(reader_for(self.log))
+        yield LogRestarted(Source(self.log.name, Role.DRIVER, 0))
+        yield MilestoneReached("driver-started", replace(line.source, role=Role.DRIVER), line.time)
 
     def _report(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
         splitter = self.scanner.splitter

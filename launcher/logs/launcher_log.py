@@ -25,6 +25,8 @@ class LineTimes:
     """Time of the last line of this log that had one."""
 
     last: float | None = None
+    driver: MatchedLine | None = None
+    """The first line of a driver in this log, which is another part's by its name."""
 
     def of(self, line: MatchedLine) -> float | None:
         """Return a line's own time, else that of the last line with one, else the time it was written."""
@@ -47,6 +49,14 @@ def _reached(identity: str) -> _Meaning:
 def _units(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
     online, expected = int(line.match["online"] or 0), int(line.match["expected"])
     yield UnitsOnline(online, expected, line.source, times.of(line))
+
+
+def _units_listed(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    """Yield what a launcher prints that repeats Ray's own count, and says no more when all are there."""
+    online, expected = (int(float(line.match[name])) for name in ("online", "expected"))
+    yield UnitsOnline(online, expected, line.source, times.of(line))
+    if online >= expected > 0:
+        yield MilestoneReached("workers-connected", line.source, times.of(line))
 
 
 def _driver_ended(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
@@ -84,6 +94,12 @@ RULES: tuple[LineRule[LineTimes], ...] = (
         r"\[INFO\](?:\[(?P<time>[^\]]*)\])? Number of actors online: (?P<online>\d*)/(?P<expected>\d+)$",
         _units,
     ),
+    rule(
+        "worker_units: ",
+        r"(?:\[[A-Z]+\])?(?:\[(?P<time>\d{4}-[^\]]*)\])? ?(?:\[\d+/\d+\] )?"
+        r"worker_units: (?P<online>\d+(?:\.\d+)?) ?/ ?(?P<expected>\d+(?:\.\d+)?)\b",
+        _units_listed,
+    ),
     rule("driver exited", _PHASE + r"driver exited \(exit_code=(?P<code>\d+)\)", _driver_ended),
     rule(
         " exiting (exit_code=", _PHASE + r"ray\w*\.sub exiting \(exit_code=(?P<code>\d+)\)", _launcher_ended
@@ -104,7 +120,15 @@ WORKER_RULES: tuple[LineRule[LineTimes], ...] = (
 )
 
 
+ROLE_RULES = {
+    Role.SLURM: RULES,
+    Role.COMPANION: RULES,
+    Role.HEAD: HEAD_RULES,
+    Role.WORKER: WORKER_RULES,
+}
+"""Rules for the logs of each part but the driver."""
+
+
 def launcher_reader(log: str, role: Role) -> RuleReader[LineTimes]:
     """Return a reader for the log of a batch script, a head or a worker."""
-    rules = {Role.HEAD: HEAD_RULES, Role.WORKER: WORKER_RULES}.get(role, RULES)
-    return RuleReader(log, role, rules, LineTimes())
+    return RuleReader(log, role, ROLE_RULES[role], LineTimes())

@@ -3,7 +3,7 @@
 A table of pieces says which bytes of which file come next. Times come from the launcher's clock of the
 logs, else from timestamps in the lines; a log with neither is inserted whole at its modification time. Within
 a file the order of lines never changes. Data that arrives later is appended as it is read, in whole lines; a
-line that stays unfinished is appended as it is after some seconds.
+line that stays unfinished is appended as it is after some seconds. A line that two files hold is shown once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import PurePosixPath
 
 from launcher.errors import TransportError
 from launcher.logs.clock import CLOCK_NAME, LogClock, timestamped_pieces
+from launcher.logs.copied_lines import CopiedLines
 from launcher.transports.base import FileStat, Transport
 
 BLOCK = 64 * 1024
@@ -26,6 +27,8 @@ _BLOCKS = 16
 """Blocks of files cached for the next read: a megabyte."""
 _STEP = 256
 """Pieces inserted before the caller gets control back."""
+_READ_STEP = 512 * 1024
+"""Bytes of files with copies that are read, line by line, before the caller gets control back."""
 UNFINISHED_S = 3.0
 _NEWLINE = 0
 """Owner, in the table, of a newline that is in no file."""
@@ -74,6 +77,8 @@ class MergedLog:
         self._blocks: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         self.untimed: tuple[str, ...] = ()
         """Labels of logs without any times."""
+        self._copies = CopiedLines(transport)
+        self._copies.consider(file.path for file in self._files[1:])
         self._restart()
 
     def _restart(self) -> None:
@@ -84,6 +89,7 @@ class MergedLog:
         self._waiting: list[_Piece] | None = None
         self._inserted = 0
         self._blocks.clear()
+        self._copies.restart()
         for file in self._files:
             file.taken, file.inode, file.size = 0, None, 0
 
@@ -91,6 +97,7 @@ class MergedLog:
         """Add files; their present contents come at the end."""
         present = {file.path for file in self._files[1:]}
         self._files += [_LogPart(label, path) for label, path in files if path not in present]
+        self._copies.consider(file.path for file in self._files[1:])
 
     def prepare(self) -> float:
         """Insert more pieces; return the fraction done, 1 for all.
@@ -103,11 +110,17 @@ class MergedLog:
         if self._inserted >= len(self._waiting):
             self._waiting, self._inserted = [], 0
             return 1.0
-        pieces = self._waiting[self._inserted : self._inserted + _STEP]
-        for piece in pieces:
-            moment = piece.time if self._files[piece.file].label not in self.untimed else None
-            self._insert(piece.file, self._line_end(self._files[piece.file], piece.end), moment)
-        self._inserted += len(pieces)
+        stop, budget = self._inserted + _STEP, _READ_STEP
+        for piece in self._waiting[self._inserted : stop]:
+            file = self._files[piece.file]
+            moment = piece.time if file.label not in self.untimed else None
+            before = file.taken
+            self._insert(piece.file, self._line_end(file, piece.end), moment)
+            self._inserted += 1
+            if self._copies.has_copy(file.path):
+                budget -= file.taken - before
+                if budget <= 0:
+                    break
         return self._inserted / len(self._waiting)
 
     def stat(self) -> FileStat | None:
@@ -117,6 +130,7 @@ class MergedLog:
             TransportError: a file cannot be read.
         """
         entries = self._entries()
+        self._copies.compare({path: entry.size for path, entry in entries.items()})
         grown = []
         for number, file in enumerate(self._files[1:], 1):
             entry = entries.get(file.path)
@@ -183,6 +197,7 @@ class MergedLog:
     def _plan(self) -> list[_Piece]:
         """Return all present pieces, in order of time."""
         entries = self._entries()
+        self._copies.compare({path: entry.size for path, entry in entries.items()})
         clocks = {
             directory: self._clock(directory) for directory in {file.directory for file in self._files[1:]}
         }
@@ -203,6 +218,11 @@ class MergedLog:
             latest = 0.0
             for moment, end in ends:
                 latest = max(latest, moment)
+                if self._copies.has_copy(file.path):
+                    start = pieces[-1].end if pieces and pieces[-1].file == number else 0
+                    pieces += [
+                        _Piece(latest, number, at) for at in range(start + _READ_STEP, end, _READ_STEP)
+                    ]
                 pieces.append(_Piece(latest, number, end))
         self.untimed = tuple(untimed)
         return sorted(pieces)
@@ -269,9 +289,18 @@ class MergedLog:
 
     def _insert(self, number: int, end: int, moment: float | None) -> None:
         file = self._files[number]
-        if end > file.taken:
-            self._add(number, file.taken, end - file.taken, moment)
-            file.taken = end
+        while file.taken < end:
+            start = file.taken
+            if not self._copies.has_copy(file.path):
+                self._add(number, start, end - start, moment)
+                file.taken = end
+                return
+            stop = end if end - start <= _READ_STEP else self._line_end(file, start + _READ_STEP)
+            stop = stop if start < stop < end else end  # one line that is longer than a step
+            data = self._transport.read(file.path, start, stop - start)
+            for first, last in self._copies.new_ranges(file.path, data):
+                self._add(number, start + first, last - first, moment)
+            file.taken = start + len(data) if data else end
 
     def _add(self, number: int, offset: int, length: int, moment: float | None) -> None:
         last = len(self._starts) - 1

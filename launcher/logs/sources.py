@@ -6,25 +6,14 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import PurePosixPath
 
 from launcher.logs.clock import CLOCK_NAME
 from launcher.logs.events import FindingSeen, Role
+from launcher.logs.gpu_tables import node_of_table
+from launcher.logs.roles import ContentRoles, is_log_name, role_of
 from launcher.transports.base import FileStat, Transport
 
-_ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
-    (re.compile(r"ray-driver.*\.log$"), Role.DRIVER),
-    (re.compile(r"ray-job.*\.log$"), Role.DRIVER),  # NeMo-Run's launcher (templates/ray.sub.j2)
-    (re.compile(r"ray-head.*\.log$"), Role.HEAD),
-    (re.compile(r"ray-workers?-.*\.log$"), Role.WORKER),
-    (re.compile(r"(?:launcher\.log|slurm-.*\.out|sbatch_.*\.out)$"), Role.SLURM),
-    (re.compile(r"companion.*\.log$"), Role.COMPANION),
-)
-# Names that other launchers give their logs; mostly the role is a part of them.
-_ROLE_IN_NAME = re.compile(
-    r"(?:^|.*[-_.])(?P<role>driver|head|worker|workers|slurm|companion)(?:[-_.\d].*)?\.(?:log|out|err)$"
-)
 _LOG_DIRECTORY = re.compile(r"(?:.*-logs|logs)$")
 _DEPTH = 3
 """A run directory holds `logs/<job>-logs/ray-driver.log`."""
@@ -38,16 +27,8 @@ class LogFile:
     """Displayed name: relative to the directory being watched."""
     path: str
     role: Role
-
-
-@lru_cache(maxsize=4096)
-def role_of(name: str) -> Role | None:
-    """Return the role in a file's name, or None."""
-    base = PurePosixPath(name).name
-    role = next((role for pattern, role in _ROLES if pattern.match(base)), None)
-    if role is None and (match := _ROLE_IN_NAME.match(base)):
-        return Role(match["role"].removesuffix("s"))
-    return role
+    mixed: bool = False
+    """Several parts of the run may print into it: its name shows none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +38,8 @@ class DirectoryLogs:
     logs: tuple[tuple[LogFile, FileStat], ...]
     clocks: tuple[tuple[str, FileStat], ...]
     """Directory name (relative, empty for the top) and the entry of its clock file."""
+    gpu_tables: tuple[tuple[str, FileStat], ...] = ()
+    """Path and entry of each table of GPU use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +51,15 @@ class LogLocations:
     files: tuple[LogFile, ...] = ()
     missing: tuple[FindingSeen, ...] = ()
     """Warnings about logs that cannot be found or read."""
+    working_directory: str = ""
+    """Where the job was submitted from; empty where unknown."""
 
 
-def discover(transport: Transport, directory: str) -> DirectoryLogs:
+def discover(transport: Transport, directory: str, contents: ContentRoles | None = None) -> DirectoryLogs:
     """List the logs under `directory`: names with a role, in it and in the log directories below it.
 
-    Where no name has a role, every `.log` and `.out` file at the top counts as a driver's log.
+    A log whose name has no role has that which its content shows. Where no log has a role, every `.log`,
+    `.out` and `.err` file at the top counts as a driver's log.
 
     Raises:
         TransportError: a directory cannot be listed.
@@ -81,6 +67,7 @@ def discover(transport: Transport, directory: str) -> DirectoryLogs:
     logs: list[tuple[LogFile, FileStat]] = []
     clocks: list[tuple[str, FileStat]] = []
     unnamed: list[tuple[LogFile, FileStat]] = []
+    tables: list[tuple[str, FileStat]] = []
     waiting = [("", 0)]
     while waiting:
         relative, depth = waiting.pop(0)
@@ -94,8 +81,14 @@ def discover(transport: Transport, directory: str) -> DirectoryLogs:
                     waiting.append((name, depth + 1))
             elif entry.name == CLOCK_NAME:
                 clocks.append((relative, entry))
+            elif node_of_table(entry.name) is not None:
+                tables.append((file, entry))
             elif (role := role_of(entry.name)) is not None:
                 logs.append((LogFile(name, file, role), entry))
-            elif depth == 0 and entry.name.endswith((".log", ".out")):
-                unnamed.append((LogFile(name, file, Role.DRIVER), entry))
-    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks))
+            elif is_log_name(entry.name):
+                role = contents.of(file, entry) if contents is not None else None
+                if role is not None:
+                    logs.append((LogFile(name, file, role, mixed=role is Role.DRIVER), entry))
+                elif depth == 0:
+                    unnamed.append((LogFile(name, file, Role.DRIVER, mixed=True), entry))
+    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks), tuple(tables))

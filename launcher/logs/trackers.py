@@ -8,7 +8,7 @@ seconds since NeMo-RL's monitor began.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -31,6 +31,28 @@ _DEPTH = 5
 _READ = 1024 * 1024
 _EVERY_S = 10.0
 """The driver flushes these files at least every two minutes (torch, SummaryWriter)."""
+
+
+def resolve(transport: Transport, path: str, bases: Iterable[str]) -> str | None:
+    """Return the directory to search for one that a driver printed; None where it is not found.
+
+    `bases`: directories that a relative path may count from. W&B's files lie beside TensorBoard's
+    (nemo_rl/utils/logger.py:997-1003), so that the directory above both is searched.
+    """
+    directory = PurePosixPath(path)
+    if directory.name in ("tensorboard", "wandb"):
+        directory = directory.parent
+    if directory.is_absolute():
+        return str(directory)
+    for base in bases:
+        candidate = str(PurePosixPath(base, directory))
+        try:
+            entry = transport.stat(candidate)
+        except TransportError:
+            continue
+        if entry is not None and entry.is_dir:
+            return candidate
+    return None
 
 
 @dataclass(slots=True)

@@ -1,13 +1,14 @@
 """State of a run on Slurm: a chain of jobs, each of which may have been requeued.
 
 Each job, and each requeue of one, is an attempt with a log directory of its own. An attempt's
-milestones, failures and end count only until a later attempt writes; losses and checkpoints accumulate.
+milestones, failures and end count for the run only until a later attempt begins; losses and checkpoints
+accumulate. Each attempt also has a state of its own, so that all of them can be listed.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import (
     CheckpointSaving,
@@ -15,15 +16,23 @@ from launcher.logs.events import (
     Event,
     ExceptionSeen,
     FindingSeen,
+    JobChanged,
+    JobState,
     LauncherEnded,
     LogChanged,
+    LogRestarted,
     MetricRecorded,
     MilestoneReached,
+    PhaseBegan,
+    PlanSeen,
+    ProcessSignalled,
     Recovered,
     StepBegan,
+    StoppedToSave,
     UnitsOnline,
 )
-from launcher.monitor.run_status import RunStatus, run_status_of_attempts
+from launcher.monitor.ending import AttemptStatus, RunProgress, RunStatus
+from launcher.monitor.run_status import run_status_of_attempts
 from launcher.monitor.state import RunState
 
 _ATTEMPT = re.compile(r"(?:^|/)(?:slurm-(?P<output>\d+)\.out$|(?P<job>\d+)(?:-(?P<requeue>\d+))?-logs/)")
@@ -31,9 +40,12 @@ Attempt = tuple[int, int]
 """Job id and number of requeues before the attempt."""
 NONE: Attempt = (0, 0)
 _EVENTS_OF_AN_ATTEMPT = (
-    MilestoneReached, StepBegan, UnitsOnline, DriverEnded, LauncherEnded, FindingSeen, ExceptionSeen,
-    Recovered,
+    MilestoneReached, StepBegan, PhaseBegan, UnitsOnline, DriverEnded, LauncherEnded, FindingSeen,
+    ExceptionSeen, Recovered, StoppedToSave, ProcessSignalled,
 )  # fmt: skip
+_LATEST = ("current", "phase", "units", "driver_ended", "launcher_ended", "stopped_to_save", "signalled")
+"""Fields of a state that hold an attempt's latest event of a kind."""
+_EVENTS_KEPT_APART = (*_EVENTS_OF_AN_ATTEMPT, PlanSeen, MetricRecorded, LogRestarted)
 
 
 def attempt_of(log: str) -> Attempt:
@@ -58,9 +70,16 @@ class SlurmRunState(RunState):
     _metric_attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     """(metric, step) -> attempt whose value is kept: a later attempt repeats some steps."""
 
+    _parts: dict[Attempt, RunState] = field(default_factory=dict)
+    """Attempt -> its own state."""
+
     def apply(self, event: Event) -> None:
         """Apply an event to the state, unless it belongs to an earlier attempt."""
-        if isinstance(event, LogChanged):
+        if isinstance(event, _EVENTS_KEPT_APART):
+            self._apply_apart(event)
+        if isinstance(event, JobChanged):
+            self._begin_job(event)
+        elif isinstance(event, LogChanged):
             self._begin(attempt_of(event.log))
         elif isinstance(event, _EVENTS_OF_AN_ATTEMPT):
             attempt = attempt_of(event.source.log)
@@ -78,6 +97,61 @@ class SlurmRunState(RunState):
                 return
         RunState.apply(self, event)
 
+    def _apply_apart(self, event: Event) -> None:
+        """Apply an event of a log to the state of the log's attempt alone."""
+        attempt = attempt_of(event.source.log)  # type: ignore[union-attr] # those kept apart have a source
+        if attempt == NONE:
+            return
+        if attempt not in self._parts:
+            self._parts[attempt] = RunState(plan_max_steps=self.plan_max_steps, resume_hint=self.resume_hint)
+        self._parts[attempt].apply(event)
+
+    def _begin_job(self, job: JobChanged) -> None:
+        """Begin the attempt of a job that got its nodes or ended, before it has written a log."""
+        if job.job.isdecimal() and (job.state.ended or job.state in (JobState.STARTING, JobState.RUNNING)):
+            self._begin((int(job.job), 0))
+
+    @property
+    def attempts(self) -> tuple[AttemptStatus, ...]:
+        """All attempts in order, each with its own end; the last one decides on the run."""
+        jobs = {int(job.job): job for job in self._listed_jobs() if job.job.isdecimal()}
+        keys = sorted({*self._parts, *((number, 0) for number in jobs)})
+        last_of_job = dict(keys)
+        return tuple(
+            self._attempt_status(
+                key, jobs.get(key[0]) if last_of_job[key[0]] == key[1] else None, is_last=key == keys[-1]
+            )
+            for key in keys
+        )
+
+    def _listed_jobs(self) -> tuple[JobChanged, ...]:
+        if self.job is None:
+            return ()
+        return self.job.jobs or (self.job,)
+
+    def _attempt_status(self, key: Attempt, job: JobChanged | None, *, is_last: bool) -> AttemptStatus:
+        part = self._parts.get(key, RunState())
+        if is_last:
+            status = self.status
+        elif job is None and (part.driver_ended or part.launcher_ended) is None:
+            status = RunStatus(JobState.UNKNOWN, "requeued")
+        else:
+            evidence = replace(part._evidence(), job=job)
+            status = run_status_of_attempts(evidence, links=1, ended_job=key[0])
+        ends = (part.launcher_ended, part.driver_ended, job if job is not None and job.state.ended else None)
+        ended = next((end.time for end in ends if end is not None and end.time is not None), None)
+        times = [item.time for item in part.milestones.values() if item.time is not None]
+        began = job.began if job is not None and job.began is not None else min(times, default=None)
+        return AttemptStatus(
+            str(key[0]),
+            key[1],
+            *status,
+            part.step,
+            part.resumed,
+            began,
+            ended,
+        )
+
     def _begin(self, attempt: Attempt) -> None:
         """Drop milestones, findings and ends of earlier attempts when a later one begins."""
         if attempt <= self.attempt:
@@ -92,15 +166,24 @@ class SlurmRunState(RunState):
         }
         self._findings = {key: item for key, item in self._findings.items() if is_current(key[0])}
         self._exceptions = [item for item in self._exceptions if is_current(item.source.log)]
-        if self.current is not None and not is_current(self.current.source.log):
-            self.current = None
-        if self.units is not None and not is_current(self.units.source.log):
-            self.units = None
-        if self.driver_ended is not None and not is_current(self.driver_ended.source.log):
-            self.driver_ended = None
-        if self.launcher_ended is not None and not is_current(self.launcher_ended.source.log):
-            self.launcher_ended = None
+        for name in _LATEST:
+            event = getattr(self, name)
+            if event is not None and not is_current(event.source.log):
+                setattr(self, name, None)
         self._diagnosis = None
+
+    def _progress(self) -> RunProgress:
+        """Return the progress of the run; where it is in its epochs is told by its latest attempt alone."""
+        progress, part = RunState._progress(self), self._parts.get(self.attempt)
+        if part is None:
+            return progress
+        return replace(
+            progress,
+            epoch=part.epoch,
+            epoch_step=part.epoch_step,
+            steps_per_epoch=part.steps_per_epoch,
+            resumed=part.resumed,
+        )
 
     @property
     def status(self) -> RunStatus:

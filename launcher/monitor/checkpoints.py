@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.durations import in_words
 from launcher.monitor.state import RunState
 from launcher.transports.base import Transport
 
@@ -32,7 +33,7 @@ class LossAtRisk:
             return "No training step is finished yet."
         if self.checkpoint is None:
             return f"Step {self.step} is done and no checkpoint was saved: all of it would be lost."
-        ago = f", saved {_span(self.age_s)} ago" if self.age_s is not None else ""
+        ago = f", saved {in_words(self.age_s)} ago" if self.age_s is not None else ""
         last = f"Step {self.step} is done; the last checkpoint is of step {self.checkpoint}{ago}"
         if self.steps <= 0:
             return f"{last}: no finished step is lost."
@@ -85,10 +86,3 @@ def next_checkpoint(state: RunState, period: int | None) -> int | None:
         return None
     following = (state.step // period + 1) * period
     return min(following, state.max_steps) if state.max_steps is not None else following
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -137,6 +137,9 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"Step {metrics['step']} of {metrics['max_steps'] or 'an unknown number'}."
     if metrics["loss"]:
         yield f"First loss {metrics['loss'][0]}, last loss {metrics['loss'][-1]}."
+    if len(report["attempts"]) > 1:
+        yield from ("", "## Attempts", "")
+        yield from (f"- {attempt['text']}" for attempt in report["attempts"])
     yield from _cause(report["findings"])
     yield from _timeline(report)
     yield from _recipe(report["recipe"])
@@ -153,6 +156,8 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     for log in report["logs"]:
         problem = f" ({log['problem']})" if log["problem"] else ""
         yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
+    for tracker in report["trackers"]:
+        yield f"- {tracker['kind']}: `{tracker['path']}`"
 
 
 def _accounting(records: Sequence[Mapping[str, str]]) -> Iterator[str]:

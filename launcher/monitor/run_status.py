@@ -6,8 +6,7 @@ whether a run lives, and how it ended, is here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import (
     DriverEnded,
@@ -16,24 +15,23 @@ from launcher.logs.events import (
     JobChanged,
     JobState,
     LauncherEnded,
+    ProcessSignalled,
 )
 from launcher.logs.lines import Segment
 from launcher.monitor.diagnosis import UNKNOWN, is_interrupt
+from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
+_SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
+_SENDERS = "the time limit, scancel, a preemption, or its node"
 RECENT_S = 120.0
 """A log written within this time counts as a sign of life, where no cluster can be asked."""
+RECENT = "its logs are being written"
+SILENT = "its logs are no longer written and do not show an end"
 # Printed by Ray's processes about each other when all of them are being stopped.
 _CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
 _REASON_LIMIT = 100
-
-
-class RunStatus(NamedTuple):
-    """State of a run, and its reason in words; empty where there is nothing to add."""
-
-    state: JobState
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,17 @@ class RunEvidence:
     job: JobChanged | None = None
     driver_ended: DriverEnded | None = None
     launcher_ended: LauncherEnded | None = None
-    completed: bool = False
-    """The driver printed that its training is complete."""
+    progress: RunProgress = field(default_factory=RunProgress)
+    signalled: ProcessSignalled | None = None
+    """The driver, or what started it, reported a signal and nothing after it."""
     training: bool = False
     """The driver finished its set-up or began a step."""
     root: FindingSeen | None = None
     """The finding taken for the cause of a failure."""
     traceback: ExceptionSeen | None = None
     """The exception that reached the driver's top level."""
+    activity: str = ""
+    """What the driver did last, in words."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -71,17 +72,41 @@ def run_status(evidence: RunEvidence) -> RunStatus:
         return _status_of_exit_code(evidence, ended.code)
     if job is not None and job.state is JobState.FAILED:
         return _failed(evidence, job.reason)
+    if job is not None and job.state is JobState.COMPLETED:
+        status = clean_end(evidence.progress)
+        return status if status.reason else RunStatus(status.state, job.reason)
     if job is not None and job.state.ended:
         return RunStatus(job.state, job.reason)
-    if evidence.completed:
-        return RunStatus(JobState.COMPLETED)
+    if evidence.progress.said_completed or evidence.progress.said_saved:
+        return clean_end(evidence.progress)
     if traceback is not None and is_interrupt(traceback):
         return RunStatus(JobState.CANCELLED, "interrupted")
     if traceback is not None:
         return _failed(evidence, traceback.message)
+    if evidence.signalled is not None and not _is_alive(job):
+        return _signalled(evidence, evidence.signalled.signal)
     if job is not None and job.over:
         return _failed(evidence, job.reason)
     return _live_status(evidence)
+
+
+def _is_alive(job: JobChanged | None) -> bool:
+    """Return True if a cluster says that the job lives; that its logs are new does not say so."""
+    return job is not None and job.state is not JobState.UNKNOWN and not job.over and job.reason != RECENT
+
+
+def _signalled(evidence: RunEvidence, signal: str) -> RunStatus:
+    """Return the status of a run that a signal ended, of which no scheduler tells."""
+    root = evidence.root
+    if root is not None and root.tier < 3 and root.id not in _CONSEQUENCES_OF_A_STOP:
+        return RunStatus(JobState.FAILED, _summary(root))
+    return RunStatus(JobState.CANCELLED, _unexplained_signal(signal))
+
+
+def _unexplained_signal(signal: str) -> str:
+    if signal != "SIGTERM":
+        return f"stopped by {signal}"
+    return f"stopped by {signal}, and no log says who sent it: {_SENDERS} may have"
 
 
 def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int) -> RunStatus:
@@ -91,8 +116,13 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
     0 where unknown.
     """
     job, ended = evidence.job, evidence.ended
+    if job is not None and evidence.progress.said_saved and _goes_on(job, links):
+        return RunStatus(job.state, job.reason or "saved before its time limit; the next job continues")
     if job is None or ended is None:
         return run_status(evidence)
+    if job.state.ended and job.job.isdecimal() and 0 != ended_job < int(job.job):
+        # The driver of an earlier job ended; the last one had none.
+        return run_status(replace(evidence, driver_ended=None, launcher_ended=None))
     if job.state.ended:
         if job.state is JobState.FAILED and ended.code in INTERRUPTED:  # by Slurm's signal: Slurm knows why
             return RunStatus(job.state, job.reason)
@@ -107,6 +137,11 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
             job.state, job.reason or "its driver has ended; Slurm has not reported the job's end"
         )
     return run_status(evidence)
+
+
+def _goes_on(job: JobChanged, links: int) -> bool:
+    """Return True if a job that has saved and stopped is followed by another one of its run."""
+    return job.state is JobState.QUEUED or (links > 1 and not job.state.ended and not job.over)
 
 
 def is_settled(status: RunStatus, job: JobChanged | None) -> bool:
@@ -124,16 +159,16 @@ def job_status_by_log_age(newest_mtime: float | None, now: float) -> JobChanged:
     if newest_mtime is None:
         return JobChanged(JobState.UNKNOWN, "no logs here yet")
     if now - newest_mtime <= RECENT_S:
-        return JobChanged(JobState.RUNNING, "its logs are being written")
-    return JobChanged(JobState.UNKNOWN, "its logs are no longer written and do not show an end")
+        return JobChanged(JobState.RUNNING, RECENT)
+    return JobChanged(JobState.UNKNOWN, SILENT)
 
 
 def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
     if code == 0:
-        return RunStatus(JobState.COMPLETED)
+        return clean_end(evidence.progress)
     root = evidence.root
     if code in INTERRUPTED and (root is None or root.id in _CONSEQUENCES_OF_A_STOP):
-        return RunStatus(JobState.CANCELLED, "stopped by a signal")
+        return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code]))
     process = "driver" if evidence.driver_ended is not None else "launcher"
     return _failed(evidence, f"the {process} exited with {code}")
 
@@ -153,6 +188,8 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
     if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
         return RunStatus(JobState.FAILED, _summary(root))
+    if job.state is JobState.UNKNOWN and job.reason == SILENT and evidence.activity:
+        return RunStatus(job.state, f"{job.reason}; the last thing was {evidence.activity}")
     return RunStatus(job.state, job.reason)
 
 

@@ -21,18 +21,23 @@ from launcher.logs.events import (
     MilestoneKind,
     MilestoneReached,
     NoticesChanged,
+    PhaseBegan,
     PlanSeen,
+    ProcessSignalled,
     Recovered,
     Role,
     RootFindingChanged,
     Source,
     StepBegan,
+    StoppedToSave,
     TrackerDirFound,
     TrackerFound,
     UnitsOnline,
 )
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
-from launcher.monitor.run_status import INTERRUPTED, RunEvidence, RunStatus, is_settled, run_status
+from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
+from launcher.monitor.lost_node import lost_node_findings
+from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
 # Milestones of training; the others belong to the set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
@@ -55,7 +60,17 @@ class RunState:
     epochs: int | None = None
     batch: int | None = None
     samples: int | None = None
+    epoch: int | None = None
+    epoch_step: int | None = None
+    resumed: int | None = None
+    """Step of the checkpoint that was loaded."""
     current: StepBegan | None = None
+    phase: PhaseBegan | None = None
+    """The driver's latest phase."""
+    stopped_to_save: StoppedToSave | None = None
+    signalled: ProcessSignalled | None = None
+    resume_hint: str = RESUME_HINT
+    """How the run is resumed, in words."""
     units: UnitsOnline | None = None
     units_since: float | None = None
     """When the present number of units was first reported."""
@@ -85,11 +100,25 @@ class RunState:
         """Apply an event to the state."""
         self._diagnosis = None
         match event:
-            case MilestoneReached() | MetricRecorded() | PlanSeen() | StepBegan() | CheckpointSaving():
+            case (
+                MilestoneReached()
+                | MetricRecorded()
+                | PlanSeen()
+                | StepBegan()
+                | PhaseBegan()
+                | CheckpointSaving()
+            ):
                 self._apply_progress(event)
             case FindingSeen() | ExceptionSeen() | Recovered() | NoticesChanged() | RootFindingChanged():
                 self._apply_evidence(event)
-            case UnitsOnline() | DriverEnded() | LauncherEnded() | JobChanged():
+            case (
+                UnitsOnline()
+                | DriverEnded()
+                | LauncherEnded()
+                | JobChanged()
+                | StoppedToSave()
+                | ProcessSignalled()
+            ):
                 self._apply_job(event)
             case LogChanged() | LogRestarted() | TrackerFound() | TrackerDirFound():
                 self._apply_files(event)
@@ -97,7 +126,7 @@ class RunState:
                 assert_never(event)
 
     def _apply_progress(
-        self, event: MilestoneReached | MetricRecorded | PlanSeen | StepBegan | CheckpointSaving
+        self, event: MilestoneReached | MetricRecorded | PlanSeen | StepBegan | PhaseBegan | CheckpointSaving
     ) -> None:
         match event:
             case MilestoneReached():
@@ -105,15 +134,27 @@ class RunState:
             case MetricRecorded():
                 self.metrics.setdefault(event.name, {})[event.step] = event.value
             case PlanSeen():
-                self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch
-                self.epochs = event.epochs or self.epochs
-                self.batch = event.batch or self.batch
-                self.samples = event.samples or self.samples
+                self._apply_plan(event)
             case StepBegan():
                 self.current = event
                 _advance(self._last_progress, event.source)
+            case PhaseBegan():
+                self.phase = event
             case CheckpointSaving():
                 self.checkpoints[event.step] = event
+
+    def _apply_plan(self, event: PlanSeen) -> None:
+        self.steps_per_epoch = event.steps_per_epoch or self.steps_per_epoch
+        self.epochs = event.epochs or self.epochs
+        self.batch = event.batch or self.batch
+        self.samples = event.samples or self.samples
+        self.epoch = event.epoch or self.epoch
+        self.resumed = event.resumed or self.resumed
+        if event.epoch is not None:
+            self.epoch_step = None
+        self.epoch_step = event.epoch_step or self.epoch_step
+        if self.plan_max_steps is None:
+            self.plan_max_steps = event.max_steps
 
     def _apply_evidence(
         self, event: FindingSeen | ExceptionSeen | Recovered | NoticesChanged | RootFindingChanged
@@ -134,8 +175,16 @@ class RunState:
             case RootFindingChanged():  # made from this state
                 pass
 
-    def _apply_job(self, event: UnitsOnline | DriverEnded | LauncherEnded | JobChanged) -> None:
+    def _apply_job(
+        self,
+        event: UnitsOnline | DriverEnded | LauncherEnded | JobChanged | StoppedToSave | ProcessSignalled,
+    ) -> None:
         match event:
+            case StoppedToSave():
+                self.stopped_to_save = event
+                _advance(self._last_progress, event.source)
+            case ProcessSignalled():
+                self.signalled = event
             case UnitsOnline():
                 if self.units is None or self.units.online != event.online:
                     self.units_since = event.time
@@ -197,13 +246,16 @@ class RunState:
         if self._diagnosis is None:
             ended = self.driver_ended or self.launcher_ended
             failed = ended is not None and ended.code != 0
+            said = "completed" in self.milestones or self.stopped_to_save is not None
             completed = (ended is not None and ended.code == 0) or (
-                ended is None and ("completed" in self.milestones or self._job_is(JobState.COMPLETED))
+                ended is None and (said or self._job_is(JobState.COMPLETED))
             )
+            lost = lost_node_findings(self.job, self.units)
             self._diagnosis = diagnose(
-                filter(self._is_open, self._findings.values()),
+                [*filter(self._is_open, self._findings.values()), *lost],
                 self._open_exceptions(),
-                job=self.job,
+                # The scheduler's own word for the same failure names no node.
+                job=replace(self.job, word="") if self.job is not None and lost else self.job,
                 failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
                 stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),
@@ -283,6 +335,11 @@ class RunState:
         return self.status.reason
 
     @property
+    def attempts(self) -> tuple[AttemptStatus, ...]:
+        """Attempts of the run in order, where it can have several."""
+        return ()
+
+    @property
     def settled(self) -> bool:
         """True if the run has ended and neither its state nor its cause will change."""
         return is_settled(self.status, self.job)
@@ -292,11 +349,42 @@ class RunState:
             job=self.job,
             driver_ended=self.driver_ended,
             launcher_ended=self.launcher_ended,
-            completed="completed" in self.milestones,
+            progress=self._progress(),
+            signalled=self._open_signal(),
             training="setup-complete" in self.milestones or self.current is not None,
             root=self.diagnosis.root,
             traceback=self.traceback,
+            activity=self.activity,
         )
+
+    @property
+    def activity(self) -> str:
+        """The driver's latest phase of training, in words; empty before the first."""
+        return self.phase.in_words() if self.phase is not None else ""
+
+    def _progress(self) -> RunProgress:
+        return RunProgress(
+            step=self.step,
+            max_steps=self.plan_max_steps if self.plan_max_steps is not None else self.max_steps,
+            epoch=self.epoch,
+            epochs=self.epochs,
+            epoch_step=self.epoch_step,
+            steps_per_epoch=self.steps_per_epoch,
+            resumed=self.resumed,
+            current=self.current.step if self.current is not None else None,
+            samples=self.samples,
+            set_up="setup-complete" in self.milestones,
+            said_completed="completed" in self.milestones,
+            said_saved=self.stopped_to_save is not None,
+            resume_hint=self.resume_hint,
+        )
+
+    def _open_signal(self) -> ProcessSignalled | None:
+        """Return the signal that ended the driver, unless its log goes on after it."""
+        one = self.signalled
+        if one is None or one.source.line <= self._last_progress.get(one.source.log, 0):
+            return None
+        return one
 
 
 def _advance(lines: dict[str, int], source: Source) -> None:

@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from statistics import median
 
+from launcher.durations import in_words
 from launcher.logs.events import FindingSeen, JobState, LogChanged, Role, Source, StepBegan
+from launcher.logs.gpu_tables import NodeGpus
 from launcher.logs.node_names import expanded
 from launcher.monitor.state import RunState
 
 Tail = Callable[[str], str]
 """Returns the last line of a log, cleaned."""
+Gpus = Callable[[], Sequence[NodeGpus]]
+"""Returns the GPUs of each node that reports them."""
 
 WORKERS_S = 180.0
 """Units join within seconds of each other; from a slow parallel file system within two minutes."""
@@ -42,18 +46,24 @@ system take minutes, loading weights and compiling an engine up to half an hour.
 UNMEASURED_S = 900.0
 """Time allowed for a validation or a checkpoint of which none was measured yet."""
 FLOOR_S = 300.0
+GPU_TABLE_S = 90.0
+"""The launcher writes each node's table of GPU use every 15 s; nvidia-smi may take up to 60 s."""
+_RARE_PHASES = frozenset({"validation", "checkpoint"})
+"""Phases of which the first one already tells what is usual."""
 SLOWER_S = 60.0
 ENOUGH_STEPS = 5
 
 
-def stuck(state: RunState, now: float, tail: Tail = lambda _: "") -> tuple[FindingSeen, ...]:
-    """Return warnings about what seems to be stuck now; `tail` reads the last line of a log."""
+def stuck(
+    state: RunState, now: float, tail: Tail = lambda _: "", gpus: Gpus = tuple
+) -> tuple[FindingSeen, ...]:
+    """Return warnings about what seems to be stuck now; `tail` and `gpus` read what they need."""
     match state.state:
         case JobState.QUEUED:
             return tuple(_pending(state, now))
         case JobState.STARTING | JobState.RUNNING:
             warnings = [*_no_logs(state, now), *_workers_missing(state, now, tail)]
-            return tuple(warnings or [*_silent(state, now, tail)] or [*_slow(state, now)])
+            return tuple(warnings or [*_silent(state, now, tail, gpus)] or [*_slow(state, now)])
         case _:
             return ()
 
@@ -133,7 +143,7 @@ def _node_index(name: str) -> tuple[int, str]:
     return (int(match[1]), match[1]) if match is not None else (0, "0")
 
 
-def _silent(state: RunState, now: float, tail: Tail) -> Iterator[FindingSeen]:
+def _silent(state: RunState, now: float, tail: Tail, gpus: Gpus) -> Iterator[FindingSeen]:
     awaited = state.awaited
     log = last_written(state, Role.DRIVER)
     anything = last_written(state, *Role)
@@ -146,11 +156,10 @@ def _silent(state: RunState, now: float, tail: Tail) -> Iterator[FindingSeen]:
     limit, measured = _training_limit(state) if training else (SILENT_S.get(awaited.id, FLOOR_S), "")
     if now < log.time + limit:
         return
-    activity = f"step {state.current.step}" if training and state.current is not None else awaited.waiting
-    text = (
-        f"nothing was written to {PurePosixPath(log.log).name} since {_moment(log.time)}, during: {activity}"
-    )
+    text = f"nothing was written to {PurePosixPath(log.log).name} since {_moment(log.time)}, "
+    text += f"during: {_activity_now(state) if training else awaited.waiting}"
     text += f"; {measured}" if measured else ""
+    text += "".join(f"; {missing}" for missing in _missing_gpus(gpus()))
     others_active = anything.log != log.log and anything.time > log.time + limit / 2
     text += (
         f"; {PurePosixPath(anything.log).name} is still being written"
@@ -166,9 +175,48 @@ def _silent(state: RunState, now: float, tail: Tail) -> Iterator[FindingSeen]:
     yield _warning("stuck-silent", "The driver is silent", text, source, log.time, fix)
 
 
+def _activity_now(state: RunState) -> str:
+    """Return the driver's phase, since when it is in it, and the step that this belongs to."""
+    phase = state.phase
+    step = f"step {state.current.step}" if state.current is not None else "training"
+    if phase is None:
+        return step
+    since = f" since {_moment(phase.time)}" if phase.time is not None else ""
+    return f"{phase.in_words()}{since}"
+
+
+def _missing_gpus(nodes: Sequence[NodeGpus]) -> Iterator[str]:
+    """Yield which nodes no longer report their GPUs, and whose GPUs idle while others wait for them."""
+    newest = max((node.written for node in nodes), default=0.0)
+    gone = [node for node in nodes if node.written < newest - GPU_TABLE_S]
+    if gone:
+        yield "no longer reporting: " + ", ".join(
+            f"{node.node} (since {_moment(node.written)})" for node in gone
+        )
+    idle = [node for node in nodes if node.idle and node not in gone]
+    if idle and any(node.busy for node in nodes):
+        yield "idle while others are busy: " + ", ".join(
+            f"{node.node} GPU {', '.join(map(str, node.idle))}" for node in idle
+        )
+
+
+def _phase_limit(state: RunState) -> tuple[float, str] | None:
+    """Return the silence allowed in the present phase, with what is usual for it; None where unmeasured."""
+    phase = state.phase
+    if phase is None:
+        return None
+    times = list(state.metrics.get(f"{phase.phase}_time_s", {}).values())
+    if len(times) < (1 if phase.phase in _RARE_PHASES else ENOUGH_STEPS):
+        return None
+    usual = f"before, this took {in_words(median(times))} (median), at most {in_words(max(times))}"
+    return max(3 * max(times), FLOOR_S), usual
+
+
 def _training_limit(state: RunState) -> tuple[float, str]:
-    """Return the silence allowed in training, in seconds, and a text about the steps it derives from."""
+    """Return the silence allowed in training, in seconds, and a text about the times it derives from."""
     steps = _step_times(state)
+    if (of_phase := _phase_limit(state)) is not None:
+        return of_phase[0], "; ".join(filter(None, (of_phase[1], _step_times_text(steps))))
     limits = [3 * max(steps, default=0.0), FLOOR_S]
     if len(steps) < ENOUGH_STEPS:
         limits.append(SILENT_S["first-step"])
@@ -209,7 +257,7 @@ def _slow_last_step(state: RunState, steps: Sequence[float]) -> tuple[str, str] 
     *before, last = steps
     if len(before) < ENOUGH_STEPS or last <= _outlier_limit(before) or state.step in state.checkpoints:
         return None
-    text = f"step {state.step} took {_span(last)}; before, {_step_times_text(before)}"
+    text = f"step {state.step} took {in_words(last)}; before, {_step_times_text(before)}"
     return "A step took far longer than before", text
 
 
@@ -217,7 +265,7 @@ def _slower_steps(steps: Sequence[float]) -> tuple[str, str] | None:
     recent, before = steps[-ENOUGH_STEPS:], steps[:-ENOUGH_STEPS]
     if len(before) < 2 * ENOUGH_STEPS or median(recent) <= 2 * median(before) + SLOWER_S / 2:
         return None
-    text = f"the last {len(recent)} steps took {_span(median(recent))} (median)"
+    text = f"the last {len(recent)} steps took {in_words(median(recent))} (median)"
     return "Steps have become far slower", f"{text}; before, {_step_times_text(before)}"
 
 
@@ -236,7 +284,7 @@ def _outlier_limit(steps: Sequence[float]) -> float:
 def _step_times_text(steps: Sequence[float]) -> str:
     if not steps:
         return ""
-    return f"its steps took {_span(median(steps))} (median), at most {_span(max(steps))}"
+    return f"its steps took {in_words(median(steps))} (median), at most {in_words(max(steps))}"
 
 
 # ------------------------------------------------------------ texts
@@ -250,10 +298,3 @@ def _warning(
 
 def _moment(when: float) -> str:
     return time.strftime("%b %d %H:%M:%S", time.localtime(when))
-
-
-def _span(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.3g} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

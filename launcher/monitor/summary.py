@@ -14,6 +14,7 @@ from launcher.logs.events import (
     Event,
     FindingSeen,
     JobChanged,
+    LostNode,
     MetricRecorded,
     MilestoneReached,
     RootFindingChanged,
@@ -21,6 +22,7 @@ from launcher.logs.events import (
     TrackerDirFound,
 )
 from launcher.logs.signatures import SuggestedEdit
+from launcher.monitor.ending import AttemptStatus
 from launcher.monitor.progress import pace_of
 from launcher.monitor.state import RunState
 
@@ -36,6 +38,7 @@ def state_json(run: str, state: RunState) -> dict[str, Any]:
         "reason": state.reason,
         "ended": ended_at(state),
         "job": job_json(state.job),
+        "attempts": [attempt_json(item) for item in state.attempts],
         "milestones": [
             milestone_json(state.milestones[kind.id]) for kind in MILESTONES if kind.id in state.milestones
         ],
@@ -71,6 +74,21 @@ def ended_at(state: RunState) -> float | None:
     )
 
 
+def attempt_json(attempt: AttemptStatus) -> dict[str, Any]:
+    """Return one attempt of a run; `text` is the same in words."""
+    return {
+        "job": attempt.job,
+        "requeue": attempt.requeue,
+        "state": attempt.state.value,
+        "reason": attempt.reason,
+        "step": attempt.step,
+        "resumed": attempt.resumed,
+        "began": attempt.began,
+        "ended": attempt.ended,
+        "text": attempt.in_words(),
+    }
+
+
 def job_json(job: JobChanged | None) -> dict[str, Any] | None:
     """Return the cluster's status of the run's job with the scheduler's own words; None where unknown."""
     if job is None:
@@ -86,6 +104,7 @@ def job_json(job: JobChanged | None) -> dict[str, Any] | None:
         "stuck": job.stuck,
         "fix": job.fix,
         "unavailable_nodes": job.unavailable_nodes,
+        "lost_nodes": [asdict(node) for node in job.lost_nodes],
         "submitted": job.submitted,
         "began": job.began,
         "time": job.time,
@@ -208,6 +227,10 @@ def _plain(value: object) -> object:
             if isinstance(item, SuggestedEdit)
             else finding_json(item)
             if isinstance(item, FindingSeen)
+            else job_json(item)
+            if isinstance(item, JobChanged)
+            else asdict(item)
+            if isinstance(item, LostNode)
             else item
             for item in value
         ]

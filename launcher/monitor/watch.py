@@ -20,9 +20,12 @@ from launcher.logs.events import (
     unanswered,
 )
 from launcher.logs.follow import BUDGET, Follower
+from launcher.logs.gpu_tables import TAIL_BYTES as GPU_TAIL_BYTES
+from launcher.logs.gpu_tables import NodeGpus, node_of_table, read_table_end
 from launcher.logs.lines import segments
-from launcher.logs.sources import LogFile, LogLocations, discover, role_of
-from launcher.logs.trackers import Trackers
+from launcher.logs.roles import ContentRoles, role_of
+from launcher.logs.sources import DirectoryLogs, LogFile, LogLocations, discover
+from launcher.logs.trackers import Trackers, resolve
 from launcher.monitor.run_status import job_status_by_log_age
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
@@ -33,6 +36,8 @@ JobProbe = Callable[[], JobChanged | None]
 NOTICE_S = 5.0
 """Interval of the checks for what is stuck."""
 TAIL_BYTES = 16 * 1024
+_PARENTS = 3
+"""Log directories lie up to so many levels below where a job was submitted from."""
 
 
 @dataclass(slots=True)
@@ -53,6 +58,8 @@ class Watch:
     """Directory -> prefix of the names of its logs."""
     missing: tuple[FindingSeen, ...] = ()
     """Warnings about logs that cannot be found or read."""
+    working_directories: tuple[str, ...] = ()
+    """Directories that the driver may run in, the likeliest first; it prints paths relative to its own."""
     in_front: bool = True
     """True while displayed; the cluster is asked less often otherwise."""
     now: Callable[[], float] = time.time
@@ -64,6 +71,11 @@ class Watch:
     _newest_mtime: float | None = None
     _sizes: dict[str, int] = field(default_factory=dict)
     _trackers: Trackers | None = None
+    _resolved: dict[str, str] = field(default_factory=dict)
+    """Directory as the driver printed it -> the directory that is searched."""
+    _contents: ContentRoles | None = None
+    _gpu_tables: dict[str, tuple[str, FileStat]] = field(default_factory=dict)
+    """Node -> path and entry of its table of GPU use."""
     _root: FindingSeen | None = None
 
     def find_logs(self) -> None:
@@ -122,8 +134,23 @@ class Watch:
             if not self.state.tracked and not any(log.role is Role.DRIVER for log in self.known_logs):
                 return []
             self._trackers = Trackers(self.transport, set(self.directories))
-        self._trackers.directories |= self.state.tracked
+        self._trackers.directories |= self._tracking_directories()
         return self._apply(self._trackers.poll(self.now(), force=force))
+
+    def _tracking_directories(self) -> set[str]:
+        """Return the directories that the driver printed, found from where it may run."""
+        for path in self.state.tracked - self._resolved.keys():
+            resolved = resolve(self.transport, path, self._bases())
+            if resolved is not None:
+                self._resolved[path] = resolved
+        return set(self._resolved.values())
+
+    def _bases(self) -> Iterator[str]:
+        """Yield directories that a driver's relative paths may count from, the likeliest first."""
+        yield from self.working_directories
+        beside = [*self.directories, *(str(Path(log.path).parent) for log in self.files)]
+        for directory in dict.fromkeys(beside):
+            yield from map(str, (Path(directory), *Path(directory).parents[:_PARENTS]))
 
     def _apply(self, events: Iterable[Event]) -> list[Event]:
         """Apply events to the state, each as it comes."""
@@ -147,9 +174,29 @@ class Watch:
         if self.behind or abs(now - self._last_notices) < NOTICE_S:
             return
         self._last_notices = now
-        notices = (*stuck(self.state, now, self._last_line), *self.missing)
+        notices = (*stuck(self.state, now, self._last_line, self._gpus), *self.missing)
         if notices != self.state.notices:
             yield NoticesChanged(notices)
+
+    def _note_gpu_tables(self, listing: DirectoryLogs) -> None:
+        """Keep the latest table of each node: a requeue writes new ones."""
+        for path, entry in listing.gpu_tables:
+            node = node_of_table(Path(path).name) or path
+            present = self._gpu_tables.get(node)
+            if present is None or present[1].mtime <= entry.mtime:
+                self._gpu_tables[node] = (path, entry)
+
+    def _gpus(self) -> tuple[NodeGpus, ...]:
+        """Return each node's GPUs by the end of its table; a node whose table cannot be read is left out."""
+        nodes = []
+        for node, (path, entry) in self._gpu_tables.items():
+            start = max(entry.size - GPU_TAIL_BYTES, 0)
+            try:
+                data = self.transport.read(path, start, entry.size - start)
+            except TransportError:
+                continue
+            nodes.append(read_table_end(node, entry.mtime, data))
+        return tuple(nodes)
 
     def _last_line(self, name: str) -> str:
         """Return the last non-empty line of a log; empty where it cannot be read."""
@@ -171,9 +218,12 @@ class Watch:
             locations = self.locate()
             self.directories, self.prefixes = tuple(locations.directories), locations.directories
             self.files, self.missing = locations.files, locations.missing
+            self.working_directories = (locations.working_directory,) if locations.working_directory else ()
         present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
+        contents = self._contents = self._contents or ContentRoles(self.transport)
         for directory in self.directories:
-            listing, prefix = discover(self.transport, directory), self.prefixes.get(directory, "")
+            listing, prefix = discover(self.transport, directory, contents), self.prefixes.get(directory, "")
+            self._note_gpu_tables(listing)
             for relative, entry in listing.clocks:
                 self._read_clock(directory, relative, f"{prefix}{relative}".rstrip("/"), entry)
             for log, entry in listing.logs:
@@ -247,6 +297,7 @@ def watch_logs(transport: Transport, logs: Sequence[tuple[Role | None, str]]) ->
             Path(path).name if _has_unique_name(path, logs) else path,
             path,
             role or role_of(path) or Role.DRIVER,
+            mixed=role is None and role_of(path) is None,
         )
         for role, path in logs
     ]

@@ -27,7 +27,15 @@ def watch_run(transport: Transport, run: Run) -> Watch:
         every_s = FRONT_S if run.spec.cluster == "local" else intervals.every_s(in_front=watch.in_front)
         return cluster_of(latest, transport, every_s).state(latest, latest.job)
 
-    watch = Watch(transport, (run.directory,), probe=probe, state=_state_of(run))
+    # A rehearsal, which has no checkout, runs in its own directory.
+    working_directory = run.spec.checkout or run.directory
+    watch = Watch(
+        transport,
+        (run.directory,),
+        probe=probe,
+        state=_state_of(run),
+        working_directories=(working_directory,),
+    )
     return watch
 
 
@@ -67,6 +75,13 @@ class _PollIntervals:
 
 
 def _state_of(run: Run) -> RunState:
+    state = _empty_state(run)
+    if run.spec.cluster == "slurm":
+        state.resume_hint = f"`distill-tui resume {run.spec.id}` continues there"
+    return state
+
+
+def _empty_state(run: Run) -> RunState:
     if run.spec.cluster == "slurm":
         from launcher.monitor.attempts import SlurmRunState
 

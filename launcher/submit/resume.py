@@ -20,6 +20,7 @@ from typing import Any
 from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.effective import directory_overrides, distillation, own_directory_keys
 from launcher.errors import InputError, LaunchError
+from launcher.logs.events import ENDED_STATES
 from launcher.monitor.watch_run import summary_of
 from launcher.plan import LaunchPlan
 from launcher.request import Cost
@@ -28,7 +29,6 @@ from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
 _STEP = re.compile(r"step_(\d+)")
-_ENDED_STATES = ("completed", "failed", "cancelled")
 _OUT_OF_TIME = b"Timeout has been reached"
 _TAIL = 20_000
 
@@ -115,7 +115,7 @@ def _request(run: Run) -> SlurmRequest:
 
 
 def _require_ended(run: Run, state: str, reason: str) -> None:
-    if state not in _ENDED_STATES:
+    if state not in ENDED_STATES:
         raise LaunchError(
             f"{run.spec.id} has not ended: it is {state}" + f" ({reason})" * bool(reason),
             where=run.directory,
@@ -158,7 +158,7 @@ def _require_work(transport: Transport, run: Run, state: str, step: int | None) 
 
 
 def _ran_out_of_time(transport: Transport, run: Run) -> bool:
-    """Return whether the driver stopped at `checkpoint_must_save_by`, where it exits with 0, too."""
+    """Return whether the driver stopped at `checkpoint_must_save_by`; early summaries say completed then."""
     if transport.stat(run.logs) is None:
         return False
     names = [entry.name for entry in transport.listdir(run.logs)]

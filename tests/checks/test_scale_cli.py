@@ -112,7 +112,7 @@ def test_what_a_smoke_run_measured_is_told(world: World, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert "a-smoke on 1 x 4 GPUs: at most 30.0 of 40.0 GiB in use" in said
     assert "12.0 s per step (3 steps); at this size 3.0 to 12.0 s" in said
-    assert "100 steps: 5 min 00 s to 20 min 00 s" in said
+    assert "100 steps: 5 min to 20 min" in said
 
 
 def test_a_rehearsal_has_measured_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,8 @@ MILESTONES = [
 ]
 SHORT = ("distillation.max_num_steps=6", "distillation.val_period=3", "checkpointing.save_period=3")
 
+ENDLESS = ("distillation.max_num_steps=100000", "distillation.max_num_epochs=100000")
+
 
 @pytest.fixture(scope="module")
 def finished(installed: Command) -> tuple[subprocess.CompletedProcess[str], Path]:
@@ -102,7 +104,8 @@ def test_an_interrupt_at_any_moment_leaves_nothing_running(after_s: float, tmp_p
 @pytest.mark.slow  # a killed terminal is tested in test_terminal.py
 def test_a_killed_program_leaves_the_run_going_and_it_can_be_cancelled_later(tmp_path: Path) -> None:
     command = Command(tmp_path / "runs")
-    process = command.start("demo", "--plain")
+    # One of the usual length may end before `cancel` reaches it: a command takes seconds on a busy machine.
+    process = command.start("demo", "--plain", *ENDLESS)
     assert process.stdout is not None
     for line in process.stdout:
         if "workers-connected" in line:

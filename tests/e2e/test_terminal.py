@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import Command, processes_of
+from tests.e2e.test_demo import ENDLESS
 
 pytestmark = [
     pytest.mark.ray,
@@ -81,7 +82,8 @@ def test_a_killed_terminal_leaves_the_run_which_is_found_again_and_cancelled(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     command = Command(tmp_path / "runs")
-    terminal.open(command, "demo", columns=80, rows=24)
+    # One of the usual length may end by itself before it is found again and cancelled.
+    terminal.open(command, "demo", *ENDLESS, columns=80, rows=24)
     terminal.wait_for("starting", "Ray head up", "All workers connected")
     terminal.wait_for("running", "✓ Setup complete", "loss")
     terminal.kill()

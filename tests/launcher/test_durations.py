@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.durations import DurationError, format_time_limit, parse_duration, parse_time_limit
+from launcher.durations import DurationError, format_time_limit, in_words, parse_duration, parse_time_limit
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,14 @@ def test_a_time_limit_is_read_as_it_is_written(seconds: int) -> None:
     assert (
         parse_time_limit(format_time_limit(seconds)) == parse_duration(format_time_limit(seconds)) == seconds
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0 s"), (8.24, "8.24 s"), (99, "99 s"), (100, "2 min"), (7000, "117 min"), (7200, "2 h"),
+        (7830, "2 h 10 min"), (86400, "24 h"), (172799, "2 d"), (273600, "3 d 4 h"),
+    ],
+)  # fmt: skip
+def test_a_span_of_time_in_a_sentence(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.external_jobs import ExternalJob, describe
+from launcher.clusters.slurm.external_jobs import ExternalJob, ExternalJobLogs, describe
 from launcher.errors import InputError
+from launcher.logs.roles import holds_job_id
 from launcher.transports.local import LocalTransport
 
 
@@ -51,3 +52,31 @@ def test_what_accounting_never_knows_is_not_waited_for_long(tmp_path: Path) -> N
 def test_a_job_that_nobody_knows_is_no_job(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Slurm knows no job 7"):
         describe(client(tmp_path, ""), "7")
+
+
+def test_the_logs_of_other_launchers_are_found_by_the_job_s_id(tmp_path: Path) -> None:
+    for name in ("run_14/ray-driver", "run_142/ray-driver.log", "logs/14.d/ray-head.log", "logs/other/x.log"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text("x\n")
+    for name in ("distill-14.out", "distill-142.out", "14.sh"):
+        (tmp_path / name).write_text("x\n")
+    find = ExternalJobLogs(LocalTransport(), ExternalJob("14", "me", str(tmp_path)), {})
+    locations = find()
+    assert locations.directories == {f"{tmp_path}/run_14": "run_14/", f"{tmp_path}/logs/14.d": "14.d/"}
+    assert [(log.name, log.role.value) for log in locations.files] == [("distill-14.out", "slurm")]
+    assert (locations.missing, locations.working_directory) == ((), str(tmp_path))
+    (tmp_path / "run_14b").mkdir()
+    os.utime(tmp_path, (1, 1))  # it has changed: listed again
+    assert f"{tmp_path}/run_14b" in find().directories
+    # Where the usual directory is, nothing else is looked for.
+    (tmp_path / "14-logs").mkdir()
+    assert list(find().directories) == [f"{tmp_path}/14-logs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [("14-logs", True), ("run_14", True), ("x.14.1", True), ("142", False), ("214", False), ("a14b", True)],
+)
+def test_a_name_with_the_id_of_a_job(name: str, held: bool) -> None:
+    assert holds_job_id(name, "14") is held

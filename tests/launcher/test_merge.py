@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -146,3 +148,47 @@ def test_no_line_is_lost_doubled_or_out_of_its_file_s_order(
     for line in found:
         assert log.label(position) == line.partition("-")[0]
         position += len(line) + 1
+
+
+def test_a_line_that_two_files_hold_is_shown_once(tmp_path: Path) -> None:
+    both = [f"[INFO] step {number} of the launcher\n" for number in range(30)]
+    own = [f"srun: a line of Slurm alone, number {number}\n" for number in range(10)]
+    (tmp_path / "launcher.log").write_text("".join(both))
+    mixed = [*own[:4], *both[:10], own[4], "\n", *both[10:], *own[5:]]
+    (tmp_path / "slurm-14.out").write_text("".join(mixed))
+    (tmp_path / "ray-worker-1.log").write_text("".join(both[:3]))
+    log = merged(tmp_path, ["launcher.log", "slurm-14.out", "ray-worker-1.log"])
+    lines = ready(log).decode().splitlines(keepends=True)
+    assert sorted(lines) == sorted([*both, *own, "\n", *both[:3]])  # a worker's are its own
+    for name in ("slurm-14.out", "launcher.log"):  # both go on; which is read first does not matter
+        with (tmp_path / name).open("a") as file:
+            file.write("[INFO] a later line of the launcher\n")
+    entry = log.stat()
+    assert entry is not None
+    added = log.read(0, entry.size).decode().splitlines(keepends=True)[len(lines) :]
+    assert added == ["[INFO] a later line of the launcher\n"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["both", "one", "other"]), st.integers(0, 5)), max_size=60),
+    st.integers(100, 2000),
+)
+def test_copied_lines_are_neither_lost_nor_doubled(lines: list[tuple[str, int]], step: int) -> None:
+    shared = [f"line {number} that both files hold" for number in range(40)]
+    one = [*shared, *(f"{where} {number:020d}" for where, number in lines if where != "other")]
+    other = [*shared, *(f"{where} {number:020d}" for where, number in lines if where != "one")]
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merge, "_READ_STEP", step)
+        folder = Path(name)
+        for file, text in (("ray-driver.log", one), ("slurm-1.out", other)):
+            (folder / file).write_text("".join(f"{line}\n" for line in text))
+        shown = ready(merged(folder, ["ray-driver.log", "slurm-1.out"])).decode().splitlines()
+    assert Counter(shown) == Counter(one) | Counter(other)
+
+
+def test_logs_that_share_no_lines_are_not_read_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "ray-driver.log").write_text("".join(f"driver's own line {n}\n" for n in range(50)))
+    (tmp_path / "slurm-14.out").write_text("".join(f"Slurm's own line {n}\n" for n in range(50)))
+    log = merged(tmp_path, ["ray-driver.log", "slurm-14.out"])
+    ready(log)
+    assert not log._copies.has_copy(str(tmp_path / "slurm-14.out"))

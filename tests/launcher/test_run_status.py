@@ -17,9 +17,9 @@ from launcher.logs.events import (
     Source,
 )
 from launcher.monitor.diagnosis import UNKNOWN
+from launcher.monitor.ending import RunProgress, RunStatus
 from launcher.monitor.run_status import (
     RunEvidence,
-    RunStatus,
     is_settled,
     job_status_by_log_age,
     run_status,
@@ -31,6 +31,11 @@ OOM = FindingSeen("cuda-oom", "GPU out of memory", "fatal", "CUDA out of memory.
 GCS = FindingSeen("ray-gcs", "Ray's head cannot be reached", "fatal", "no GCS", HERE, tier=2)
 DIED = FindingSeen("ray-actor-died", "A Ray actor died", "fatal", "died", HERE, tier=3)
 UNRECOGNISED = FindingSeen(UNKNOWN, "Unrecognised error", "fatal", "KeyError: 'x'. y", HERE, tier=2)
+BY_SIGTERM = (
+    "stopped by SIGTERM, and no log says who sent it: "
+    "the time limit, scancel, a preemption, or its node may have"
+)
+DONE = RunProgress(said_completed=True)
 ERROR = ExceptionSeen("ValueError: x", HERE, 5, own=True, wrapper=False)
 INTERRUPT = ExceptionSeen("KeyboardInterrupt", HERE, 5, own=True, wrapper=False)
 
@@ -51,7 +56,7 @@ def job(
         (RunEvidence(), "unknown", "no information on whether it still runs"),
         (RunEvidence(root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
         (RunEvidence(root=DIED), "unknown", "no information on whether it still runs"),
-        (RunEvidence(completed=True, traceback=ERROR), "completed", ""),
+        (RunEvidence(progress=DONE, traceback=ERROR), "completed", ""),
         (RunEvidence(traceback=ERROR), "failed", "ValueError: x"),
         (RunEvidence(traceback=ERROR, root=UNRECOGNISED), "failed", "KeyError: 'x'. y"),
         (RunEvidence(traceback=INTERRUPT), "cancelled", "interrupted"),
@@ -60,9 +65,9 @@ def job(
         (RunEvidence(job=job("running"), root=OOM), "starting", "why"),
         (RunEvidence(job=job("queued")), "queued", "why"),
         (RunEvidence(job=job("unknown", over=True)), "failed", "why"),
-        (RunEvidence(job=job("unknown", over=True), completed=True), "completed", ""),
+        (RunEvidence(job=job("unknown", over=True), progress=DONE), "completed", ""),
         (RunEvidence(job=job("completed")), "completed", "why"),
-        (RunEvidence(job=job("failed"), completed=True), "failed", "why"),
+        (RunEvidence(job=job("failed"), progress=DONE), "failed", "why"),
         (RunEvidence(job=job("failed"), root=DIED), "failed", "A Ray actor died: died"),
         (RunEvidence(job=job("failed"), traceback=ERROR), "failed", "ValueError: x"),
         (RunEvidence(job=job("cancelled"), driver_ended=ended(1)), "cancelled", "why"),
@@ -71,8 +76,8 @@ def job(
         (RunEvidence(driver_ended=ended(3)), "failed", "the driver exited with 3"),
         (RunEvidence(launcher_ended=LauncherEnded(3, HERE)), "failed", "the launcher exited with 3"),
         (RunEvidence(driver_ended=ended(0), launcher_ended=LauncherEnded(3, HERE)), "completed", ""),
-        (RunEvidence(driver_ended=ended(143)), "cancelled", "stopped by a signal"),
-        (RunEvidence(driver_ended=ended(130), root=GCS), "cancelled", "stopped by a signal"),
+        (RunEvidence(driver_ended=ended(143)), "cancelled", BY_SIGTERM),
+        (RunEvidence(driver_ended=ended(130), root=GCS), "cancelled", "stopped by SIGINT"),
         (RunEvidence(driver_ended=ended(143), root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
     ],
 )
@@ -85,7 +90,7 @@ def test_what_decides(evidence: RunEvidence, state: str, reason: str) -> None:
 @pytest.mark.parametrize("identity", ["ray-gcs", "ray-register", "ray-node-dead", UNKNOWN])
 def test_processes_that_miss_each_other_are_no_failure_of_a_stopped_run(identity: str) -> None:
     status = run_status(RunEvidence(driver_ended=ended(143), root=replace(GCS, id=identity)))
-    assert status == RunStatus(JobState.CANCELLED, "stopped by a signal")
+    assert status == RunStatus(JobState.CANCELLED, BY_SIGTERM)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +116,10 @@ WAITS = "its driver has ended; Slurm has not reported the job's end"
         (job("running", "", number="9"), 0, 2, 9, "running", WAITS),
         (job("running", number="9"), 1, 1, 9, "failed", "the driver exited with 1"),
         (job("running", number="9"), 143, 1, 9, "running", "why"),
-        (job("unknown", over=True, number="9"), 143, 2, 9, "cancelled", "stopped by a signal"),
+        (job("unknown", over=True, number="9"), 143, 2, 9, "cancelled", BY_SIGTERM),
         (job("queued", number="10"), 0, 1, 9, "queued", "why"),
         (job("queued", number="9"), 0, 1, 9, "queued", "why"),
-        (job("completed", number="9"), 143, 1, 9, "cancelled", "stopped by a signal"),
+        (job("completed", number="9"), 143, 1, 9, "cancelled", BY_SIGTERM),
         (job("running", number="10"), 1, 1, 9, "starting", "why"),
         (job("running", number="10"), 1, 1, 10, "failed", "the driver exited with 1"),
         (job("running", number="10"), 1, 1, 0, "failed", "the driver exited with 1"),
@@ -129,6 +134,29 @@ def test_the_end_of_an_attempt(
     evidence = RunEvidence(job=present, driver_ended=ended(code))
     status = run_status_of_attempts(evidence, links=links, ended_job=ended_job)
     assert status == RunStatus(JobState(state), reason)
+
+
+SAVED = RunProgress(step=3, max_steps=9, said_saved=True, current=4)
+
+
+@pytest.mark.parametrize(
+    ("present", "code", "links", "state"),
+    [
+        (job("running", number="9"), None, 1, "stopped"),
+        (job("running", number="9"), None, 2, "running"),
+        (job("running", number="9"), 0, 2, "running"),
+        (job("queued", number="10"), None, 2, "queued"),
+        (job("queued", number="10"), 0, 1, "queued"),  # resumed
+        (job("completed", number="9"), 0, 2, "stopped"),  # the last link
+        (job("completed", number="9"), None, 1, "stopped"),
+        (job("unknown", over=True, number="9"), None, 2, "stopped"),
+    ],
+)
+def test_a_save_before_the_time_limit_ends_a_chain_only_with_its_last_job(
+    present: JobChanged, code: int | None, links: int, state: str
+) -> None:
+    evidence = RunEvidence(present, driver_ended=ended(code) if code is not None else None, progress=SAVED)
+    assert run_status_of_attempts(evidence, links=links, ended_job=9).state.value == state
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from launcher.clusters.local import JOB_ID_VARIABLE, LocalCluster
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.logs.events import JobState
 from launcher.monitor.watch_run import summary_of
 from launcher.paths import runs_root
@@ -85,6 +85,24 @@ def test_finding_by_part_of_the_name(store: RunStore) -> None:
         store.find("demo")
     with pytest.raises(InputError, match="no run 'zz'"):
         store.find("zz")
+
+
+def test_a_number_is_the_id_of_a_job_first_and_a_name_only_in_full(store: RunStore) -> None:
+    submitted = datetime(2026, 11, 28, tzinfo=UTC)
+    one = store.create(spec("20261114-020000-demo-ab14"), {})
+    other = store.create(spec("14"), {})
+    with_job = store.create(spec("20261128-030000-demo-cd34"), {})
+    assert store.find("14").spec.id == "14"
+    for number in ("1", "20261114", "4"):  # parts of names
+        with pytest.raises(InputError, match=f"no run '{number}'"):
+            store.find(number)
+    record_job(store.transport, with_job, Job(id="14", submitted=submitted))
+    assert store.find("14").spec.id == with_job.spec.id
+    record_job(store.transport, other, Job(id="14_2", submitted=submitted))
+    assert store.find("14_2").spec.id == "14"
+    record_job(store.transport, one, Job(id="14", submitted=submitted))
+    with pytest.raises(AmbiguousError, match=r"cd34 \(job 14 of .*ab14 \(job 14 of"):
+        store.find("14")
 
 
 def test_damaged_directories_are_listed_with_the_reason(store: RunStore) -> None:

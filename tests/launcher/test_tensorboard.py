@@ -18,6 +18,7 @@ from launcher.monitor.watch import watch_directory
 from launcher.transports.local import LocalTransport
 from tests.driver_text import DriverText
 from tests.launcher.test_lines import cut
+from tui.headless.plain import state_lines
 
 
 def varint(number: int) -> bytes:
@@ -131,6 +132,37 @@ def test_the_directory_that_the_driver_names_is_read(run: Path, tmp_path: Path) 
     watch = watch_directory(LocalTransport(), str(logs))
     watch.catch_up(final=True)
     assert watch.state.metrics["lr"] == {1: 0.5}
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_relative_directory_counts_from_where_the_driver_may_run(tmp_path: Path, depth: int) -> None:
+    """The default of NeMo-RL is `logs`: found above the directory of the logs, or where the job ran."""
+    at = tmp_path / "nemo-rl"
+    events = at / "logs" / "exp_004" / "tensorboard"
+    events.mkdir(parents=True)
+    (events / "events.out.tfevents.1").write_bytes(record("train/lr", 1, 0.5))
+    offline = at / "logs" / "exp_004" / "wandb" / "wandb" / "offline-run-20261128_010203-abc"
+    offline.mkdir(parents=True)
+    printed = "Initialized TensorboardLogger at logs/exp_004/tensorboard\n"
+    logs = at.joinpath(*("results", "14-logs")[:depth]) if depth else tmp_path / "far" / "away"
+    logs.mkdir(parents=True, exist_ok=True)
+    (logs / "ray-driver.log").write_text(printed)
+    watch = watch_directory(LocalTransport(), str(logs))
+    if not depth:
+        watch.working_directories = (str(at),)
+    watch.catch_up(final=True)
+    assert watch.state.metrics["lr"] == {1: 0.5}
+    assert watch.state.trackers == {str(events): "tensorboard", str(offline): "wandb-offline"}
+
+
+def test_the_offline_directory_that_wandb_prints(tmp_path: Path) -> None:
+    path = "/p/logs/wandb/offline-run-20261128_010203-abc"
+    lines = (f"wandb: Run data is saved locally in {path}", f"wandb: wandb sync {path}")
+    (tmp_path / "ray-driver.log").write_text("".join(f"{line}\n" for line in lines))
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    assert watch.state.trackers == {path: "wandb-offline"}
+    assert f"  wandb-offline: {path}" in list(state_lines(state_json("x", watch.state)))
 
 
 def test_pace() -> None:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from launcher.errors import TransportError
 from launcher.logs.events import JobChanged, JobState, LogChanged, MilestoneReached, Role, RootFindingChanged
 from launcher.logs.follow import Follower
-from launcher.logs.sources import LogFile, role_of
+from launcher.logs.roles import role_of
+from launcher.logs.sources import LogFile
 from launcher.monitor.summary import event_json, state_json
 from launcher.monitor.watch import Watch, watch_logs
 from launcher.transports.base import FileStat, ProcessId

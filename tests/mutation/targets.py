@@ -22,10 +22,13 @@ GUARDED = (
     Target(f"{SLURM}/jobs.py", ("tests/slurm/test_job_status.py",)),
     Target(
         "launcher/monitor/run_status.py",
-        ("tests/launcher/test_run_status.py", "tests/launcher/test_run_state.py"),
+        ("tests/launcher/test_run_status.py", "tests/launcher/test_run_end.py"),
     ),
-    Target("launcher/monitor/state.py", ("tests/launcher/test_run_state.py",)),
-    Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_state.py",)),
+    Target(
+        "launcher/monitor/state.py",
+        ("tests/launcher/test_run_state.py", "tests/launcher/test_run_failures.py"),
+    ),
+    Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_attempts.py",)),
     Target("launcher/submit/submission.py", ("tests/launcher/test_submission.py",)),
     Target("launcher/submit/env_file.py", ("tests/launcher/test_submission.py",)),
     Target("launcher/effective.py", ("tests/launcher/test_submission.py",)),
@@ -33,7 +36,12 @@ GUARDED = (
         f"{SLURM}/render.py",
         ("tests/launcher/test_submission.py", "tests/launcher/test_containers.py"),
     ),
-    Target(f"{SLURM}/cluster.py", ("tests/slurm/test_submit_once.py",)),
+    Target(
+        f"{SLURM}/cluster.py",
+        tuple(
+            f"tests/slurm/test_{name}.py" for name in ("submit_once", "follow_jobs", "stop_jobs", "plan_jobs")
+        ),
+    ),
     Target("launcher/monitor/redact.py", ("tests/launcher/test_redact.py",)),
     Target("launcher/logs/follow.py", ("tests/launcher/test_follow.py",)),
     Target("recipes/files.py", ("tests/recipes/test_files.py",)),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from launcher.clusters.slurm import cluster as cluster_module
 from tests.cluster.cluster import Cluster, obstacle
+from tests.slurm.scripted_machine import Clock
 from tests.slurm.user import User
 
 REQUIRED = "DISTILL_TUI_REQUIRE_SLURM"
@@ -47,3 +50,10 @@ def user(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[User]:
     one = User.of(cluster, request.node.name[:20].replace("[", "-"))
     yield one
     one.clean_up()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    one = Clock()
+    monkeypatch.setattr(cluster_module, "time", SimpleNamespace(monotonic=lambda: one.now, sleep=one.sleep))
+    return one

@@ -159,7 +159,7 @@ def test_time_left_against_steps_left() -> None:
     state.apply(JobChanged(JobState.RUNNING, word="RUNNING", nodes="n1", deadline=time.time() + 65))
     metrics = state_json("r", state)["metrics"]
     assert metrics["steps_that_fit"] == 6
-    assert left_line(metrics).startswith("0:01:0")
+    assert left_line(metrics).startswith("00:01:0")
     assert left_line(metrics).endswith("time for about 6 steps, 10 to go (not enough)")
     assert state.job is not None
     assert "running on n1, until " in job_text(state.job)

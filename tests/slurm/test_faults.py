@@ -84,11 +84,18 @@ def test_a_node_dies(patient: User) -> None:
         victim.power_off()
         state = ended(patient, watch, run, 150)
     assert state["state"] == "failed"
-    # Ray notices it first mostly: the driver then ends by itself within a second, and no log names the node.
+    # Ray notices it first mostly: the driver then ends by itself within a second.
     assert (state["job"]["word"], state["job"]["exit_code"]) in (("FAILED", "1:0"), ("NODE_FAIL", "1:0"))
     assert state["job"]["nodes"] == "node[01-02]"
-    ((identity, _),) = roots(state)
-    assert identity in ("slurm-node-fail", "ray-node-dead", "ray-actor-died"), state["findings"]
+    # Slurm's states of nodes name it whichever of the two noticed first.
+    ((identity, text),) = roots(state)
+    assert identity == "slurm-node-fail", state["findings"]
+    assert state["findings"][0]["node"] == "node02"
+    assert text.startswith("node02 went down at "), text
+    assert [node["name"] for node in state["job"]["lost_nodes"]] == ["node02"]
+    assert "node02" in state["reason"]
+    (line,) = [line for line in patient("runs").stdout.splitlines() if run in line]
+    assert "node02" in line
 
 
 def stopped_for(user: User, seconds: float) -> None:

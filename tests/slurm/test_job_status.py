@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from launcher.clusters.slurm.job_status import SETTLED_S, job_status, refused
 from launcher.clusters.slurm.jobs import (
+    _SIGTERM_REASON,
     JobRecord,
     base_state,
     job_change,
@@ -176,7 +177,8 @@ def test_a_running_job_without_an_answer_is_as_it_was() -> None:
         RUNNING, "3", 9.0, "Socket timed out",
     )  # fmt: skip
     assert "Socket timed out" in answer.reason
-    assert job_status(records, asked(9)) == job_change(JobRecord("3", "RUNNING", started=5.0, ended=9.0))
+    listed = job_change(JobRecord("3", "RUNNING", started=5.0, ended=9.0))
+    assert job_status(records, asked(9)) == replace(listed, jobs=(listed,))
 
 
 def ended(*states: str, cancelled: int | None = None) -> JobChanged:
@@ -198,6 +200,28 @@ def test_how_a_chain_ended() -> None:
     assert ended("TIMEOUT", "TIMEOUT", "TIMEOUT", "FAILED").job == "3"
     assert ended("CANCELLED", "CANCELLED by 5").reason == "cancelled by user 5"
     assert ended("CANCELLED", "CANCELLED by 5").job == "1"
+
+
+def test_a_resumed_run_is_what_its_last_job_became() -> None:
+    failed = (job("9"), JobRecord("9", "FAILED", 1.0, 2.0, 30.0, exit_code="1:0", nodes="n1"))
+    for nodes in ("n1", ""):  # cancelled while it ran, or while it waited
+        again = (job("10"), JobRecord("10", "CANCELLED by 7", 40.0, 41.0, 50.0, nodes=nodes))
+        answer = job_status([failed, again], asked(60))
+        assert (answer.state, answer.job, answer.reason) == (CANCELLED, "10", "cancelled by user 7")
+        assert [(one.job, one.state) for one in answer.jobs] == [("9", FAILED), ("10", CANCELLED)]
+    # A link of a chain was submitted with the first one.
+    link = (job("10"), JobRecord("10", "CANCELLED by 7", 1.0, None, 31.0))
+    assert job_status([failed, link], asked(60)).job == "9"
+
+
+def test_a_cancel_of_an_earlier_job_is_not_that_of_a_later_one() -> None:
+    stopped = (
+        job("9", cancel_requested=SUBMITTED),
+        JobRecord("9", "CANCELLED by 7", 1.0, 2.0, 3.0, nodes="n1"),
+    )
+    later = job("10", submitted=SUBMITTED + timedelta(1))
+    answer = job_status([stopped, (later, JobRecord("10", "CANCELLED by 7", 9.0, nodes="n1"))], asked(60))
+    assert [one.reason for one in answer.jobs] == ["cancelled by you", "cancelled by user 7"]
 
 
 def test_what_the_user_cancelled() -> None:
@@ -251,6 +275,8 @@ def test_a_state_that_nobody_has_heard_of_is_neither_over_nor_live() -> None:
         ("FAILED", "3:0", "the job ended with exit code 3"),
         ("FAILED", "3", "the job ended with exit code 3"),
         ("FAILED", "0:9", "ended by signal 9"),
+        ("FAILED", "0:15", _SIGTERM_REASON),
+        ("FAILED", "143:0", _SIGTERM_REASON),
         ("FAILED", "0:53", "Slurm could not open its output file or directory"),
         ("FAILED", "", "the job failed"),
         ("FAILED", "0:0", "the job failed"),

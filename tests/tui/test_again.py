@@ -11,6 +11,7 @@ import pytest
 from launcher.logs.events import FindingSeen, Role, Source
 from launcher.logs.signatures import SuggestedEdit
 from launcher.runs import RecipeRef, Run, RunSpec, SlurmRequest
+from tests.driver_text import DriverText
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.test_wizard import node, on_review, page, runs, wizard  # noqa: F401 - a fixture among them
 from tui.screens.monitor import MonitorScreen
@@ -83,3 +84,30 @@ async def test_from_a_failed_run_to_the_next_one(node: LoginNode) -> None:  # no
         assert "++policy.generation.vllm_cfg.enforce_eager=true" in second.spec.recipe.overrides
         assert second.spec.slurm == run.spec.slurm
         assert second.jobs[0].id == "4712"
+
+
+def stop(logs: Path) -> None:
+    """Write the log of a driver that saved before its time limit."""
+    logs.mkdir(parents=True)
+    end = "Timeout has been reached, stopping training early"
+    (logs / "ray-driver.log").write_text(DriverText([0.9, 0.8], 50, save_at=(2,), end=end).text())
+
+
+@pytest.mark.slow
+async def test_a_run_that_saved_and_stopped_is_resumed_from_the_monitor(node: LoginNode) -> None:  # noqa: F811
+    async with wizard(node, time="30", partition="devel") as screen:
+        await on_review(screen)
+        await screen.press("s", "y")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        (run,) = runs(node)
+        stop(Path(run.logs, "4711-logs"))
+        token = run.jobs[0].token
+        node.answer("squeue", f"echo '4711|COMPLETED|1795829893|1795829893|1795829993|n1|None|{token}'")
+        await screen.see("◐ stopped", "at step 2 of", "distill-tui resume", limit_s=60)
+        node.takes("4712")
+        await screen.press("R")
+        await screen.see("Resume this run?", "resume from its checkpoint")
+        await screen.press("r")
+        await screen.until(lambda: len(runs(node)[0].jobs) == 2, "the second job")
+        assert [job.id for job in runs(node)[0].jobs] == ["4711", "4712"]
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")

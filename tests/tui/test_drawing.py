@@ -147,3 +147,24 @@ def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
             assert arrow.startswith("   → ")
             assert " ".join(line.strip() for line in (arrow[4:], *rest)) == " ".join(advice.fix.split())
             assert told[-1].startswith(" ✗ failure: Another one  ray-worker-3.log:248")
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_run_that_stopped_says_how_it_goes_on_and_what_its_attempts_were(width: int) -> None:
+    reason = (
+        "stopped at step 3 of 3000 to save before its time limit; "
+        "`distill-tui resume 20261128-010000-a-long-name-ab12` continues there"
+    )
+    attempts = ("job 9: failed at step 2 (GPU out of memory)", "job 10, from step 2: stopped at step 3")
+    view = RunView(RunSummary("r"), JobState.STOPPED, reason, attempts=attempts, step=3, max_steps=3000)
+    told = [line.plain for line in state_lines(view, 0.0, width)]
+    assert all(cell_len(line) <= width for line in told)
+    assert told[0].startswith(" ◐ stopped ")
+    assert " ".join(line.strip() for line in told[3:-2]) == f"◐ {reason}"
+    assert told[-2:] == [f" attempt: {text}" for text in attempts]
+
+
+def test_a_completion_before_the_last_step_says_why() -> None:
+    view = RunView(RunSummary("r"), JobState.COMPLETED, "all 2 epochs are used up at step 4")
+    assert state_lines(view, 0.0, 80)[3].plain == " ✓ all 2 epochs are used up at step 4"
+    assert len(state_lines(RunView(RunSummary("r"), JobState.COMPLETED), 0.0, 80)) == 3

@@ -6,9 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from launcher.clusters.registry import cluster_of
-from launcher.errors import InputError, LaunchError
+from launcher.errors import AmbiguousError, InputError, LaunchError
+from launcher.logs.events import ENDED_STATES, JobState
 from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
 from launcher.monitor.watch_run import watch_run
+from launcher.run_reference import is_job_id
 from launcher.runs import load, load_summary
 from recipes.errors import Exit
 from tui.headless.output import say
@@ -27,19 +29,34 @@ POLL_S = 1.0
 def run(options: argparse.Namespace) -> int:
     """Stop a run and wait until none of its processes is left on any node."""
     store = run_store()
-    target = store.find(options.run)
+    target = _target(store, options.run)
     summary = load_summary(store.transport, target)
     watch = watch_run(store.transport, target)
     if summary is None:
         watch.catch_up()
     state = summary["state"] if summary is not None else watch.state.state.value
-    if target.job is None or state in ("completed", "failed", "cancelled"):
+    if target.job is None or state in ENDED_STATES:
         say(f"{target.spec.id} has already ended ({state})")
         return Exit.OK
     say(loss_of(watch.state, time.time()).in_words())
     if options.after_checkpoint and not _wait(store, target, watch):
-        return Exit.FAILED if watch.state.state.value in ("failed", "cancelled") else Exit.OK
+        return Exit.FAILED if watch.state.state in (JobState.FAILED, JobState.CANCELLED) else Exit.OK
     return _stop(store, target)
+
+
+def _target(store: RunStore, reference: str) -> Run:
+    try:
+        return store.find(reference)
+    except AmbiguousError:
+        raise
+    except InputError as error:
+        if not is_job_id(reference):
+            raise
+        raise InputError(
+            f"job {reference} belongs to no run here",
+            where=store.root,
+            fix=f"`scancel {reference}` ends a Slurm job.",
+        ) from error
 
 
 def _stop(store: RunStore, run: Run) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tui.headless.output import duration, print_json, say, show
+from launcher.durations import in_words
+from tui.headless.output import print_json, say, show
 
 if TYPE_CHECKING:
     import argparse
@@ -117,7 +118,7 @@ def _unusable(partition: Partition) -> str:
 def _line(detection: Detection, partition: Partition) -> str:
     gpus = partition.gpus
     gpu_text = f"{gpus.count} x {gpus.type or 'GPU'}" if gpus.count else "no GPU"
-    limit = "limit unknown" if partition.max_time_s is None else f"up to {duration(partition.max_time_s)}"
+    limit = "limit unknown" if partition.max_time_s is None else f"up to {in_words(partition.max_time_s)}"
     usable = detection.accounts_in(partition)
     accounts = "accounts unknown" if usable is None else ", ".join(usable) or "none of your accounts"
     mark = "*" if partition.default else " "

@@ -56,16 +56,3 @@ def _clean(text: str) -> str:
     from launcher.text import clean_lines
 
     return clean_lines(text)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people: `8 s`, `3 min 05 s`, `2 h 10 min`, `1 d 04 h`."""
-    whole = max(int(seconds), 0)
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if whole < 60:
-        return f"{whole} s"
-    if hours < 1:
-        return f"{minutes} min {whole % 60:02d} s"
-    if days < 1:
-        return f"{hours} h {minutes % 60:02d} min"
-    return f"{days} d {hours % 24:02d} h"

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from launcher.durations import format_time_limit
 from launcher.logs.events import (
     MILESTONE_TITLES,
     CheckpointSaving,
     Event,
     FindingSeen,
     JobChanged,
+    JobState,
     MetricRecorded,
     MilestoneReached,
     NoticesChanged,
@@ -22,7 +24,7 @@ from launcher.logs.events import (
 )
 from launcher.monitor.attempts import attempt_of
 from launcher.monitor.state import RunState
-from launcher.monitor.summary import finding_json
+from launcher.monitor.summary import attempt_json, finding_json
 
 
 def clock(time: float | None) -> str:
@@ -103,9 +105,10 @@ class EventPrinter:
 
     def end_lines(self, name: str, state: RunState) -> list[str]:
         """Return the last lines of a run that ended."""
-        mark = "✓" if state.state.value == "completed" else "✗"
+        mark = _MARKS.get(state.state, "✗")
         reason = f": {state.reason}" if state.reason else ""
         lines = [f"{mark} {name} {state.state.value}{reason}"]
+        lines += attempt_lines([attempt_json(item) for item in state.attempts])
         lines += finding_lines([finding_json(item) for item in state.findings])
         losses = state.metrics.get("loss", {})
         if len(losses) > 1:
@@ -113,6 +116,11 @@ class EventPrinter:
                 f"  loss {losses[min(losses)]:.4f} -> {losses[max(losses)]:.4f} in {len(losses)} steps"
             )
         return lines
+
+
+def attempt_lines(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the attempts of a run as lines; none for a run with a single one."""
+    return [f"  {item['text']}" for item in attempts] if len(attempts) > 1 else []
 
 
 def job_text(event: JobChanged) -> str:
@@ -138,7 +146,7 @@ def left_line(metrics: Mapping[str, Any]) -> str:
     """Return the time left in the allocation and the steps that fit; empty if unknown."""
     if metrics.get("left_s") is None:
         return ""
-    line = f"{duration(metrics['left_s'])} left in the allocation"
+    line = f"{format_time_limit(int(metrics['left_s']))} left in the allocation"
     if metrics["steps_that_fit"] is None:
         return line
     line += f": time for about {metrics['steps_that_fit']} steps"
@@ -146,13 +154,6 @@ def left_line(metrics: Mapping[str, Any]) -> str:
         return line
     to_go = max(metrics["max_steps"] - metrics["step"], 0)
     return f"{line}, {to_go} to go{'' if metrics['steps_that_fit'] >= to_go else ' (not enough)'}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as `D-HH:MM:SS`, without days below one."""
-    whole = int(seconds)
-    clock = f"{whole // 3600 % 24}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-    return f"{whole // 86400}-{clock}" if whole >= 86400 else clock
 
 
 def _source(finding: FindingSeen) -> str:
@@ -164,6 +165,8 @@ def _source(finding: FindingSeen) -> str:
     )
 
 
+_MARKS = {JobState.COMPLETED: "✓", JobState.STOPPED: "◐"}
+"""Marks of runs that did not go wrong."""
 _IN_FULL = ("stuck-", "no-logs")
 """Findings that are in no log: their text is the evidence."""
 
@@ -208,6 +211,7 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a state, as `watch --once` prints them."""
     reason = f" ({state['reason']})" if state["reason"] else ""
     yield f"{state['run']}: {state['state']}{reason}"
+    yield from attempt_lines(state["attempts"])
     for milestone in state["milestones"]:
         where = f"{milestone['log']}:{milestone['line']}"
         yield f"  {clock(milestone['time'])}  ✓ {milestone['title']:26} {where}"
@@ -218,6 +222,8 @@ def state_lines(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"  step {metrics['step']}/{metrics['max_steps'] or '?'}  loss {first} -> {last}"
     if left := left_line(metrics):
         yield f"  {left}"
+    for tracker in state["trackers"]:
+        yield f"  {tracker['kind']}: {tracker['path']}"
     for log in state["logs"]:
         problem = f"  {log['problem']}" if log["problem"] else ""
         yield f"  {log['role']:9} {log['name']}  {log['bytes']} bytes, {log['lines']} lines{problem}"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
     from launcher.runs import Run
+    from tui.headless.watch import Target
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,11 +44,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _open(target: str) -> tuple[str, Watch, Run | None]:
     from launcher.monitor.watch import watch_directory
-    from launcher.runs import load
     from launcher.transports.local import LocalTransport
-    from tui.headless.watch import run_or_job
+    from tui.headless.watch import job_before_path, run_or_job
 
     path = Path(target)
+    if (numbered := job_before_path(target)) is not None:
+        return numbered.name, numbered.watch, _run_of(numbered)
     if path.is_dir() and not (path / "run.json").exists():
         return str(path), watch_directory(LocalTransport(), str(path)), None
     if not path.exists() and "/" in target:
@@ -55,8 +57,14 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
     if path.is_file():
         raise InputError(f"{target} is a file", fix="Give a run, or the directory that its logs are in.")
     opened = run_or_job(target)
-    run = load(LocalTransport(), opened.run) if opened.run is not None else None
-    return opened.name, opened.watch, run
+    return opened.name, opened.watch, _run_of(opened)
+
+
+def _run_of(target: Target) -> Run | None:
+    from launcher.runs import load
+    from launcher.transports.local import LocalTransport
+
+    return load(LocalTransport(), target.run) if target.run is not None else None
 
 
 def _redactor(run: Run | None) -> Redactor:

@@ -8,6 +8,7 @@ from launcher.errors import InputError
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run, load
 from tui.headless.output import SCHEMA, print_json, say, show
+from tui.headless.plain import attempt_lines
 from tui.headless.stores import run_store
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def _list(options: argparse.Namespace) -> int:
     for row in rows:
         steps = f"{row['step']}/{row['max_steps'] or '?'}"
         show(f"{row['run']:44} {row['state']:10} step {steps:10} {row['reason']}".rstrip())
+        for line in attempt_lines(row["attempts"]):
+            show(f"  {line}")
     for broken in damaged:
         show(f"{broken['dir']}: {broken['problem']}")
     if not rows and not damaged:
@@ -72,5 +75,6 @@ def _row(store: RunStore, item: Run) -> dict[str, Any]:
         "reason": summary["reason"],
         "step": summary["metrics"]["step"],
         "max_steps": summary["metrics"]["max_steps"],
+        "attempts": summary.get("attempts", []),
         "jobs": [{"id": job.id, "role": "training"} for job in jobs],
     }

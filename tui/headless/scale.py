@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from launcher.durations import in_words
 from recipes.document import Document
 from recipes.errors import Exit, ExplainedError
 from recipes.memory import Estimate, estimate
@@ -13,7 +14,7 @@ from recipes.planning import Fix, RecipeEdit, Setup
 from recipes.planning.scale import Scaled, scale
 from tui.headless.fixes import edit_document, fix_json
 from tui.headless.inputs import checker_for, recipe_path
-from tui.headless.output import SCHEMA, duration, print_json, say, write_document
+from tui.headless.output import SCHEMA, print_json, say, write_document
 from tui.headless.recipe_files import save_document
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _describe_measured(metrics: RunMetrics, after: Report) -> None:
     measured = f"{metrics.step_s:.1f} s per step ({metrics.steps} steps)"
     say(f"measured: {measured}; at this size {least:.1f} to {most:.1f} s")
     if isinstance(steps, int):
-        say(f"          {steps} steps: {duration(steps * least)} to {duration(steps * most)}, plus start-up")
+        say(f"          {steps} steps: {in_words(steps * least)} to {in_words(steps * most)}, plus start-up")
 
 
 def _as_json(

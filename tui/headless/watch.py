@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from launcher.errors import InputError, TransportError
+from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.logs.events import Role
 from launcher.monitor.watch import Watch, watch_directory, watch_logs
 from launcher.transports.local import LocalTransport
@@ -63,6 +62,8 @@ def _target(options: argparse.Namespace) -> Target:
     logs = [_role_and_file(item) for item in options.log]
     if not logs and len(options.target) == 1:
         path = Path(options.target[0])
+        if (numbered := job_before_path(options.target[0])) is not None:
+            return numbered
         if path.is_dir() and not (path / "run.json").exists():
             return Target(str(path), watch_directory(transport, str(path)))
         if not path.exists() and "/" in options.target[0]:
@@ -80,27 +81,42 @@ def _target(options: argparse.Namespace) -> Target:
     return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
 
 
+def job_before_path(reference: str) -> Target | None:
+    """Return what a number means that is also the name of a file or directory here: a job first.
+
+    None where there is no such path, or no such job.
+    """
+    from launcher.run_reference import is_job_id
+
+    if not is_job_id(reference) or not Path(reference).exists():
+        return None
+    try:
+        return run_or_job(reference)
+    except AmbiguousError:
+        raise
+    except (InputError, TransportError):
+        return None
+
+
 def run_or_job(reference: str) -> Target:
     """Return a run of this program, by its name or the id of one of its jobs, else a Slurm job.
 
     Raises:
-        InputError: there is neither.
+        InputError: there is neither, or several runs match.
         TransportError: Slurm did not answer.
     """
     from launcher.monitor.watch_run import watch_job, watch_run
-    from launcher.runs import Run
+    from launcher.run_reference import is_job_id
 
     store = run_store()
-    is_number = re.fullmatch(r"\d+(?:[_+]\d+)?", reference) is not None
-    own_runs = [item for item in store.list() if isinstance(item, Run)] if is_number else []
-    match = next((item for item in own_runs if any(job.id == reference for job in item.jobs)), None)
-    if match is None:
-        try:
-            match = store.find(reference)
-        except InputError as error:
-            if not is_number:
-                raise
-            return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
+    try:
+        match = store.find(reference)
+    except AmbiguousError:
+        raise
+    except InputError as error:
+        if not is_job_id(reference):
+            raise
+        return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
     return Target(match.spec.id, watch_run(store.transport, match), match.directory)
 
 

@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 
+from launcher.logs.events import JobState
 from tui.commands import Scope, bindings
 from tui.logview.pane import LogPane
 from tui.logview.tabs import LogTabs
@@ -18,6 +19,7 @@ from tui.screens.cancelling import ask_to_cancel, what_is_lost
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.log_commands import LogCommands
+from tui.screens.resuming import ResumeSent, ask_to_resume
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
 from tui.widgets.status_panel import StatusPanel
@@ -208,12 +210,20 @@ class MonitorScreen(Screen[None]):
         ask_to_cancel(self, run.directory, self.view.summary.title, lost, self.show_stopping)
 
     def action_run_again(self) -> None:
-        """Open the wizard with this run's settings, optionally with the changes advised for its failure."""
+        """Open the wizard with this run's settings, optionally with the changes advised for its failure.
+
+        A run that stopped to save can be resumed instead.
+        """
         # Imported late: the monitor opens earlier without the wizard.
         from tui.screens.wizard.from_run import remedies, wizard_state_of
 
         run = self._run
         if run is None:
+            return
+        if self.view.state is JobState.STOPPED:
+            ask_to_resume(
+                self, run.directory, self.view.reason, lambda: self._host.run_again(wizard_state_of(run))
+            )
             return
         overrides = remedies(self.view.findings)
         if not overrides:
@@ -231,6 +241,11 @@ class MonitorScreen(Screen[None]):
         ]
         text = f"Changes advised for its failure:\n\n{changes}"
         self.app.push_screen(ChoiceDialog("Run again", text, choices), answered)
+
+    def on_resume_sent(self, event: ResumeSent) -> None:
+        """Open the run anew, which goes on."""
+        self._host.close_monitor(self)
+        self._host.open_run(event.directory)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

@@ -25,6 +25,7 @@ WIDE = 110
 _STATE, _STEP, _LOSS, _SPARK, _STARTED, _TOOK = 11, 9, 8, 16, 12, 7
 _CLASSES = {
     JobState.COMPLETED: "runs--good",
+    JobState.STOPPED: "runs--odd",
     JobState.FAILED: "runs--bad",
     JobState.CANCELLED: "runs--odd",
     JobState.RUNNING: "runs--live",

@@ -12,6 +12,7 @@ from tui.formatting import GLYPHS, STYLES, bar, duration, number
 from tui.run_view import RunView
 from tui.widgets.styled_lines import StyledLines
 
+_ATTEMPTS_SHOWN = 3
 _FINDINGS_SHOWN = 3
 _BAR_WIDTH = 20
 _ARROW = "   → "
@@ -42,6 +43,9 @@ def state_lines(
         lines.append(Content.assemble(label, view.unanswered))
     if view.state is JobState.FAILED:
         lines.append(Content.assemble((" ✗ reason: ", "$text-error bold"), (view.reason, "$text-error")))
+    elif view.state in (JobState.STOPPED, JobState.COMPLETED) and view.reason:
+        lines += _wrapped(view.reason, f" {GLYPHS[view.state]} ", STYLES[view.state], width)
+    lines += [Content.assemble((" attempt: ", "dim"), text) for text in view.attempts[-_ATTEMPTS_SHOWN:]]
     lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
 
@@ -138,12 +142,17 @@ def _first_finding(finding: FindingSeen, reason: str, width: int) -> list[Conten
     source = _source(finding)
     if source or text:
         lines.append(Content.assemble((f"   {source}  " if source else "   ", "dim"), (text, "dim")))
-    indent = len(_ARROW)
-    advice = textwrap.wrap(
-        finding.fix, max(width - 1, 20 + indent), initial_indent=_ARROW, subsequent_indent=" " * indent,
+    return [*lines, *_wrapped(finding.fix, _ARROW, "bold", width)]
+
+
+def _wrapped(text: str, mark: str, style: str, width: int) -> list[Content]:
+    """Return a text on as many lines as it needs; the mark, in a style, is before the first one."""
+    indent = len(mark)
+    wrapped = textwrap.wrap(
+        text, max(width - 1, 20 + indent), initial_indent=mark, subsequent_indent=" " * indent,
         break_on_hyphens=False,
     )  # fmt: skip
-    return [*lines, *(Content.assemble((line[:indent], "bold"), line[indent:]) for line in advice)]
+    return [Content.assemble((line[:indent], style), line[indent:]) for line in wrapped]
 
 
 def _further_finding(finding: FindingSeen) -> Content:

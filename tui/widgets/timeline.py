@@ -6,7 +6,7 @@ from rich.cells import set_cell_size
 from textual.content import Content
 
 from launcher.logs.events import JobState
-from tui.formatting import clock_time, duration
+from tui.formatting import GLYPHS, STYLES, clock_time, duration
 from tui.run_view import RunView, TimelineEntry
 from tui.widgets.styled_lines import StyledLines
 
@@ -46,9 +46,8 @@ def _line(view: RunView, entry: TimelineEntry, now: float, *, first_missed: bool
         if view.since is not None and not view.reading:
             waited = duration(now - view.since, tenths=False)
         return _row("◌", entry.title, "awaited", waited, "$text-warning", "bold", "")
-    if first_missed and view.state in (JobState.FAILED, JobState.CANCELLED):
-        failed = view.state is JobState.FAILED
-        glyph, style = ("✗", "$text-error") if failed else ("⊘", "$text-warning")
+    if first_missed and view.state in (JobState.FAILED, JobState.CANCELLED, JobState.STOPPED):
+        glyph, style = GLYPHS[view.state], STYLES[view.state]
         return _row(glyph, entry.title, "not", "reached", style, "", "")
     return _row("·", entry.title, "", "", "dim", "dim", "")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -195,7 +195,9 @@ class SlurmCluster:
             snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
             run = self._settle_intents(run, snapshot)
             open_jobs = [item for item in run.jobs if not item.refused]
-        return job_status([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
+        status = job_status([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
+        snapshot = self.queue.ask_lost_nodes(snapshot, status)
+        return replace(status, lost_nodes=snapshot.lost_nodes.get(status.job, ()))
 
     def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
         """Set the job number of submissions without a clear answer, by their token."""

@@ -2,7 +2,8 @@
 
 Launchers put their logs in different places. `ray_bare.sub` and NeMo-RL's `ray.sub`: `<job>-logs`, and
 `<job>-<n>-logs` after n requeues, below BASE_LOG_DIR or the directory submitted from. NeMo-Run's: beside
-Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`.
+Slurm's own output file, as `ray-head.log`, `ray-worker-<n>.log`, `ray-job.log`. Others: in directories and
+files that have the job's id in their names.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ from pathlib import PurePosixPath
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.job_status import LEFT_WITHOUT_ACCOUNTS
 from launcher.clusters.slurm.jobs import QUEUE_FORMAT, SACCT_COLUMNS, JobRecord, job_change, read_queue
+from launcher.clusters.slurm.lost_nodes import ask_lost_nodes, may_have_lost_nodes
 from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
 from launcher.clusters.slurm.messages import is_accounting_off
 from launcher.clusters.slurm.parse import read_records, read_table
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
-from launcher.logs.events import FindingSeen, JobChanged, JobState, Role, Source, unanswered
-from launcher.logs.sources import LogFile, LogLocations, role_of
+from launcher.logs.events import FindingSeen, JobChanged, JobState, LostNode, Role, Source, unanswered
+from launcher.logs.roles import holds_job_id, is_log_name, role_of
+from launcher.logs.sources import LogFile, LogLocations
 from launcher.text import clean
-from launcher.transports.base import Transport
+from launcher.transports.base import FileStat, Transport
 
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
 _ASKED_AGAIN_AFTER_S = (1.0, 2.0)
 _ACCOUNTED = ("State", "User", "WorkDir", "SubmitLine")
 _UNSET_TASK = "4294967294"
-_RAY_LOG = re.compile(r"ray-(?:head|worker|job|driver)\S*\.log$")
+_RAY_LOG = re.compile(r"ray[-_](?:head|workers?|job|driver)(?:[-_.]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ class ExternalJobLogs:
     transport: Transport
     job: ExternalJob
     environment: Mapping[str, str]
+    _names: dict[str, tuple[float, tuple[FileStat, ...]]] = field(default_factory=dict)
+    """Directory -> time of change and the entries that hold the job's id, as listed last."""
 
     def __call__(self) -> LogLocations:
         """Return the logs that exist now."""
@@ -136,8 +141,14 @@ class ExternalJobLogs:
         ]
         if not directories:
             files += self._logs_beside_output(problems)
+            for path, entry in self._named_after_job(problems):
+                if entry.is_dir:
+                    directories[path] = f"{entry.name}/"
+                elif path not in {log.path for log in files} and is_log_name(entry.name):
+                    files.append(LogFile(entry.name, path, role_of(path) or Role.SLURM))
         readable = bool(directories) or bool(files)
-        return LogLocations(directories, tuple(files), () if readable else (self._no_logs_finding(problems),))
+        missing = () if readable else (self._no_logs_finding(problems),)
+        return LogLocations(directories, tuple(files), missing, self.job.directory)
 
     def _bases(self) -> tuple[str, ...]:
         given = (self.environment.get("BASE_LOG_DIR", ""), self.job.directory)
@@ -184,6 +195,29 @@ class ExternalJobLogs:
                 if not entry.is_dir and role is not None and _RAY_LOG.match(entry.name):
                     yield LogFile(entry.name, str(PurePosixPath(folder, entry.name)), role)
 
+    def _named_after_job(self, problems: list[str]) -> Iterator[tuple[str, FileStat]]:
+        """Yield the directories and files of other launchers: those with the job's id in their names."""
+        for base in self._bases():
+            for folder in (base, str(PurePosixPath(base, "logs"))):
+                for entry in self._entries_of_job(folder, problems):
+                    yield str(PurePosixPath(folder, entry.name)), entry
+
+    def _entries_of_job(self, folder: str, problems: list[str]) -> tuple[FileStat, ...]:
+        """Return the entries of a directory that hold the job's id; listed again when it has changed."""
+        try:
+            stat = self.transport.stat(folder)
+            if stat is None or not stat.is_dir:
+                return ()
+            changed, entries = self._names.get(folder, (None, ()))
+            if changed != stat.mtime:
+                listed = self.transport.listdir(folder)
+                entries = tuple(entry for entry in listed if holds_job_id(entry.name, self.job.id))
+                self._names[folder] = (stat.mtime, entries)
+        except TransportError as error:
+            problems.append(error.what)
+            return ()
+        return entries
+
     def _no_logs_finding(self, problems: list[str]) -> FindingSeen:
         searched = ", ".join((*self.job.outputs, *(f"{base}/{self.job.id}-logs" for base in self._bases())))
         text = f"searched {searched or 'nothing: Slurm reports no directory'}"
@@ -218,6 +252,7 @@ class JobProbe:
     _answer: JobChanged | None = None
     _accounting: bool = True
     _maintenance: Maintenance | None = None
+    _lost: tuple[LostNode, ...] | None = None
     _maintenance_asked: float = field(default=float("-inf"))
 
     def __call__(self) -> JobChanged | None:
@@ -248,7 +283,14 @@ class JobProbe:
                 "it left the queue; accounting has no record of its end yet",
                 job=self.identity,
             )
-        return replace(job_change(record, self._maintenance_of(record, now)), job=self.identity)
+        change = job_change(record, self._maintenance_of(record, now))
+        return replace(change, job=self.identity, lost_nodes=self._lost_nodes(change))
+
+    def _lost_nodes(self, change: JobChanged) -> tuple[LostNode, ...]:
+        """Return the nodes that went down under a failed job; asked once."""
+        if self._lost is None and may_have_lost_nodes(change):
+            self._lost = ask_lost_nodes(self.client, change)
+        return self._lost or ()
 
     def _maintenance_of(self, record: JobRecord, now: float) -> Maintenance | None:
         """Return the maintenance that the job waits for; asked while it waits, at most once an interval."""

@@ -22,15 +22,26 @@ JobRecords = Sequence[tuple[Job, JobRecord | None]]
 
 def job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     """Return the status of the running job, else of the pending one, else of the last that ran."""
+    return replace(_job_status(records, snapshot), jobs=_all_jobs(records))
+
+
+def _job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     live = [record for _, record in records if record is not None and not record.over]
     live.sort(key=lambda record: base_state(record.state) == "PENDING")
     if live:
         maintenance = snapshot.maintenance.get(live[0].id)
         return _marked_unanswered(job_change(live[0], maintenance), snapshot)
-    unlisted = [job for job, record in records if record is None]
-    if unlisted:
-        return _unlisted(unlisted[-1], snapshot)
-    return _ended(records)
+    last, record = _last_attempt(records)
+    return _unlisted(last, snapshot) if record is None else _ended(last, record, records)
+
+
+def _all_jobs(records: JobRecords) -> tuple[JobChanged, ...]:
+    """Return the status of every job that Slurm lists, in the order of their submission."""
+    return tuple(
+        _ended(job, record, records) if record.over else job_change(record)
+        for job, record in records
+        if record is not None
+    )
 
 
 def refused(job: Job) -> JobChanged:
@@ -42,14 +53,36 @@ def _marked_unanswered(answer: JobChanged, snapshot: Snapshot) -> JobChanged:
     return unanswered(answer, snapshot.problem) if snapshot.failures else answer
 
 
-def _ended(records: JobRecords) -> JobChanged:
-    ended = [job_change(record) for _, record in records if record is not None]
+def _last_attempt(records: JobRecords) -> tuple[Job, JobRecord | None]:
+    """Return the last job that is an attempt of the run."""
     if any(job.cancel_requested is not None for job, _ in records):
-        last = ended[-1]
-        return replace(last, reason="cancelled by you") if last.state is JobState.CANCELLED else last
-    # The links that a finished chain did not need were cancelled from within it.
-    ran = [answer for answer in ended if answer.state is not JobState.CANCELLED]
-    return (ran or ended)[-1]
+        return records[-1]
+    attempts = [item for index, item in enumerate(records) if not _is_unneeded(item, records[:index])]
+    return (attempts or records)[-1]
+
+
+def _is_unneeded(item: tuple[Job, JobRecord | None], earlier: JobRecords) -> bool:
+    """Return True for a link of a chain that never ran: one before it ended the chain, and cancelled it."""
+    job, record = item
+    if record is None or record.nodes or not _is_cancelled(record):
+        return False
+    before = [other for _, other in earlier if other is None or not _is_cancelled(other)]
+    if not before:
+        return False
+    ended = before[-1].ended if before[-1] is not None else None
+    submitted = record.submitted if record.submitted is not None else job.submitted.timestamp()
+    return ended is None or submitted <= ended
+
+
+def _is_cancelled(record: JobRecord) -> bool:
+    return job_change(record).state is JobState.CANCELLED
+
+
+def _ended(job: Job, record: JobRecord, records: JobRecords) -> JobChanged:
+    change = job_change(record)
+    requests = [other.cancel_requested for other, _ in records if other.cancel_requested is not None]
+    by_user = any(request >= job.submitted for request in requests)
+    return replace(change, reason="cancelled by you") if by_user and _is_cancelled(record) else change
 
 
 def _unlisted(job: Job, snapshot: Snapshot) -> JobChanged:

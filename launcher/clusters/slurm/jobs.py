@@ -48,6 +48,11 @@ _LIVE = {
 }
 _REASON_SHOWN_CHARS = 60
 """Longest reason of Slurm that is shown beside its explanation."""
+# Slurm gives its time limit, scancel, a preemption and a lost node states of their own.
+_SIGTERM_REASON = (
+    "ended by SIGTERM; Slurm records no time limit, cancel, preemption or lost node, "
+    "so that `scancel --signal` or a process on its node may have sent it"
+)
 _HELD_STATES = {
     "REQUEUE_HOLD": "job requeued in held state",
     "RESV_DEL_HOLD": "ReservationDeleted",
@@ -157,6 +162,8 @@ def _exit_reason(code: str) -> str:
     status, _, number = code.partition(":")
     if code == "0:53":
         return "Slurm could not open its output file or directory"
+    if number == "15" or status == "143":
+        return _SIGTERM_REASON
     if number not in ("", "0"):
         return f"ended by signal {number}"
     return f"the job ended with exit code {status}"

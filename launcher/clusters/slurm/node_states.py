@@ -38,3 +38,12 @@ def node_use(state: str) -> NodeUse | None:
     if any(_RESERVED.fullmatch(word) for word in words) or "$" in suffix:
         return NodeUse.RESERVED
     return NodeUse.USABLE
+
+
+def is_dead(state: str) -> bool:
+    """Return True for a node that went down or does not respond; not for one that was drained."""
+    bare = state.strip().lower().rstrip(_SUFFIXES)
+    words = re.split(r"[+,]", bare)
+    return "*" in state or any(
+        word in ("down", "fail", "failing", "error", "not_responding") for word in words
+    )

@@ -20,10 +20,12 @@ from launcher.clusters.slurm.jobs import (
     JobRecord,
     read_queue,
 )
+from launcher.clusters.slurm.lost_nodes import ask_lost_nodes, may_have_lost_nodes
 from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
 from launcher.clusters.slurm.messages import is_accounting_off
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import RefusedError, TransportError
+from launcher.logs.events import JobChanged, LostNode
 
 FILE = ".slurm-queue.json"
 BACK_OFF_MAX_S = 300.0
@@ -54,6 +56,8 @@ class Snapshot:
     maintenance: Mapping[str, Maintenance] = field(default_factory=dict)
     """Maintenance that waiting jobs wait for, by id."""
     maintenance_asked: float = 0.0
+    lost_nodes: Mapping[str, tuple[LostNode, ...]] = field(default_factory=dict)
+    """Nodes that went down under failed jobs, by the jobs' ids; a job that was not asked about has none."""
 
     def job(self, identity: str) -> JobRecord | None:
         """Return a job by id; for one that is over, accounting's record, which has the exit code."""
@@ -156,6 +160,18 @@ class Queue:
         self._save(current)
         return current
 
+    def ask_lost_nodes(self, previous: Snapshot, change: JobChanged) -> Snapshot:
+        """Ask for the nodes that went down under a failed job; once, when its end is known."""
+        is_final = bool(change.exit_code) or not previous.accounting
+        if change.job in previous.lost_nodes or not is_final or not may_have_lost_nodes(change):
+            return previous
+        lost = ask_lost_nodes(self.client, change)
+        if lost is None:
+            return previous
+        current = replace(previous, lost_nodes={**previous.lost_nodes, change.job: lost})
+        self._save(current)
+        return current
+
     def _sacct(self, submitted: Mapping[str, float], now: float) -> dict[str, JobRecord]:
         argv = ["sacct", "-X", "-n", "-P", f"--format={SACCT_FORMAT}"]
         ids = [identity for identity in submitted if identity.isdecimal()]
@@ -182,6 +198,10 @@ class Queue:
             value["maintenance"] = {
                 job: Maintenance(**item) for job, item in value.get("maintenance", {}).items()
             }
+            value["lost_nodes"] = {
+                job: tuple(LostNode(**node) for node in nodes)
+                for job, nodes in value.get("lost_nodes", {}).items()
+            }
             for name in ("jobs", "ended"):
                 value[name] = {job["id"]: JobRecord(**job) for job in value[name]}
             return Snapshot(**value)
@@ -194,6 +214,9 @@ class Queue:
             "schema": 1,
             "jobs": [asdict(job) for job in snapshot.jobs.values()],
             "ended": [asdict(job) for job in snapshot.ended.values()],
+            "lost_nodes": {
+                job: [asdict(node) for node in nodes] for job, nodes in snapshot.lost_nodes.items()
+            },
             "maintenance": {job: asdict(item) for job, item in snapshot.maintenance.items()},
         }
         try:
