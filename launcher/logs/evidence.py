@@ -59,14 +59,17 @@ _EXCEPTIONS_LIMIT = 256
 """Reported processes of one log."""
 _ABORTED = "process-aborted"
 """Signature of any line at severity FATAL."""
-_SOURCE_FILES = (".cc:", ".cpp:")
-"""In every line of a C++ logger that no signature need know."""
+_RAY_SOURCES = (
+    "_manager.cc:", "_worker.cc:", "_process.cc:", "_client.cc:", "_client.h:", "_server.cc:", "_store.cc:",
+    "_pool.cc:", "raylet.cc:",
+)  # fmt: skip
+"""Ends of the names of Ray's source files, in the lines with which its processes end themselves."""
 _WARNING_LINES = 200
 """Lines of other processes between those of one warning at most."""
 
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
 LITERALS = (
-    *_TRACEBACK_LITERALS, python_warnings.LITERAL, *_SOURCE_FILES, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS,
+    *_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS,
     *(text for text, _ in _PHASES),
 )  # fmt: skip
 
@@ -91,8 +94,8 @@ class Evidence:
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
-    _messages: dict[int, str] = field(default_factory=dict)
-    """Line of a reported exception -> id of the signature that recognises it."""
+    _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
+    """Line of a reported exception -> its source, and the id of the signature that recognises it."""
 
     @property
     def wants_all(self) -> bool:
@@ -176,12 +179,10 @@ class Evidence:
         if raised is None:
             return
         known = signature.id if signature is not None else ""
-        if raised.line != source.line:  # a later line of its message
-            known = self._messages.get(raised.line, known)
-            source = replace(source, line=raised.line)
-        elif self._is_first(segment, raised, signature):
-            self._messages[raised.line] = known
-        if raised.line in self._messages:
+        if raised.line == source.line and self._is_first(segment, raised, signature):
+            self._messages[raised.line] = (source, known)
+        if raised.line in self._messages:  # its own line, or a later one of its message
+            source, known = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
             yield ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,

@@ -49,7 +49,7 @@ _REMOVED = (
     rf"{_DATE} - [\w.]+ - (?P<level>{_LEVEL}) - ",
     rf"(?P<level>{_LEVEL}):(?=[\w.-]+:)[\w.-]+:(?:[\w.-]+:\d+:)? ?",
     rf"\[\d\d:\d\d:\d\d\]\s+(?P<level>{_LEVEL})\s+",
-    rf"(?P<level>{_LEVEL})(?::\s+|\s{{1,9}})(?=\S)",
+    rf"(?!FATAL:)(?P<level>{_LEVEL})(?::\s+|\s{{1,9}})(?=\S)",  # `FATAL:` is Apptainer's
     r"(?P<level>)\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)+\] ",
     rf"(?P<level>){_DATE}\s+(?=\S)",
 )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from launcher.logs.headers import LineSeverity, header
-from launcher.logs.prefixes import NOBODY, Origin, split_prefixes
+from launcher.logs.prefixes import NOBODY, LineOrigin, split_prefixes
 from launcher.text import clean
 
 LINE_LIMIT = 64 * 1024
@@ -102,11 +102,11 @@ def _docker_message(text: str) -> str:
         return text
 
 
-def _carrier_of(segment: Segment) -> Origin:
-    return Origin(rank=segment.rank, node=segment.node, task=segment.task, stamp=segment.stamp)
+def _carrier_of(segment: Segment) -> LineOrigin:
+    return LineOrigin(rank=segment.rank, node=segment.node, task=segment.task, stamp=segment.stamp)
 
 
-def _parse(part: str, carried: Origin) -> list[Segment]:
+def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     text = _COLOUR.sub("", part) if "\x1b[" in part else part
     if not text.isprintable():
         text = clean(part)
@@ -117,7 +117,7 @@ def _parse(part: str, carried: Origin) -> list[Segment]:
     return [made] if (made := _segment(text, origin)).text else []
 
 
-def _segment(text: str, origin: Origin) -> Segment:
+def _segment(text: str, origin: LineOrigin) -> Segment:
     repeated = 0
     if origin.actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):
         repeated = int(match["n"])

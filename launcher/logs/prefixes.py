@@ -72,7 +72,7 @@ _DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LineOrigin:
     """Process that printed a line, as the prefixes name it. Inner prefixes are more precise than outer ones."""
 
     actor: str | None = None
@@ -87,10 +87,10 @@ class Origin:
     """Time at which a carrier received the line, as text."""
 
 
-NOBODY = Origin()
+NOBODY = LineOrigin()
 
 
-def split_prefixes(text: str, origin: Origin = NOBODY) -> tuple[str, Origin]:
+def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOrigin]:
     """Return what is left of a line without its prefixes, and who printed it.
 
     `origin`: as known from what precedes the text on the same line.
@@ -111,7 +111,7 @@ def split_prefixes(text: str, origin: Origin = NOBODY) -> tuple[str, Origin]:
     return (text[start:] if start else text), origin
 
 
-def _read(match: re.Match[str], origin: Origin) -> Origin:
+def _read(match: re.Match[str], origin: LineOrigin) -> LineOrigin:
     """Return the origin with what one prefix adds."""
     groups = match.groupdict()
     if match.re is _RAY:

@@ -180,14 +180,16 @@ class Tracebacks:
         elif _EXCEPTION.match(_head(text)) is None and not (block.behind_frame and _BARE.match(text)):
             block.behind_frame = False
             return None
-        block.frames = wrapper and _NAMES_ONLY.match(text) is None
+        names_only = _NAMES_ONLY.match(text) is not None
+        block.frames = wrapper and not names_only
         block.headed = segment.text != segment.body
         if block.handled:
             return None
         chained = block.chain and block.raised is not None and not _carries(block.raised)
         raised = Raised(
-            text, line, block.began, segment.own and not block.aside, wrapper, chained, self.process(segment)
-        )
+            text, line, block.began, segment.own and not block.aside, wrapper, chained,
+            Process() if names_only else self.process(segment),
+        )  # fmt: skip
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised
 

@@ -34,6 +34,8 @@ class Failure:
     """Whether it reached the top of the driver, so that nothing caught it."""
     named: bool = False
     """Whether another process names its process as the one that failed."""
+    names_silent: bool = False
+    """Whether it names a process that printed nothing itself: one that was killed."""
 
     @property
     def generic(self) -> bool:
@@ -53,6 +55,10 @@ class FailureGraph:
             for item in self._exceptions
             if item.own and not item.wrapper and not item.chained and item.source.role is Role.DRIVER
         ]
+        self._wrappers = {item.source for item in self._exceptions if item.wrapper}
+        self._printers = {item.pid for item in fatal} | {
+            item.pid for item in self._exceptions if not item.wrapper
+        }
         known = [_completed(item, by_line.get(item.source)) for item in fatal]
         findings = [*known, *self._unknown({item.source for item in fatal})]
         self.failures = tuple(self._failure(item) for item in findings)
@@ -82,7 +88,11 @@ class FailureGraph:
             and (item.node is None or finding.node is None or item.node == finding.node)
             for item in self._exceptions
         )  # fmt: skip
-        return Failure(finding, nature, reached, named)
+        names_silent = (
+            nature is Nature.RELAYED and finding.pid is not None
+            and finding.source in self._wrappers and finding.pid not in self._printers
+        )  # fmt: skip
+        return Failure(finding, nature, reached, named, names_silent)
 
     def root(self) -> FindingSeen | None:
         """Return the cause; None where there is no failure."""
@@ -93,8 +103,9 @@ class FailureGraph:
             return min(unexplained, key=self._order_of_own).finding
         if not edges:
             return min(own, key=self._order_of_own).finding if own else None
-        candidates = self._unexplained(edges, [item.finding for item in self.failures]) or edges
-        edge = min(candidates, key=self._order_of_edge)
+        candidates = [item for item in edges if item.names_silent]
+        candidates += self._unexplained(edges, [item.finding for item in self.failures])
+        edge = min(candidates or edges, key=self._order_of_edge)
         return _with_place_to_read(edge.finding)
 
     def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
@@ -116,7 +127,7 @@ class FailureGraph:
     def _order_of_edge(self, item: Failure) -> tuple[object, ...]:
         finding = item.finding
         holds_error = item.nature is Nature.RELAYED and finding.tier < 3
-        return (not holds_error, finding.tier, self.chronology.key(finding))
+        return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
 
 
 def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> FindingSeen:
@@ -124,12 +135,9 @@ def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> Finding
     if exception is None:
         return finding
     text = f"{finding.text} {exception.detail}" if exception.detail else finding.text
-    if not exception.wrapper:
+    if not exception.wrapper or (exception.node is None and exception.pid is None):
         return replace(finding, text=text)
-    return replace(
-        finding, text=text, node=exception.node or finding.node, pid=_first(exception.pid, finding.pid),
-        rank=_first(exception.rank, finding.rank),
-    )  # fmt: skip
+    return replace(finding, text=text, node=exception.node, pid=exception.pid, rank=exception.rank)
 
 
 def _same_message(text: str, reached: str) -> bool:
@@ -154,7 +162,3 @@ def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
         place += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
     return replace(finding, fix=f"It is about {names}: read {place}. {finding.fix}")
-
-
-def _first(first: int | None, second: int | None) -> int | None:
-    return first if first is not None else second

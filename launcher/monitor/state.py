@@ -78,8 +78,7 @@ class RunState:
     """When the allocation ends, in seconds since the epoch; None where unknown."""
     _findings: dict[FindingKey, FindingSeen] = field(default_factory=dict)
     """Its first occurrence in each log and process."""
-    _exceptions: dict[tuple[str, int], ExceptionSeen] = field(default_factory=dict)
-    """(log, line) -> what is known of an exception."""
+    _exceptions: list[ExceptionSeen] = field(default_factory=list)
     _last_progress: dict[str, int] = field(default_factory=dict)
     """Log -> last line that shows its owner going on; failures before it were not the end."""
     _last_recovery: dict[str, int] = field(default_factory=dict)
@@ -127,7 +126,9 @@ class RunState:
             case FindingSeen():
                 self._add_finding(event)
             case ExceptionSeen():
-                self._exceptions[event.source.log, event.source.line] = event
+                # It comes again when later lines say more about it.
+                self._exceptions = [item for item in self._exceptions if item.source != event.source]
+                self._exceptions.append(event)
             case Recovered():
                 if event.source.role is Role.WORKER:
                     self.joined.add(event.source.log)
@@ -175,7 +176,7 @@ class RunState:
     def _drop_evidence(self, log: str) -> None:
         """Drop the evidence of a log that restarted; its milestones and metrics are overwritten."""
         self._findings = {key: item for key, item in self._findings.items() if key[0] != log}
-        self._exceptions = {key: item for key, item in self._exceptions.items() if key[0] != log}
+        self._exceptions = [item for item in self._exceptions if item.source.log != log]
         self._last_progress.pop(log, None)
         self._last_recovery.pop(log, None)
         self.joined.discard(log)
@@ -234,7 +235,7 @@ class RunState:
     def _open_exceptions(self) -> list[ExceptionSeen]:
         return [
             item
-            for item in self._exceptions.values()
+            for item in self._exceptions
             if item.source.line > self._last_progress.get(item.source.log, 0)
         ]
 
