@@ -31,6 +31,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _NAMED_MONTH = re.compile(
     rf"(?:(\d{{4}}) )?({'|'.join(_MONTHS)}) +(\d{{1,2}}) (\d\d:\d\d:\d\d)(?:\.(\d{{1,9}}))?"
 )
+_BEFORE_DATES = frozenset("[DIWEFC0123456789JMASON")
+"""First characters of the lines that begin with another form of date."""
 _SEARCHED_CHARACTERS = 120
 """A timestamp stands near the beginning of a line."""
 _CHUNK = 1024 * 1024
@@ -96,6 +98,8 @@ def timestamp(text: str, year: int) -> tuple[float, int] | None:
     if match := _DATE.search(text, 0, _SEARCHED_CHARACTERS):
         own_year, month, day, time, fraction = match.groups()
         year = int(own_year)
+    elif text[:1] not in _BEFORE_DATES:
+        return None
     elif match := _SHORT_DATE.match(text):
         month, day, time, fraction = match.groups()
     elif match := _US_DATE.match(text):

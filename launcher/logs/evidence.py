@@ -59,18 +59,17 @@ _EXCEPTIONS_LIMIT = 256
 """Reported processes of one log."""
 _ABORTED = "process-aborted"
 """Signature of any line at severity FATAL."""
-_RAY_SOURCES = (
-    "_manager.cc:", "_worker.cc:", "_process.cc:", "_client.cc:", "_client.h:", "_server.cc:", "_store.cc:",
-    "_pool.cc:", "raylet.cc:",
-)  # fmt: skip
-"""Ends of the names of Ray's source files, in the lines with which its processes end themselves."""
+_TASK_ERROR = "RayTaskError("
+_RELAYED = "ray-task-error"
+_RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
+"""Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
 _WARNING_LINES = 200
 """Lines of other processes between those of one warning at most."""
 
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
+_EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
 LITERALS = (
-    *_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS,
-    *(text for text, _ in _PHASES),
+    *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
 )  # fmt: skip
 
 
@@ -92,10 +91,15 @@ class Evidence:
     _zone_shift: float = 0.0
     """Seconds from the carrier's clock to that of the processes, where lines have the times of both."""
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
+    _relevant: frozenset[str] = frozenset()
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
+
+    def __post_init__(self) -> None:
+        """Note the literals that can be evidence; a line with others alone needs no second look."""
+        self._relevant = self.catalogue.literal_set | _EVIDENCE_LITERALS
 
     @property
     def wants_all(self) -> bool:
@@ -130,20 +134,22 @@ class Evidence:
         """
         if segment.own and self.role is Role.DRIVER:
             self._note_phase(segment.text)
-        if self._quoted_by_warning(segment, source.line, literals):
+        warnings, tracebacks = self._warnings, self.tracebacks
+        if warnings.any_open or python_warnings.LITERAL in literals:
+            if self._quoted_by_warning(segment, source.line, literals):
+                return
+        elif literals.isdisjoint(self._relevant) and not tracebacks.any_open:
             return
         signature = self._signature(segment, literals)
-        if self.tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
+        if tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
             yield from self._follow_traceback(segment, source, time, signature)
-            if self.tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
+            if tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
                 return
         if signature is not None and not self._is_harmless(segment, signature):
             yield self._finding(signature, segment, source, time)
 
     def _quoted_by_warning(self, segment: Segment, line: int, literals: Set[str]) -> bool:
         warnings = self._warnings
-        if not warnings.any_open and python_warnings.LITERAL not in literals:
-            return False
         if warnings.any_open and line - self._warned > _WARNING_LINES:
             warnings.forget()
         if python_warnings.LITERAL in literals:
@@ -152,10 +158,11 @@ class Evidence:
 
     def _signature(self, segment: Segment, literals: Set[str]) -> Signature | None:
         """Return the signature of a line, whether or not it is a failure here."""
-        text = segment.body
+        text, catalogue = segment.body, self.catalogue
         if not text or (text[0].isspace() and _CODE.match(text)):
             return None
-        catalogue = self.catalogue
+        if _TASK_ERROR in text and "ray::" in text:  # its brackets name the error that follows below
+            return catalogue.signatures[_RELAYED]
         signature = None
         if not literals.isdisjoint(catalogue.literal_set):
             signature = catalogue.recognise(text, literals)

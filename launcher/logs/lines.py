@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from launcher.logs.headers import LineSeverity, header
 from launcher.logs.prefixes import NOBODY, LineOrigin, split_prefixes
@@ -35,8 +36,7 @@ _BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
 _DOCKER_JSON = '{"log":"'
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A cleaned piece of a line without its carriers' prefixes, and who printed it."""
 
     text: str
@@ -49,7 +49,7 @@ class Segment:
     """Number of other processes that printed the same line, as counted by Ray."""
     node: str | None = None
     task: int | None = None
-    """Number that srun or torchrun's tee put before the line."""
+    """Number that srun, mpirun or torchrun's tee put before the line."""
     stamp: str = ""
     """Time at which a carrier received the line, as text."""
 
@@ -111,21 +111,19 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     if not text.isprintable():
         text = clean(part)
     text, origin = split_prefixes(text, carried)
-    if "[" in text and (bar := _BAR_END.search(text)):
+    if "[" in text and "]" in text and (bar := _BAR_END.search(text)):
         behind, inner = split_prefixes(text[bar.end() :], origin)
         return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
     return [made] if (made := _segment(text, origin)).text else []
 
 
 def _segment(text: str, origin: LineOrigin) -> Segment:
+    actor, rank, pid, ip, node, task, stamp = origin
     repeated = 0
-    if origin.actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):
+    if actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):
         repeated = int(match["n"])
         text = text[: match.start()]
-    return Segment(
-        text.rstrip(), origin.actor, origin.rank, origin.pid, origin.ip, repeated,
-        origin.node, origin.task, origin.stamp,
-    )  # fmt: skip
+    return Segment(text.rstrip(), actor, rank, pid, ip, repeated, node, task, stamp)
 
 
 @dataclass(frozen=True, slots=True)

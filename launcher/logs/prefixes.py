@@ -9,7 +9,7 @@ dmesg, `srun --label`, mpirun (`--tag-output`), Hydra's `-prepend-rank`, pdsh an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -31,10 +31,10 @@ _TORCH = re.compile(r"\[(?P<role>[A-Za-z_][A-Za-z_-]*)(?P<local>\d+)\]:")
 _LIGHTNING = re.compile(r"\[rank: (?P<rank>\d+)\] ")
 _MPI = re.compile(
     r"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
-    r"\[(?:[\w.@-]+[,@])?\d+,(?P<rank>\d+)\]<std(?:out|err|diag)>:? ?"
+    r"\[(?:[\w.@-]+[,@])?\d+,(?P<task>\d+)\]<std(?:out|err|diag)>:? ?"
 )
 _PREPENDED = re.compile(
-    r"\[(?P<rank>\d{1,4})\] (?=Traceback \(|  File |[\[(]|[A-Za-z_][\w.]*(?:Error|Exception)\b)"
+    r"\[(?P<task>\d{1,4})\] (?=Traceback \(|  File |[\[(]|[A-Za-z_][\w.]*(?:Error|Exception)\b)"
 )
 _POD = re.compile(r"\[(?:pod|container)/[\w./-]+\] ")
 _COMPOSE = re.compile(r"[a-z][\w.-]*[-_]\d+ +\| ?(?=\S|\s|$)")
@@ -71,8 +71,7 @@ _DEPTH = 12
 """Prefixes of one line at most: text may imitate them without end."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineOrigin:
+class LineOrigin(NamedTuple):
     """Process that printed a line, as the prefixes name it. Inner prefixes are more precise than outer ones."""
 
     actor: str | None = None
@@ -82,7 +81,7 @@ class LineOrigin:
     ip: str | None = None
     node: str | None = None
     task: int | None = None
-    """Number of a task of srun, or of a process of torchrun on its node."""
+    """Number of a task of srun, of a process of mpirun, or of one of torchrun on its node."""
     stamp: str = ""
     """Time at which a carrier received the line, as text."""
 
@@ -97,9 +96,7 @@ def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOri
     """
     start = 0
     for _ in range(_DEPTH):
-        if start >= len(text):
-            break
-        for pattern in _BY_FIRST.get(text[start], ()):
+        for pattern in _BY_FIRST.get(text[start : start + 1], ()):
             if match := pattern.match(text, start):
                 break
         else:
@@ -113,23 +110,26 @@ def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOri
 
 def _read(match: re.Match[str], origin: LineOrigin) -> LineOrigin:
     """Return the origin with what one prefix adds."""
-    groups = match.groupdict()
     if match.re is _RAY:
-        rank = groups["rank"] or groups["worker_rank"]
-        return replace(
-            origin,
-            actor=(groups["system"] or groups["actor"] or origin.actor or "task").removeprefix("pid="),
-            rank=int(rank) if rank else origin.rank,
-            pid=int(groups["pid"]) if groups["pid"] else origin.pid,
-            ip=groups["ip"] or origin.ip,
+        system, actor, rank, worker_rank, pid, ip = match.groups()
+        rank = rank or worker_rank
+        return LineOrigin(
+            (system or actor or origin.actor or "task").removeprefix("pid="),
+            int(rank) if rank else origin.rank,
+            int(pid) if pid else origin.pid,
+            ip or origin.ip,
+            origin.node,
+            origin.task,
+            origin.stamp,
         )
+    groups = match.groupdict()
     if match.re is _TORCH:
         number = int(groups["local"])
-        return replace(origin, rank=number) if groups["role"] == "rank" else replace(origin, task=number)
+        return origin._replace(rank=number) if groups["role"] == "rank" else origin._replace(task=number)
     if rank := groups.get("rank"):
-        return replace(origin, rank=int(rank))
+        return origin._replace(rank=int(rank))
     if task := groups.get("task"):
-        return replace(origin, task=int(task))
+        return origin._replace(task=int(task))
     year = groups.get("year")
     stamp = f"{year} {groups['stamp']}" if year else groups.get("stamp")
-    return replace(origin, node=groups.get("node") or origin.node, stamp=stamp or origin.stamp)
+    return origin._replace(node=groups.get("node") or origin.node, stamp=stamp or origin.stamp)

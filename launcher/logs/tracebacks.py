@@ -29,7 +29,7 @@ _EXCEPTION = re.compile(
     r"(?:\([\w.]+\))?:?$"
     r"|[A-Za-z_][\w.<>]*(?:\([\w.]+\))?: $"
 )
-_BARE = re.compile(r"[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*$")
+_BARE = re.compile(r"[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*:?$")
 """An exception without a message, whatever its name; only directly behind the frames."""
 _WRAPPER = re.compile(
     r"(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError|ActorUnavailableError|ChildFailedError"
@@ -46,7 +46,7 @@ _NAMED = re.compile(
     r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
 )
-_SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$|^[\w.]+: \s*$")
+_SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
 _TELLS = re.compile(r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error")
 # Python went on after these: they are not failures.
 HANDLED = ("Exception ignored in", "--- Logging error ---")

@@ -9,7 +9,7 @@ from launcher.logs.events import FindingSeen, Role, Source
 _ROLE_ORDER = {role: index for index, role in enumerate(Role)}
 _RELAY_S = 90.0
 """Ray relays a line up to about a minute late, so a cause may have a later time than its consequence."""
-_ENDS = frozenset({"slurm-timeout", "slurm-preempt"})
+ENDS = frozenset({"slurm-timeout", "slurm-preempt"})
 """Failures after these are their consequences."""
 
 
@@ -51,9 +51,9 @@ class Chronology:
             return False
         first, second = self.time(cause), self.time(other)
         if first is not None and second is not None and first != second:
-            if cause.id in _ENDS and first < second:
+            if cause.id in ENDS and first < second:
                 return True
-            if other.id in _ENDS and second < first:
+            if other.id in ENDS and second < first:
                 return False
         if other.id not in graph.get(cause.id, ()):
             return False

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from launcher.logs.events import ExceptionSeen, FindingSeen, Role
 from launcher.logs.signatures import Nature, catalogue
-from launcher.monitor.chronology import Chronology, source_order
+from launcher.monitor.chronology import ENDS, Chronology, source_order
 
 UNKNOWN = "exception"
 """Id of an exception without a signature."""
@@ -98,7 +98,12 @@ class FailureGraph:
         """Return the cause; None where there is no failure."""
         own = [item for item in self.failures if item.nature is Nature.OWN]
         edges = [item for item in self.failures if item.nature is not Nature.OWN]
-        unexplained = self._unexplained(own, [item.finding for item in self.failures])
+        # What others saw of a death explains no error, only that a run did not end in time.
+        hung = [item for item in own if item.finding.id in ENDS]
+        unexplained = self._unexplained(own, [item.finding for item in own])
+        unexplained = [item for item in unexplained if item not in hung] + self._unexplained(
+            [item for item in unexplained if item in hung], [item.finding for item in edges]
+        )
         if unexplained:
             return min(unexplained, key=self._order_of_own).finding
         if not edges:

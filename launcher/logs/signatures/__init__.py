@@ -134,6 +134,8 @@ class Catalogue:
         candidates = clauses if literals is None else [literal for literal in literals if literal in clauses]
         for literal in sorted(candidates) if len(candidates) > 1 else candidates:
             for signature, clause in clauses[literal]:
+                if signature is best:
+                    continue
                 if clause.matches(text) and (best is None or _better(signature, best)):
                     best = signature
         return best
