@@ -53,7 +53,7 @@ _DMESG = re.compile(
 _LABEL = re.compile(r" {0,4}(?P<task>\d{1,5}):(?: |$)")
 _ADDRESS = re.compile(r"(?P<node>\d{1,3}(?:\.\d{1,3}){3}): ")
 _HOST = re.compile(
-    r"(?!python|lib|gpu\d|cuda|step\d|epoch|slurmstepd|sm\d|fp\d|int\d|cu\d)"
+    r"(?!python|lib|gpu\d|cuda|step\d|epoch|slurmstepd|enroot|sm\d|fp\d|int\d|cu\d)"
     r"(?P<node>[a-z](?=[a-z0-9.-]*\d)[a-z0-9-]*(?:\.[a-z0-9-]+)*): "
 )
 

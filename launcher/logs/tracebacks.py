@@ -47,7 +47,9 @@ _NAMED = re.compile(
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
 )
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
-_TELLS = re.compile(r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error")
+_TELLS = re.compile(
+    r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
+)
 # Python went on after these: they are not failures.
 HANDLED = ("Exception ignored in", "--- Logging error ---")
 # The process may go on after these: a thread, or a task that nobody waits for.
@@ -193,9 +195,7 @@ class Tracebacks:
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised
 
-    def _message_line(
-        self, key: Key, block: _Block, segment: Segment, text: str, line: int
-    ) -> Raised | None:
+    def _message_line(self, key: Key, block: _Block, segment: Segment, text: str, line: int) -> Raised | None:
         """Read a line below an exception: more of its message, another exception of its chain, or its end."""
         raised = block.raised
         assert raised is not None

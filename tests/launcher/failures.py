@@ -67,7 +67,14 @@ def catalogued() -> tuple[str, ...]:
     """Return exceptions that the catalogue explains, of processes of their own."""
     cases = tomllib.loads(CASES.read_text())
     signatures = catalogue().signatures
-    skipped = {"ray-resources", "ray-store-full", "ray-out-of-disk", "ray-version", "ray-session", "ray-worker-start"}
+    skipped = {
+        "ray-resources",
+        "ray-store-full",
+        "ray-out-of-disk",
+        "ray-version",
+        "ray-session",
+        "ray-worker-start",
+    }
     return tuple(
         line
         for identity, case in cases.items()
@@ -92,7 +99,11 @@ def made_up(rng: random.Random) -> list[str]:
         case 0 if module:
             return [name]
         case 1:
-            return [f"{name}: {words}:", f"    expected {rng.randrange(99)}", f"    but have {rng.randrange(99)}"]
+            return [
+                f"{name}: {words}:",
+                f"    expected {rng.randrange(99)}",
+                f"    but have {rng.randrange(99)}",
+            ]
         case 2:
             return [f"{name}: '{words}'"]
         case _:
@@ -104,7 +115,10 @@ def frames(rng: random.Random) -> list[str]:
     result = []
     for _ in range(rng.randrange(1, 4)):
         noun = rng.choice(_NOUNS)
-        result += [f'  File "/opt/nemo-rl/x/{noun}.py", line {rng.randrange(999)}, in {noun}', f"    self.{noun}[i] = f({noun})"]
+        result += [
+            f'  File "/opt/nemo-rl/x/{noun}.py", line {rng.randrange(999)}, in {noun}',
+            f"    self.{noun}[i] = f({noun})",
+        ]
         if rng.random() < 0.5:
             result.append("    ^^^^^^^^^^^^^")
     return result
@@ -118,7 +132,14 @@ def traceback(rng: random.Random, message: list[str]) -> list[str]:
             ("The above exception was the direct cause of the following exception:",
              "During handling of the above exception, another exception occurred:")
         )  # fmt: skip
-        lines += ["", how, "", "Traceback (most recent call last):", *frames(rng), "RuntimeError: could not go on"]
+        lines += [
+            "",
+            how,
+            "",
+            "Traceback (most recent call last):",
+            *frames(rng),
+            "RuntimeError: could not go on",
+        ]
     return lines
 
 
@@ -207,7 +228,9 @@ def relayed(rng: random.Random, dead: Worker, witness: Worker, message: list[str
 def died(rng: random.Random, dead: Worker, message: list[str]) -> list[str]:
     """Return what the process that died printed."""
     if dead.children:
-        header = f"ERROR 11-28 01:41:{rng.randrange(60):02} " + rng.choice(("[core.py:708] ", "multiproc.py:120] "))
+        header = f"ERROR 11-28 01:41:{rng.randrange(60):02} " + rng.choice(
+            ("[core.py:708] ", "multiproc.py:120] ")
+        )
         said = [rng.choice(("EngineCore failed to start.", "EngineCore encountered a fatal error."))]
         return [header + line for line in (*said, *traceback(rng, message))]
     return traceback(rng, message)
@@ -252,14 +275,19 @@ def ray_failure(rng: random.Random) -> GeneratedFailure:
 
 def torchrun_failure(rng: random.Random) -> GeneratedFailure:
     """Return the log of ranks that torchrun started."""
-    ranks = [Worker("", rank, 4000 + rank, f"10.9.0.{4 + rank // 4}") for rank in range(rng.choice((2, 4, 8)))]
+    ranks = [
+        Worker("", rank, 4000 + rank, f"10.9.0.{4 + rank // 4}") for rank in range(rng.choice((2, 4, 8)))
+    ]
     dead = rng.choice(ranks)
     message = [rng.choice(catalogued())] if rng.random() < 0.5 else made_up(rng)
     blocks = [[f"[rank{dead.rank}]: {line}" for line in died(rng, dead, message)]]
     for peer in rng.sample(ranks, rng.randrange(len(ranks))):
         if peer is not dead:
             blocks.append(
-                [line if line.startswith(("[rank", "jwb")) else f"[rank{peer.rank}]: {line}" for line in sights(rng, peer, dead)]
+                [
+                    line if line.startswith(("[rank", "jwb")) else f"[rank{peer.rank}]: {line}"
+                    for line in sights(rng, peer, dead)
+                ]
             )
     first = rng.choice(ranks)
     blocks.append([
@@ -278,9 +306,15 @@ def _log(
     rng: random.Random, blocks: list[list[str]], message: list[str], dead: Worker, kind: str
 ) -> GeneratedFailure:
     rng.shuffle(blocks)
-    lines = list(_interleaved(rng, blocks)) if rng.random() < 0.5 else [line for block in blocks for line in block]
+    lines = (
+        list(_interleaved(rng, blocks))
+        if rng.random() < 0.5
+        else [line for block in blocks for line in block]
+    )
     carry = some_carrier(rng)
-    text = "\n".join(carry(line, number) for number, line in enumerate(["▶ Training policy...", *lines])) + "\n"
+    text = (
+        "\n".join(carry(line, number) for number, line in enumerate(["▶ Training policy...", *lines])) + "\n"
+    )
     made = GeneratedFailure(text, message[0] if message else "", dead.pid, dead.rank, kind)
     if message:
         made.lines = [number for number, line in enumerate(text.split("\n"), 1) if line.endswith(message[0])]

@@ -44,7 +44,12 @@ def of_worker(*lines: str) -> str:
     return "".join(f"{WORKER}{line}\n" for line in lines)
 
 
-OWN = of_worker("Traceback (most recent call last):", '  File "/x/y.py", line 2, in f', "    x = t[k]", "IndexError: list index out of range")
+OWN = of_worker(
+    "Traceback (most recent call last):",
+    '  File "/x/y.py", line 2, in f',
+    "    x = t[k]",
+    "IndexError: list index out of range",
+)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +85,20 @@ def test_what_others_see_and_relay_is_no_root_beside_an_error(end: str) -> None:
 
 def test_an_actor_that_died_in_silence_is_named_with_the_file_to_read() -> None:
     details = "\tclass_name: W\n\tactor_id: aa\n\tpid: 4415\n\tnamespace: b\n\tip: 10.9.0.5\n"
-    found = root(TOP + "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n" + details)
+    found = root(
+        TOP
+        + "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+        + details
+    )
     assert (found.id, found.confidence, found.pid, found.node) == ("ray-actor-died", "low", 4415, "10.9.0.5")
     assert "worker-*-4415.err" in found.fix
 
 
 def test_torchrun_names_the_first_rank_that_failed() -> None:
     block = (
-        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" + "=" * 60 + "\ntrain.py FAILED\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+        + "=" * 60
+        + "\ntrain.py FAILED\n"
         "Failures:\n[1]:\n  time      : 2025-07-03_14:20:51\n  host      : jwb0001\n  rank      : 2 (local_rank: 2)\n"
         "  exitcode  : -15 (pid: 4102)\nRoot Cause (first observed failure):\n[0]:\n  host      : jwb0002\n"
         "  rank      : 5 (local_rank: 1)\n  exitcode  : -9 (pid: 4411)\n"
@@ -107,15 +118,32 @@ def test_the_chain_of_an_exception_begins_with_its_cause() -> None:
         "The above exception was the direct cause of the following exception:", "",
         "Traceback (most recent call last):", "  File 'y'", "    b", "RuntimeError: the call failed",
     )  # fmt: skip
-    assert root(chain + OWN.replace("rank=5", "rank=3").replace("4415", "4413") + TOP + "ray.exceptions.ActorDiedError: x\n").rank == 3
+    assert (
+        root(
+            chain
+            + OWN.replace("rank=5", "rank=3").replace("4415", "4413")
+            + TOP
+            + "ray.exceptions.ActorDiedError: x\n"
+        ).rank
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("RuntimeError: Error(s) in loading state_dict for Q:\n\tsize mismatch for a.weight: copying", "size mismatch"),
-        ("triton.E: at 9:11:\n    # the row\n    x = f(y)\n      ^\nValueError(\"type fp8 not supported\")", "type fp8"),
-        ("pydantic_core._pydantic_core.ValidationError: 1 validation error for C\n  Value error, no such mode", "no such mode"),
+        (
+            "RuntimeError: Error(s) in loading state_dict for Q:\n\tsize mismatch for a.weight: copying",
+            "size mismatch",
+        ),
+        (
+            'triton.E: at 9:11:\n    # the row\n    x = f(y)\n      ^\nValueError("type fp8 not supported")',
+            "type fp8",
+        ),
+        (
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for C\n  Value error, no such mode",
+            "no such mode",
+        ),
         ("mylib.Trouble: \nthe disk is upside down", "the disk is upside down"),
     ],
 )
@@ -127,7 +155,8 @@ def test_the_line_of_a_message_that_explains_is_named(message: str, words: str) 
 
 def test_errors_of_ranks_in_a_checkpoint_s_exception_belong_to_them() -> None:
     text = (
-        TOP + "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([3])\n"
+        TOP
+        + "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([3])\n"
         "Traceback (most recent call last): (RANK 3)\n  File 'x'\n    f()\nRuntimeError: parent directory /x is gone\n"
     )
     found = root(text)
@@ -138,23 +167,36 @@ def test_exceptions_that_a_process_goes_on_after_are_no_failure() -> None:
     trace = 'Traceback (most recent call last):\n  File "x"\n    f()\nKeyError: 3\n'
     for before in ("Exception ignored in: <function x>\n", "WARNING 11-28 01:41:50 [x.py:1] no kernel: "):
         assert state_of(driver(before + trace)).findings == []
-    for aside in ("Exception in thread Thread-3 (f):\n", "Task exception was never retrieved\nfuture: <Task>\n"):
+    for aside in (
+        "Exception in thread Thread-3 (f):\n",
+        "Task exception was never retrieved\nfuture: <Task>\n",
+    ):
         assert state_of(driver(aside + trace)).findings == []
 
 
 def test_a_latent_warning_explains_only_a_run_that_failed() -> None:
-    moved = ("slurm-9.out", Role.SLURM, b"slurmstepd: error: couldn't chdir to `/l/u': No such file or directory: going to /tmp instead\n")
+    moved = (
+        "slurm-9.out",
+        Role.SLURM,
+        b"slurmstepd: error: couldn't chdir to `/l/u': No such file or directory: going to /tmp instead\n",
+    )
     assert [item.severity for item in state_of(moved).findings] == ["warning"]
     assert state_of(moved).diagnosis.root is None
-    failed = state_of(moved, driver(TOP + "FileNotFoundError: [Errno 2] No such file or directory: 'train.yaml'\n"))
+    failed = state_of(
+        moved, driver(TOP + "FileNotFoundError: [Errno 2] No such file or directory: 'train.yaml'\n")
+    )
     assert failed.diagnosis.root is not None
     assert failed.diagnosis.root.id == "slurm-chdir"
 
 
 def test_an_exception_that_quotes_another_is_the_same_failure() -> None:
     source = Source("d", Role.DRIVER, 9)
-    top = ExceptionSeen("RuntimeError: worker 5 failed: IndexError: list index out of range", source, 1, True, False)
-    worker = ExceptionSeen("IndexError: list index out of range", Source("d", Role.DRIVER, 4), 1, False, False, rank=5)
+    top = ExceptionSeen(
+        "RuntimeError: worker 5 failed: IndexError: list index out of range", source, 1, True, False
+    )
+    worker = ExceptionSeen(
+        "IndexError: list index out of range", Source("d", Role.DRIVER, 4), 1, False, False, rank=5
+    )
     found = FailureGraph([], [top, worker]).root()
     assert found is not None
     assert (found.source.line, found.rank) == (4, 5)

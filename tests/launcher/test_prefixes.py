@@ -18,7 +18,9 @@ from tests.driver_text import DriverText
 from tests.launcher.carriers import CARRIERS, Carrier, stacked
 from tests.launcher.failures import CASES
 
-KNOWN = [line for case in tomllib.loads(CASES.read_text()).values() for line in case["yes"] if "\n" not in line]
+KNOWN = [
+    line for case in tomllib.loads(CASES.read_text()).values() for line in case["yes"] if "\n" not in line
+]
 INNER = (
     "",
     "(DTensorPolicyWorkerV2[rank=5] pid=4415, ip=10.9.0.5) ",
@@ -166,7 +168,12 @@ def test_text_behind_an_unfinished_bar_is_a_line_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["python3: can't open file 'x'", "libcudnn.so.9: cannot open shared object file", "KeyError: 3", "step1: loss 3"],
+    [
+        "python3: can't open file 'x'",
+        "libcudnn.so.9: cannot open shared object file",
+        "KeyError: 3",
+        "step1: loss 3",
+    ],
 )
 def test_words_before_a_colon_are_no_host(line: str) -> None:
     (segment,) = segments(line.encode())
@@ -175,7 +182,11 @@ def test_words_before_a_colon_are_no_host(line: str) -> None:
 
 def test_severity_comes_before_signature() -> None:
     for line in KNOWN:
-        for header in ("WARNING 11-28 01:41:50 [core.py:708] ", "[W218 10:12:01.1 x.cpp:7] ", "WARNING:root:"):
+        for header in (
+            "WARNING 11-28 01:41:50 [core.py:708] ",
+            "[W218 10:12:01.1 x.cpp:7] ",
+            "WARNING:root:",
+        ):
             for identity, *_ in facts([header + line]):
                 signature = catalogue().signatures.get(identity)
                 assert signature is None or signature.severity == "warning" or signature.informs, line

@@ -22,7 +22,9 @@ LEFT_TO_STATES = {"silence-after-long-save"}
 def has(words: list[str | list[str]], text: str) -> bool:
     """Return whether each word, or one of each list of words, is in a text."""
     lower = text.lower()
-    return all(any(one.lower() in lower for one in ([word] if isinstance(word, str) else word)) for word in words)
+    return all(
+        any(one.lower() in lower for one in ([word] if isinstance(word, str) else word)) for word in words
+    )
 
 
 def events_of(folder: Path) -> Iterator[Event]:
