@@ -166,13 +166,13 @@ class Evidence:
         signature = None
         if not literals.isdisjoint(catalogue.literal_set):
             signature = catalogue.recognise(text, literals)
+        if signature is not None and signature.from_owner and not segment.own:
+            signature = None
         if signature is None and segment.severity is LineSeverity.FATAL and not segment.traced:
             return catalogue.signatures[_ABORTED]
         return signature
 
     def _is_harmless(self, segment: Segment, signature: Signature) -> bool:
-        if signature.from_owner and not segment.own:
-            return True
         if signature.informs:
             return False
         if LineSeverity.UNKNOWN < segment.severity <= LineSeverity.WARNING and signature.severity == "fatal":
@@ -220,8 +220,7 @@ class Evidence:
         )
 
     def _process(self, segment: Segment, signature: Signature) -> Process:
-        process = self.tracebacks.process(segment)
-        node, rank, pid = process.node, process.rank, process.pid
+        node, rank, pid = self.tracebacks.process(segment)
         for text, pattern in _NODES:
             if text in segment.text and (match := pattern.search(segment.text)):
                 node = match["node"]

@@ -111,7 +111,7 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     if not text.isprintable():
         text = clean(part)
     text, origin = split_prefixes(text, carried)
-    if "[" in text and "]" in text and (bar := _BAR_END.search(text)):
+    if ("/s" in text or "/it" in text) and (bar := _BAR_END.search(text)):
         behind, inner = split_prefixes(text[bar.end() :], origin)
         return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
     return [made] if (made := _segment(text, origin)).text else []

@@ -8,7 +8,8 @@ checkpoint's exception carries those of ranks. Of an ExceptionGroup, the excepti
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
@@ -58,8 +59,7 @@ ASIDE = ("Exception in thread ", "Task exception was never retrieved")
 Key = tuple[str | None, int | None, str | None, int | None, int | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """Process that a line is about."""
 
     node: str | None = None
@@ -95,7 +95,7 @@ class _Block:
     behind_frame: bool = False
     chain: bool = False
     last: int = 0
-    process: Process = field(default_factory=Process)
+    process: Process = Process()
     raised: Raised | None = None
     message_lines: int = 0
 
@@ -119,11 +119,13 @@ class Tracebacks:
 
     def process(self, segment: Segment) -> Process:
         """Return the process that a line is about: its printer, or the one whose error a traceback shows."""
-        block = self._open.get(key_of(segment))
-        inner = block.process if block is not None else Process()
         rank = segment.rank
         if rank is None and segment.own:
             rank = segment.task
+        block = self._open.get(key_of(segment)) if self._open else None
+        if block is None:
+            return Process(segment.ip or segment.node, rank, segment.pid)
+        inner = block.process
         return Process(
             inner.node or segment.ip or segment.node, _first(inner.rank, rank), _first(inner.pid, segment.pid)
         )
@@ -166,7 +168,7 @@ class Tracebacks:
         block.frames, block.last, block.behind_frame = True, line, False
         block.headed = segment.text != segment.body
         if rank is not None:
-            block.process = replace(block.process, rank=int(rank))
+            block.process = block.process._replace(rank=int(rank))
 
     def _unindented(self, block: _Block, segment: Segment, text: str, line: int) -> Raised | None:
         wrapper = _WRAPPER.match(text) is not None
@@ -223,13 +225,15 @@ class Tracebacks:
         process, value = raised.process, name["value"]
         match name["key"]:
             case "ip" | "host":
-                process = replace(process, node=value)
+                process = process._replace(node=value)
             case "rank":
-                process = replace(process, rank=int(value) if value.isdecimal() else process.rank)
+                process = process._replace(rank=int(value) if value.isdecimal() else process.rank)
+            case "class_name":
+                pass
             case "pid":
-                process = replace(process, pid=int(value) if value.isdecimal() else process.pid)
-            case None:
-                process = replace(process, pid=int(name["pid"]))
+                process = process._replace(pid=int(value) if value.isdecimal() else process.pid)
+            case _:
+                process = process._replace(pid=int(name["pid"]))  # the line of an exit code
         block.raised = replace(raised, process=process)
         return block.raised
 

@@ -19,6 +19,8 @@ from launcher.monitor.chronology import ENDS, Chronology, source_order
 
 UNKNOWN = "exception"
 """Id of an exception without a signature."""
+_DRIVERS = (Role.DRIVER, Role.SLURM)
+"""Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
 _RAY_PREFIX = re.compile(r"ray[.-]")
@@ -53,7 +55,7 @@ class FailureGraph:
         self._top = [
             item
             for item in self._exceptions
-            if item.own and not item.wrapper and not item.chained and item.source.role is Role.DRIVER
+            if item.own and not item.wrapper and not item.chained and item.source.role in _DRIVERS
         ]
         self._wrappers = {item.source for item in self._exceptions if item.wrapper}
         self._printers = {item.pid for item in fatal} | {

@@ -25,7 +25,7 @@ INTERRUPTED = (130, 143)
 RECENT_S = 120.0
 """A log written within this time counts as a sign of life, where no cluster can be asked."""
 # Printed by Ray's processes about each other when all of them are being stopped.
-_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
+_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", "sigterm", UNKNOWN})
 _REASON_LIMIT = 100
 
 

@@ -142,7 +142,12 @@ class Catalogue:
 
     def is_harmless(self, text: str) -> bool:
         """Return True if a line is known to report no failure, whatever it contains."""
-        return self.harmless.match(text) is not None or any(part in text for part in self.harmless_texts)
+        if self.harmless.match(text) is not None:
+            return True
+        for part in self.harmless_texts:  # noqa: SIM110  (half the time of any() with a generator)
+            if part in text:
+                return True
+        return False
 
     @cached_property
     def consequences(self) -> Mapping[str, frozenset[str]]:
