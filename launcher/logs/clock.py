@@ -22,7 +22,7 @@ from launcher.transports.base import FileStat, Transport
 CLOCK_NAME = "log-clock.tsv"
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
 _US_DATE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)")
-# glog writes the month without a leading zero where it is a number (c10/util/Logging.cpp): 218 is 18 February.
+# glog's month may have no leading zero (c10/util/Logging.cpp writes a number): 218 is 18 February.
 _SHORT_DATE = re.compile(
     r"(?:\[?[DIWEFC](?=\d{3,4} )|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )"
     r"(\d{1,2})-?(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?"

@@ -1,14 +1,14 @@
 """Evidence of failures in one log: signatures and tracebacks, without lines that only look like either.
 
-A line's severity counts before its words: what a logger wrote below ERROR, and what Python's warnings quote, is
-no failure. What a process prints when it ends itself (severity FATAL) is one, whatever its words.
+A line's severity counts before its words: what a logger wrote below ERROR, and what Python's warnings quote,
+is no failure. What a process prints when it ends itself (severity FATAL) is one, whatever its words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from launcher.logs import python_warnings
@@ -50,8 +50,8 @@ _NODES = (
 _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
 # What others saw of a rank that died names it.
 _MISSING_RANK = re.compile(
-    r"send/recv from rank (?P<rank>\d+)|Ranks (?P<rank2>\d+)(?:, \d+)* failed to pass|from rank (?P<rank3>\d+) "
-    r"|process rank (?P<rank4>\d+) with PID"
+    r"send/recv from rank (?P<rank>\d+)|Ranks (?P<rank2>\d+)(?:, \d+)* failed to pass"
+    r"|from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _TEXT_LIMIT = 2000

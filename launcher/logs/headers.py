@@ -1,7 +1,8 @@
 """Headers of loggers: severity and length of what a logger writes before its message.
 
-vLLM 0.6 and later, SGLang, Python's logging in its usual forms, transformers, NeMo, DeepSpeed, Hydra, loguru, rich,
-glog and its relatives in torch, absl and TensorFlow, Ray's C++ and Python, NCCL. Times are read by `clock.py`.
+vLLM 0.6 and later, SGLang, Python's logging in its usual forms, transformers, NeMo, DeepSpeed, Hydra, loguru,
+rich, glog and its relatives in torch, absl and TensorFlow, Ray's C++ and Python, NCCL. Times are read by
+`clock.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _REMOVED = (
 )
 # Only their severity counts: signatures need their words.
 _KEPT = (
-    rf"\[(?P<level>WARN(?:ING)?|INFO|DEBUG)\]",
+    r"\[(?P<level>WARN(?:ING)?|INFO|DEBUG)\]",
     r"[\w.-]+:\d+:\d+ \[-?\d+\] (?:\S+:\d+ )?NCCL (?P<level>INFO|TRACE) ",
     r"wandb: (?P<level>WARNING|INFO) ",
 )

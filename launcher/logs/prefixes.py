@@ -1,9 +1,9 @@
 """Prefixes that carriers of a log put before each line: containers, journals, srun, mpirun, torchrun, Ray.
 
 They may be stacked in any order and say who printed the line, on which node and when; the rest of the line is
-what the process itself wrote. Forms: `docker logs -t`, CRI, `kubectl logs --prefix`, Docker Compose, journald,
-dmesg, `srun --label`, mpirun (`--tag-output`), Hydra's `-prepend-rank`, pdsh and DeepSpeed, torchrun's tee,
-`[rankN]:` of torch, Ray's log monitor, the processes of vLLM 0.6 and later.
+what the process itself wrote. Forms: `docker logs -t`, CRI, `kubectl logs --prefix`, Docker Compose,
+journald, dmesg, `srun --label`, mpirun (`--tag-output`), Hydra's `-prepend-rank`, pdsh and DeepSpeed,
+torchrun's tee, `[rankN]:` of torch, Ray's log monitor, the processes of vLLM 0.6 and later.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _DEPTH = 12
 
 
 class LineOrigin(NamedTuple):
-    """Process that printed a line, as the prefixes name it. Inner prefixes are more precise than outer ones."""
+    """Process that printed a line, as its prefixes name it; inner ones are more precise than outer ones."""
 
     actor: str | None = None
     """Ray actor or task; `raylet` and the like for Ray itself; None for the owner of the log."""

@@ -1,6 +1,6 @@
 """Warnings that Python's `warnings` module prints: a line with file, number and category, then more lines.
 
-The lines below the first hold whatever the warning quotes, such as the exception that a library goes on after.
+The lines below the first hold whatever the warning quotes, such as the exception that a library overcame.
 """
 
 from __future__ import annotations

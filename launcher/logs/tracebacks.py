@@ -1,4 +1,4 @@
-"""Python tracebacks in a log where many processes print: first line, frames, exception, and its message's lines.
+"""Python tracebacks in a log where many processes print: first line, frames, exception, and its message.
 
 Of chained tracebacks the first block is the cause. `RayTaskError`, an `ActorDiedError` of a creation task and
 Ray's `Unhandled error` carry another process's traceback, which follows with the process that raised it; a
@@ -67,6 +67,9 @@ class Process(NamedTuple):
     pid: int | None = None
 
 
+NO_PROCESS = Process()
+
+
 @dataclass(frozen=True, slots=True)
 class Raised:
     """Exception line of a traceback."""
@@ -95,7 +98,7 @@ class _Block:
     behind_frame: bool = False
     chain: bool = False
     last: int = 0
-    process: Process = Process()
+    process: Process = NO_PROCESS
     raised: Raised | None = None
     message_lines: int = 0
 
@@ -174,7 +177,7 @@ class Tracebacks:
         wrapper = _WRAPPER.match(text) is not None
         if text.startswith("ray::") or (wrapper and "(pid=" in text):
             remote = _remote(text)
-            block.process = remote if remote != Process() else block.process
+            block.process = remote if remote != NO_PROCESS else block.process
             block.behind_frame = False
             if not wrapper:
                 return None
@@ -192,7 +195,7 @@ class Tracebacks:
         chained = block.chain and block.raised is not None and not _carries(block.raised)
         raised = Raised(
             text, line, block.began, segment.own and not block.aside, wrapper, chained,
-            Process() if names_only else self.process(segment),
+            NO_PROCESS if names_only else self.process(segment),
         )  # fmt: skip
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised
@@ -264,7 +267,7 @@ def _carries(raised: Raised | None) -> bool:
 def _remote(text: str) -> Process:
     remote = _REMOTE.search(text)
     if remote is None:
-        return Process()
+        return NO_PROCESS
     return Process(remote["ip"], int(remote["rank"]) if remote["rank"] else None, int(remote["pid"]))
 
 

@@ -1,7 +1,7 @@
 """Diagnosis of a failure: evidence of all logs in, one cause and its consequences out.
 
-The cause is what went wrong in one process and explains the rest (`failure_graph.py`). Tier 1 explains, tier 2
-explains where no log holds a tier 1, tier 3 only reports; a finding that is a consequence of another one
+The cause is what went wrong in one process and explains the rest (`failure_graph.py`). Tier 1 explains, tier
+2 explains where no log holds a tier 1, tier 3 only reports; a finding that is a consequence of another one
 (`Signature.causes`) is not the cause. Ray relays what workers print late, so a line's own time outweighs its
 position in the log (`chronology.py`).
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from launcher.logs.events import ExceptionSeen, FindingSeen, JobChanged, Role, Source
 from launcher.logs.signatures import Nature, catalogue
-from launcher.monitor.chronology import Chronology, source_order
+from launcher.monitor.chronology import source_order
 from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
 
 __all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_interrupt", "source_order"]
@@ -143,7 +143,7 @@ def _is_own(item: FindingSeen) -> bool:
 
 
 def _with_consequences(findings: list[FindingSeen], root: FindingSeen | None = None) -> list[FindingSeen]:
-    """Fill in the consequences of each finding among those present; a root's include all edges of the graph."""
+    """Fill in the consequences of each finding among those present; a root's include all edges."""
     graph = catalogue().consequences
     present = list(dict.fromkeys(item.id for item in findings))
     edges = {item.id for item in findings if item.tier == 3 or not _is_own(item)}

@@ -1,10 +1,10 @@
 """Failure across processes as a graph, and the choice of its root.
 
-Nodes are processes; each has what went wrong in it: the first exception of its own, with a signature or without.
-Edges are what a process prints about another one: what it saw of its death (`Nature.SEEN`: a connection closed, a
-collective that timed out) or what it passes on (`Nature.RELAYED`: RayTaskError, ActorDied, the engine is dead). The
-root is what one process has of its own. An edge is the root only where no process has anything of its own; then it
-names the process that died, and the file to read.
+Nodes are processes; each has what went wrong in it: the first exception of its own, with a signature or
+without. Edges are what a process prints about another one: what it saw of its death (`Nature.SEEN`: a
+connection closed, a collective that timed out) or what it passes on (`Nature.RELAYED`: RayTaskError,
+ActorDied, the engine is dead). The root is what one process has of its own. An edge is the root only where no
+process has anything of its own; then it names the process that died, and the file to read.
 """
 
 from __future__ import annotations

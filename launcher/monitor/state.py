@@ -183,11 +183,15 @@ class RunState:
 
     def _add_finding(self, event: FindingSeen) -> None:
         nameless = self._findings.get((event.source.log, event.id, None, None, None))
-        if nameless is not None and nameless.node is None and event.node is not None:
-            if 0 <= event.source.line - nameless.source.line <= 3:  # the next lines tell where it happened
-                named = replace(nameless, node=event.node, rank=event.rank, pid=event.pid)
-                self._findings[nameless.source.log, nameless.id, None, None, None] = named
-                return
+        if (
+            nameless is not None
+            and nameless.node is None
+            and event.node is not None
+            and 0 <= event.source.line - nameless.source.line <= 3  # the next lines tell where it happened
+        ):
+            named = replace(nameless, node=event.node, rank=event.rank, pid=event.pid)
+            self._findings[nameless.source.log, nameless.id, None, None, None] = named
+            return
         key = (event.source.log, event.id, event.node, event.rank, event.pid)
         first = self._findings.get(key)
         if first is None and len(self._findings) >= _FINDINGS_LIMIT:

@@ -1,4 +1,4 @@
-"""The root of a failure of many processes: what one of them has of its own, whatever the others see and relay."""
+"""The root of a failure of many processes: what one has of its own, whatever the others see and relay."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ OWN = of_worker(
         "ray.exceptions.GetTimeoutError: Get timed out: some object(s) not ready.",
         "ray.exceptions.NodeDiedError: Task failed due to the node dying.",
         "ray.exceptions.ObjectLostError: Failed to retrieve object 00ff.",
-        "ray.exceptions.TaskPlacementGroupRemoved: The placement group corresponding to this task has been removed.",
+        "ray.exceptions.TaskPlacementGroupRemoved: The placement group has been removed.",
         "ray.exceptions.LocalRayletDiedError: The task's local raylet died. Check raylet.out.",
         "ray.exceptions.RaySystemError: System error: Failed to unpickle serialized exception",
         "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
         "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         "subprocess.CalledProcessError: Command '['python', 'x.py']' returned non-zero exit status 1.",
-        "torch.distributed.DistBackendError: NCCL error in: x.cpp:3690, remote process exited or there was a network error",
+        "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error",
         "RuntimeError: [/p/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.9.0.5]:1089",
         "ConnectionResetError: [Errno 104] Connection reset by peer",
         "torch.distributed.DistStoreError: wait timeout after 300000ms, keys: /default_pg/0",
@@ -99,7 +99,8 @@ def test_torchrun_names_the_first_rank_that_failed() -> None:
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
         + "=" * 60
         + "\ntrain.py FAILED\n"
-        "Failures:\n[1]:\n  time      : 2025-07-03_14:20:51\n  host      : jwb0001\n  rank      : 2 (local_rank: 2)\n"
+        "Failures:\n[1]:\n  time      : 2025-07-03_14:20:51\n  host      : jwb0001\n"
+        "  rank      : 2 (local_rank: 2)\n"
         "  exitcode  : -15 (pid: 4102)\nRoot Cause (first observed failure):\n[0]:\n  host      : jwb0002\n"
         "  rank      : 5 (local_rank: 1)\n  exitcode  : -9 (pid: 4411)\n"
     )
@@ -114,7 +115,7 @@ def test_a_rank_that_others_miss_is_named() -> None:
 
 def test_the_chain_of_an_exception_begins_with_its_cause() -> None:
     chain = of_worker(
-        "Traceback (most recent call last):", "  File 'y'", "    a", "ConnectionResetError: [Errno 104] reset", "",
+        "Traceback (most recent call last):", "  File 'y'", "    a", "ConnectionResetError: [Errno 104]", "",
         "The above exception was the direct cause of the following exception:", "",
         "Traceback (most recent call last):", "  File 'y'", "    b", "RuntimeError: the call failed",
     )  # fmt: skip
@@ -141,7 +142,7 @@ def test_the_chain_of_an_exception_begins_with_its_cause() -> None:
             "type fp8",
         ),
         (
-            "pydantic_core._pydantic_core.ValidationError: 1 validation error for C\n  Value error, no such mode",
+            "pydantic_core.ValidationError: 1 validation error for C\n  Value error, no such mode",
             "no such mode",
         ),
         ("mylib.Trouble: \nthe disk is upside down", "the disk is upside down"),
@@ -157,7 +158,8 @@ def test_errors_of_ranks_in_a_checkpoint_s_exception_belong_to_them() -> None:
     text = (
         TOP
         + "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([3])\n"
-        "Traceback (most recent call last): (RANK 3)\n  File 'x'\n    f()\nRuntimeError: parent directory /x is gone\n"
+        "Traceback (most recent call last): (RANK 3)\n  File 'x'\n    f()\n"
+        "RuntimeError: parent directory /x is gone\n"
     )
     found = root(text)
     assert (found.text, found.rank) == ("RuntimeError: parent directory /x is gone", 3)

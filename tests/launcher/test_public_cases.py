@@ -1,4 +1,4 @@
-"""Logs after public bug reports: the root, its words, its rank and node, and the state of the run are right."""
+"""Logs after public bug reports: the root, its words, rank and node, and the state of the run are right."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def problems(folder: Path, expect: dict[str, Any], state: RunState) -> Iterator[
 def wrong_words(expect: dict[str, Any], root: FindingSeen, line: str, reason: str) -> Iterator[str]:
     told = f"{root} {reason}"
     for key, text in (
-        ("line", line), ("named", f"{line} {root.title} {root.text} {reason}"), ("title", root.title), ("told", told)
+        ("line", line), ("named", f"{line} {root.title} {root.text} {reason}"), ("title", root.title),
+        ("told", told),
     ):  # fmt: skip
         if key in expect and not has(expect[key], text):
             yield f"{key}: {text}"

@@ -5,9 +5,9 @@ and a pattern (the literal itself where left out). Tier 1 explains a failure, ti
 holds a tier 1, tier 3 only reports that something failed. `causes` lists its consequences; `retried`: the
 process that printed it tries again; `generic`: another signature of its tier is more specific.
 
-`nature` is the line's part in a failure of several processes: `own`, something went wrong in the process that
-prints it (the default of tiers 1 and 2); `seen`, it reports what it sees of another one's death; `relayed`, it
-passes on that another one failed (the default of tier 3).
+`nature` is the line's part in a failure of several processes: `own`, something went wrong in the process
+that prints it (the default of tiers 1 and 2); `seen`, it reports what it sees of another one's death;
+`relayed`, it passes on that another one failed (the default of tier 3).
 """
 
 from __future__ import annotations
