@@ -250,7 +250,7 @@ class Evidence:
         nature = signature.nature if signature is not None else Nature.OWN
         about = raised.process
         key = (
-            nature, raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
+            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
             about.pid if about.pid is not None else about.rank, about.node,
         )  # fmt: skip
         if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:

@@ -48,11 +48,14 @@ _NAMED = re.compile(
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
 )
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
+_KEY = "full_key: "
+_NAME = re.compile(r"[\w.-]+$")
+"""The name of a setting, on a line of its own; the next line says what is wrong with it."""
 _TELLS = re.compile(
     r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
 )
 # Python went on after these: they are not failures.
-HANDLED = ("Exception ignored in", "--- Logging error ---")
+HANDLED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 # The process may go on after these: a thread, or a task that nobody waits for.
 ASIDE = ("Exception in thread ", "Task exception was never retrieved")
 
@@ -217,11 +220,10 @@ class Tracebacks:
             return None
         if (name := _NAMED.match(text)) and raised.wrapper:
             return self._named(block, raised, name)
-        if raised.wrapper or not _SAYS_NOTHING.search(raised.message) or not text.strip():
+        detail = _better_detail(raised, text.strip())
+        if detail == raised.detail:
             return None
-        if raised.detail and (_TELLS.search(raised.detail) or not _TELLS.search(text)):
-            return None
-        block.raised = replace(raised, detail=text.strip())
+        block.raised = replace(raised, detail=detail)
         return block.raised
 
     def _named(self, block: _Block, raised: Raised, name: re.Match[str]) -> Raised:
@@ -244,6 +246,18 @@ class Tracebacks:
         for key, block in list(self._open.items()):
             if line - block.last > ENDLESS:
                 del self._open[key]
+
+
+def _better_detail(raised: Raised, line: str) -> str:
+    """Return the line that explains an exception, after one more line of its message."""
+    detail = raised.detail
+    if line.startswith(_KEY):  # OmegaConf names the key below every message
+        return line
+    if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
+        return detail
+    if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
+        return line
+    return f"{detail}: {line}" if _NAME.match(detail) else detail
 
 
 def key_of(segment: Segment) -> Key:

@@ -145,6 +145,14 @@ def test_the_chain_of_an_exception_begins_with_its_cause() -> None:
             "pydantic_core.ValidationError: 1 validation error for C\n  Value error, no such mode",
             "no such mode",
         ),
+        (
+            "omegaconf.errors.ConfigKeyError: Key 'x' is not in struct\n    full_key: policy.x\n    object_type=dict",
+            "policy.x",
+        ),
+        (
+            "pydantic_core.ValidationError: 1 validation error for C\npolicy.lr\n  Input should be a number",
+            "policy.lr: Input",
+        ),
         ("mylib.Trouble: \nthe disk is upside down", "the disk is upside down"),
     ],
 )

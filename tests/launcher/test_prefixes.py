@@ -100,7 +100,7 @@ def test_a_run_under_any_stack_of_prefixes_is_the_same(names: list[str]) -> None
 
 
 TRACEBACK = [
-    "Traceback (most recent call last):", '  File "/x/y.py", line 3', "    x = table[k]", "KeyError: 'labels'",
+    "Traceback (most recent call last):", '  File "y.py", line 3', "    x = table[k]", "KeyError: 'labels'",
 ]  # fmt: skip
 
 
