@@ -16,15 +16,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from launcher.logs.lines import LineSplitter, segments
+from launcher.logs.lines import LineSplitter, Segment, segments
 from launcher.transports.base import FileStat, Transport
 
 CLOCK_NAME = "log-clock.tsv"
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
+_US_DATE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)")
+# glog's month may have no leading zero (c10/util/Logging.cpp writes a number): 218 is 18 February.
 _SHORT_DATE = re.compile(
-    r"(?:\[?[DIWEF](?=\d{4} )|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )"
-    r"(\d\d)-?(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?"
+    r"(?:\[?[DIWEFC](?=\d{3,4} )|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )"
+    r"(\d{1,2})-?(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?"
 )
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMED_MONTH = re.compile(
+    rf"(?:(\d{{4}}) )?({'|'.join(_MONTHS)}) +(\d{{1,2}}) (\d\d:\d\d:\d\d)(?:\.(\d{{1,9}}))?"
+)
+_BEFORE_DATES = frozenset("[DIWEFC0123456789JMASON")
+"""First characters of the lines that begin with another form of date."""
 _SEARCHED_CHARACTERS = 120
 """A timestamp stands near the beginning of a line."""
 _CHUNK = 1024 * 1024
@@ -86,18 +94,32 @@ class LogClock:
 
 def timestamp(text: str, year: int) -> tuple[float, int] | None:
     """Return a cleaned line's time in seconds, and its year (`year` where the line has none)."""
+    fraction = None
     if match := _DATE.search(text, 0, _SEARCHED_CHARACTERS):
         own_year, month, day, time, fraction = match.groups()
         year = int(own_year)
+    elif text[:1] not in _BEFORE_DATES:
+        return None
     elif match := _SHORT_DATE.match(text):
         month, day, time, fraction = match.groups()
+    elif match := _US_DATE.match(text):
+        month, day, own_year, time = match.groups()
+        year = int(own_year)
+    elif match := _NAMED_MONTH.match(text):
+        own_year, name, day, time, fraction = match.groups()
+        year, month = int(own_year or year), str(_MONTHS.index(name) + 1)
     else:
         return None
     try:
-        moment = datetime.fromisoformat(f"{year}-{month}-{day}T{time}").replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(f"{year}-{int(month):02}-{int(day):02}T{time}").replace(tzinfo=UTC)
     except ValueError:  # digits that are no date
         return None
     return moment.timestamp() + float(f"0.{(fraction or '0')[:6]}"), year
+
+
+def segment_time(segment: Segment, year: int) -> tuple[float, int] | None:
+    """Return the time that a line's writer gave it, else the time at which a carrier received it."""
+    return timestamp(segment.text, year) or (timestamp(segment.stamp, year) if segment.stamp else None)
 
 
 def iso_time(text: str | None) -> float | None:
@@ -133,7 +155,7 @@ def timestamped_pieces(transport: Transport, path: str, entry: FileStat) -> Iter
     step = 0 if entry.size <= _EVERY_LINE_UP_TO else _LINE
     latest: float | None = None
     for offset, raw in _lines_with_time(transport, path, entry.size, step):
-        stamp = next((stamp for part in segments(raw) if (stamp := timestamp(part.text, year))), None)
+        stamp = next((stamp for part in segments(raw) if (stamp := segment_time(part, year))), None)
         if stamp is None:
             continue
         moment, year = stamp[0] - zone_offset, stamp[1]

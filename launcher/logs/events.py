@@ -223,7 +223,10 @@ class FindingSeen:
 
 @dataclass(frozen=True, slots=True)
 class ExceptionSeen:
-    """A traceback ended in an exception; only the first of each process is an event."""
+    """A traceback ended in an exception; of each process the first that is its own, and the first relayed.
+
+    It comes again, with the same source, when later lines of its message explain it or name the process.
+    """
 
     message: str
     source: Source
@@ -237,6 +240,12 @@ class ExceptionSeen:
     rank: int | None = None
     pid: int | None = None
     stamp: float | None = None
+    signature: str = ""
+    """Id of the signature that recognises its line; empty where none does."""
+    chained: bool = False
+    """True if it followed from another exception of the same traceback."""
+    detail: str = ""
+    """Line of its message that explains, where the first one does not."""
 
 
 @dataclass(frozen=True, slots=True)

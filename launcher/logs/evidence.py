@@ -1,4 +1,8 @@
-"""Evidence of failures in one log: signatures and tracebacks, without lines that only look like either."""
+"""Evidence of failures in one log: signatures and tracebacks, without lines that only look like either.
+
+A line's severity counts before its words: what a logger wrote below ERROR, and what Python's warnings quote,
+is no failure. What a process prints when it ends itself (severity FATAL) is one, whatever its words.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from launcher.logs import python_warnings
 from launcher.logs.clock import timestamp, wall_clock
 from launcher.logs.events import Event, ExceptionSeen, FindingSeen, Role, Source
+from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
-from launcher.logs.signatures import Catalogue, catalogue
-from launcher.logs.tracebacks import BEGIN, HANDLED, Process, Tracebacks
+from launcher.logs.python_warnings import PythonWarnings
+from launcher.logs.signatures import Catalogue, Nature, Signature, catalogue
+from launcher.logs.tracebacks import ASIDE, BEGIN, HANDLED, UNHANDLED, Process, Raised, Tracebacks
 
 _PANEL = ("│", "╭", "╰", "┃")
 _ASCII_PANEL = ("|", "+-")
@@ -40,12 +47,30 @@ _NODES = (
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
-_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]")
+_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
+# What others saw of a rank that died names it.
+_MISSING_RANK = re.compile(
+    r"send/recv from rank (?P<rank>\d+)|Ranks (?P<rank2>\d+)(?:, \d+)* failed to pass"
+    r"|from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
+)
+_DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _TEXT_LIMIT = 2000
-_EXCEPTIONS_LIMIT = 64
+_EXCEPTIONS_LIMIT = 256
+"""Reported processes of one log."""
+_ABORTED = "process-aborted"
+"""Signature of any line at severity FATAL."""
+_TASK_ERROR = "RayTaskError("
+_RELAYED = "ray-task-error"
+_RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
+"""Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
+_WARNING_LINES = 200
+"""Lines of other processes between those of one warning at most."""
 
-_TRACEBACK_LITERALS = frozenset((BEGIN, *HANDLED))
-LITERALS = (BEGIN, *HANDLED, _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES))
+_TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
+_EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
+LITERALS = (
+    *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -60,13 +85,26 @@ class Evidence:
     _samples: bool = False
     _script: int = 0
     """Lines left in which a script that the shell prints may end; 0 outside a script."""
+    _warnings: PythonWarnings = field(default_factory=PythonWarnings)
+    _warned: int = 0
+    """Line of the last warning."""
+    _zone_shift: float = 0.0
+    """Seconds from the carrier's clock to that of the processes, where lines have the times of both."""
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
-    _reported: set[tuple[str | None, int | None, str | None]] = field(default_factory=set)
+    _relevant: frozenset[str] = frozenset()
+    _reported: set[tuple[object, ...]] = field(default_factory=set)
+    """Processes and kinds of their exceptions."""
+    _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
+    """Line of a reported exception -> its source, and the id of the signature that recognises it."""
+
+    def __post_init__(self) -> None:
+        """Note the literals that can be evidence; a line with others alone needs no second look."""
+        self._relevant = self.catalogue.literal_set | _EVIDENCE_LITERALS
 
     @property
     def wants_all(self) -> bool:
         """True if the next lines matter although they hold no literal."""
-        return self.tracebacks.any_open or self._script > 0
+        return self.tracebacks.any_open or self._script > 0 or self._warnings.any_open
 
     def is_text(self, segment: Segment, literals: Set[str]) -> bool:
         """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
@@ -96,34 +134,75 @@ class Evidence:
         """
         if segment.own and self.role is Role.DRIVER:
             self._note_phase(segment.text)
-        if self.tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
-            yield from self._follow_traceback(segment, source, time)
-            if self.tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
+        warnings, tracebacks = self._warnings, self.tracebacks
+        if warnings.any_open or python_warnings.LITERAL in literals:
+            if self._quoted_by_warning(segment, source.line, literals):
                 return
-        if not literals.isdisjoint(self.catalogue.literal_set):
-            yield from self._recognise(segment, source, time, literals)
+        elif literals.isdisjoint(self._relevant) and not tracebacks.any_open:
+            return
+        signature = self._signature(segment, literals)
+        if tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
+            yield from self._follow_traceback(segment, source, time, signature)
+            if tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
+                return
+        if signature is not None and not self._is_harmless(segment, signature):
+            yield self._finding(signature, segment, source, time)
 
-    def _follow_traceback(self, segment: Segment, source: Source, time: float | None) -> Iterator[Event]:
+    def _quoted_by_warning(self, segment: Segment, line: int, literals: Set[str]) -> bool:
+        warnings = self._warnings
+        if warnings.any_open and line - self._warned > _WARNING_LINES:
+            warnings.forget()
+        if python_warnings.LITERAL in literals:
+            self._warned = line
+        return warnings.take(segment)
+
+    def _signature(self, segment: Segment, literals: Set[str]) -> Signature | None:
+        """Return the signature of a line, whether or not it is a failure here."""
+        text, catalogue = segment.body, self.catalogue
+        if not text or (text[0].isspace() and _CODE.match(text)):
+            return None
+        if _TASK_ERROR in text and "ray::" in text:  # its brackets name the error that follows below
+            return catalogue.signatures[_RELAYED]
+        signature = None
+        if not literals.isdisjoint(catalogue.literal_set):
+            signature = catalogue.recognise(text, literals)
+        if signature is not None and signature.from_owner and not segment.own:
+            signature = None
+        if signature is None and segment.severity is LineSeverity.FATAL and not segment.traced:
+            return catalogue.signatures[_ABORTED]
+        return signature
+
+    def _is_harmless(self, segment: Segment, signature: Signature) -> bool:
+        if signature.informs:
+            return False
+        if LineSeverity.UNKNOWN < segment.severity <= LineSeverity.WARNING and signature.severity == "fatal":
+            return True
+        return self.catalogue.is_harmless(segment.text)
+
+    def _follow_traceback(
+        self, segment: Segment, source: Source, time: float | None, signature: Signature | None
+    ) -> Iterator[Event]:
         raised = self.tracebacks.take(segment, source.line)
-        if raised is not None and self._is_first(segment, raised.wrapper):
+        if raised is None:
+            return
+        known = signature.id if signature is not None else ""
+        if raised.line == source.line and self._is_first(segment, raised, signature):
+            self._messages[raised.line] = (source, known)
+        if raised.line in self._messages:  # its own line, or a later one of its message
+            source, known = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
             yield ExceptionSeen(
-                segment.body[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
-                process.node, process.rank, process.pid, stamp,
+                raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
+                process.node, process.rank, process.pid, stamp, known, raised.chained,
+                raised.detail[:_TEXT_LIMIT],
             )  # fmt: skip
 
-    def _recognise(
-        self, segment: Segment, source: Source, time: float | None, literals: Set[str]
-    ) -> Iterator[Event]:
-        text = segment.body
-        if not text or (text[0].isspace() and _CODE.match(text)):
-            return
-        signature = self.catalogue.recognise(text, literals)
-        if signature is None or (not signature.informs and self.catalogue.is_harmless(segment.text)):
-            return
-        process = self._process(segment)
+    def _finding(
+        self, signature: Signature, segment: Segment, source: Source, time: float | None
+    ) -> FindingSeen:
+        process = self._process(segment, signature)
         advice = signature.advice_in(self.phase)
-        yield FindingSeen(
+        return FindingSeen(
             signature.id,
             signature.title,
             signature.severity,
@@ -140,29 +219,40 @@ class Evidence:
             retried=signature.retried,
         )
 
-    def _process(self, segment: Segment) -> Process:
-        process = self.tracebacks.process(segment)
-        node = process.node
+    def _process(self, segment: Segment, signature: Signature) -> Process:
+        node, rank, pid = self.tracebacks.process(segment)
         for text, pattern in _NODES:
             if text in segment.text and (match := pattern.search(segment.text)):
                 node = match["node"]
                 break
-        rank = process.rank
-        if rank is None and "rank" in segment.text.lower() and (match := _RANK.search(segment.text)):
-            rank = int(match["rank"] or match["rank2"])
-        return Process(node, rank, process.pid)
+        named = _MISSING_RANK.search(segment.text) if signature.nature is not Nature.OWN else None
+        if named is None and rank is None and "rank" in segment.text.lower():
+            named = _RANK.search(segment.text)
+        if named is not None:
+            rank = int(next(group for group in named.groups() if group is not None))
+        if "Worker PID: " in segment.text and (match := _DEAD_PROCESS.search(segment.text)):
+            node, pid = match["node"], int(match["pid"])
+        return Process(node, rank, pid)
 
     def _time(self, segment: Segment, time: float | None) -> float | None:
-        """Return a line's own time, else the time when it was written, as wall-clock seconds."""
+        """Return a line's own time, else a carrier's, else when it was written, as wall-clock seconds."""
+        carried = timestamp(segment.stamp, self._year) if segment.stamp else None
         stamp = timestamp(segment.text, self._year)
         if stamp is None:
-            return wall_clock(time)
+            return carried[0] + self._zone_shift if carried is not None else wall_clock(time)
         self._year = stamp[1]
+        if carried is not None:
+            self._zone_shift = round((stamp[0] - carried[0]) / 900) * 900.0
         return stamp[0]
 
-    def _is_first(self, segment: Segment, wrapper: bool) -> bool:
-        """Return True for the first exception of each process, and the first that a wrapper carries."""
-        key = (f"{wrapper}:{segment.actor}", segment.pid, segment.ip)
+    def _is_first(self, segment: Segment, raised: Raised, signature: Signature | None) -> bool:
+        """Return True for the first exception of each kind of each process."""
+        nature = signature.nature if signature is not None else Nature.OWN
+        about = raised.process
+        key = (
+            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
+            about.pid if about.pid is not None else about.rank, about.node,
+        )  # fmt: skip
         if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:
             return False
         self._reported.add(key)

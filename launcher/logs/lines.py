@@ -1,17 +1,23 @@
 """Lines of a log, and the segments of a line: a cleaned text and the process that printed it.
 
+A line has layers, taken off from the outside in: what carried it (`prefixes.py`), a logger's header
+(`headers.py`), the message.
+
 A line ends at a newline alone. Within a line, a carriage return redraws a progress bar, and Ray appends a
 worker's line to a bar that the driver left unfinished; both are split into segments here.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import NamedTuple
 
+from launcher.logs.headers import LineSeverity, header
+from launcher.logs.prefixes import NOBODY, LineOrigin, split_prefixes
 from launcher.text import clean
 
 LINE_LIMIT = 64 * 1024
@@ -23,32 +29,15 @@ _SHORT = 1024
 # Ray colours the prefix also in files (ray/_private/worker.py, print_worker_logs).
 _SEGMENT_BREAK = re.compile(r"\r+|(?=\x1b\[3[36]m\()")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ACTOR_PREFIX = re.compile(
-    r"""
-    \((?:
-        (?P<system>raylet|autoscaler[^,)]*)
-      | (?:(?P<actor>[A-Za-z_][\w.]*)(?:\[rank=(?P<rank>\d+)\])?\s+)?pid=(?P<pid>\d+)
-    )(?:,\s*ip=(?P<ip>[\d.a-fA-F:]+))?\)\s?
-    """,
-    re.VERBOSE,
-)
 _REPEATED = re.compile(r"\s\[repeated (?P<n>\d+)x across cluster\](?: \(Ray deduplicates.*\))?\s*$")
-_RANK_PREFIX = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
-"""Prefix that torch gives to what a rank prints when it fails."""
 _XTRACE = re.compile(r"^\++ \S")
-_HEADER = re.compile(
-    r"""
-      (?P<vllm>DEBUG|INFO|WARNING|ERROR|CRITICAL)\ \d\d-\d\d\ [\d:]{8}\ \[[^\]]+\]\ ?   # vLLM
-    | (?P<python>DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:(?:[\w.]+:\d+:)?\ ?   # logging
-    | \[?(?P<glog>[DIWEF])\d{4}\ [\d:.]+\ [^\]]*\]\ ?                              # torch
-    """,
-    re.VERBOSE,
-)
+# The end of a progress bar that something else was printed behind, without a line break.
+_BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
+_DOCKER_JSON = '{"log":"'
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A cleaned piece of a line, and who printed it."""
+class Segment(NamedTuple):
+    """A cleaned piece of a line without its carriers' prefixes, and who printed it."""
 
     text: str
     actor: str | None = None
@@ -58,11 +47,21 @@ class Segment:
     ip: str | None = None
     repeated: int = 0
     """Number of other processes that printed the same line, as counted by Ray."""
+    node: str | None = None
+    task: int | None = None
+    """Number that srun, mpirun or torchrun's tee put before the line."""
+    stamp: str = ""
+    """Time at which a carrier received the line, as text."""
 
     @property
     def body(self) -> str:
         """Text after a logger's header."""
-        return _after_header(self.text)
+        return self.text[header(self.text).length :]
+
+    @property
+    def severity(self) -> LineSeverity:
+        """Severity that a logger gave to the line."""
+        return header(self.text).severity
 
     @property
     def own(self) -> bool:
@@ -75,42 +74,56 @@ class Segment:
         return self.text.startswith("+") and _XTRACE.match(self.text) is not None
 
 
-@lru_cache(maxsize=16)
-def _after_header(text: str) -> str:
-    match = _HEADER.match(text)
-    return text[match.end() :] if match else text
-
-
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     text = raw.decode("utf-8", errors="replace")
+    if text.startswith(_DOCKER_JSON):
+        text = _docker_message(text)
     if "\r" not in text and text.rfind("\x1b[3") <= 0:
-        parsed = _parse(text)
-        return [parsed] if parsed.text else []
-    return [parsed for part in _SEGMENT_BREAK.split(text) if part and (parsed := _parse(part)).text]
+        return _parse(text, NOBODY)
+    result: list[Segment] = []
+    carried = NOBODY
+    for part in _SEGMENT_BREAK.split(text):
+        if not part:
+            continue
+        parsed = _parse(part, carried)
+        if not result and parsed and parsed[0].own:  # a carrier's prefix stands once, before the first piece
+            carried = _carrier_of(parsed[0])
+        result += parsed
+    return result
 
 
-def _parse(part: str) -> Segment:
+def _docker_message(text: str) -> str:
+    """Return the line in a record of Docker's json-file driver, with its time as a prefix."""
+    try:
+        record = json.loads(text)
+        return f"{record['time']} {record['log']}".rstrip("\n")
+    except (ValueError, KeyError, TypeError):
+        return text
+
+
+def _carrier_of(segment: Segment) -> LineOrigin:
+    return LineOrigin(rank=segment.rank, node=segment.node, task=segment.task, stamp=segment.stamp)
+
+
+def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     text = _COLOUR.sub("", part) if "\x1b[" in part else part
     if not text.isprintable():
         text = clean(part)
-    actor: str | None = None
-    rank = pid = None
-    ip: str | None = None
-    while text.startswith("(") and (match := _ACTOR_PREFIX.match(text)):
-        actor = match["system"] or match["actor"] or actor or "task"
-        rank = int(match["rank"]) if match["rank"] else rank
-        pid = int(match["pid"]) if match["pid"] else pid
-        ip = match["ip"] or ip
-        text = text[match.end() :]
-    if text.startswith("[rank") and (match := _RANK_PREFIX.match(text)):
-        rank = int(match["rank"])
-        text = text[match.end() :]
+    text, origin = split_prefixes(text, carried)
+    if ("/s" in text or "/it" in text) and (bar := _BAR_END.search(text)):
+        behind, inner = split_prefixes(text[bar.end() :], origin)
+        return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
+    return [made] if (made := _segment(text, origin)).text else []
+
+
+def _segment(text: str, origin: LineOrigin) -> Segment:
+    actor, rank, pid, ip, node, task, stamp = origin
     repeated = 0
     if actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):
         repeated = int(match["n"])
         text = text[: match.start()]
-    return Segment(text.rstrip(), actor, rank, pid, ip, repeated)
+    return Segment(text.rstrip(), actor, rank, pid, ip, repeated, node, task, stamp)
 
 
 @dataclass(frozen=True, slots=True)

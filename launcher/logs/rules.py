@@ -88,12 +88,18 @@ class RuleReader(Generic[State]):
     def _apply(
         self, segment: Segment, source: Source, time: float | None, literals: Collection[str]
     ) -> Iterator[Event]:
-        own = segment.own
+        own, text, body = segment.own, segment.text, ""
         rules = self._rules_by_literal
         entries = [entry for literal in literals if literal in rules for entry in rules[literal]]
         if len(entries) > 1:
             entries.sort(key=itemgetter(0))
         for _, item in entries:
-            if (own or not item.own) and (match := item.pattern.match(segment.text)):
+            if item.own and not own:
+                continue
+            match = item.pattern.match(text)
+            if match is None:  # it may have passed through a logger
+                body = body or segment.body
+                match = item.pattern.match(body) if body != text else None
+            if match is not None:
                 yield from item.meaning(self.state, MatchedLine(match, segment, source, time))
                 return

@@ -1,37 +1,68 @@
-"""Python tracebacks in a log where many processes print: first line, frames, and the exception at the end.
+"""Python tracebacks in a log where many processes print: first line, frames, exception, and its message.
 
-Of chained tracebacks the first block is the cause. `RayTaskError` and an `ActorDiedError` of a creation task
-carry another process's traceback, which follows with the process that raised it.
+Of chained tracebacks the first block is the cause. `RayTaskError`, an `ActorDiedError` of a creation task and
+Ray's `Unhandled error` carry another process's traceback, which follows with the process that raised it; a
+checkpoint's exception carries those of ranks. Of an ExceptionGroup, the exceptions in it count.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 
 BEGIN = "Traceback (most recent call last):"
+UNHANDLED = "Unhandled error"
 ENDLESS = 2000
 """A traceback is dropped after so many lines without one of its process."""
 _AGE_EVERY = 256
-_HANDLED_LINES = 3
-"""Python announces a handled exception at most so many lines before its traceback."""
+_ANNOUNCED_LINES = 3
+"""Python announces an exception that it goes on after at most so many lines before the traceback."""
+_MESSAGE_LINES = 40
+"""Lines of a process that may belong to an exception's message."""
 _CHAINED = ("During handling of the above", "The above exception was")
+_BEGIN = re.compile(r"Traceback \(most recent call last\):(?: \(RANK (?P<rank>\d+)\))?$")
 _EXCEPTION = re.compile(
-    r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Died|Full|Failure)(?:\([\w.]+\))?:?$"
-    r"|[A-Za-z_][\w.]*(?:\([\w.]+\))?: $"
+    r"[A-Za-z_][\w.<>]*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Died|Full|Failure|Group)"
+    r"(?:\([\w.]+\))?:?$"
+    r"|[A-Za-z_][\w.<>]*(?:\([\w.]+\))?: $"
 )
-_WRAPPER = re.compile(r"(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError|ActorUnavailableError)\b")
+_BARE = re.compile(r"[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*:?$")
+"""An exception without a message, whatever its name; only directly behind the frames."""
+_WRAPPER = re.compile(
+    r"(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError|ActorUnavailableError|ChildFailedError"
+    r"|CheckpointException|ProcessRaisedException|\w*ExceptionGroup|_?RemoteTraceback|RemoteError)\b"
+    r"|\w[\w.]*: Caught \w+ in (?:DataLoader worker|replica|pin memory)"
+)
+_NAMES_ONLY = re.compile(r"(?:[\w.]*\.)?(?:(?:Ray)?Actor\w*Error|ChildFailedError)\b(?!.*ray::)")
+"""A wrapper that names a process and holds nothing of what it printed."""
 _REMOTE = re.compile(r"\(pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?(?:.*?\[rank=(?P<rank>\d+)\])?")
+_MARGIN = re.compile(r"\s*(?:\| ?|\+-[-+ \d.]*$|\+ (?=Exception Group ))")
+"""Left edge of an ExceptionGroup's lines."""
+# Lines below a relayed failure that name the process it is about.
+_NAMED = re.compile(
+    r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
+    r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
+)
+_SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
+_KEY = "full_key: "
+_NAME = re.compile(r"[\w.-]+$")
+"""The name of a setting, on a line of its own; the next line says what is wrong with it."""
+_TELLS = re.compile(
+    r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
+)
 # Python went on after these: they are not failures.
-HANDLED = ("Exception ignored in", "--- Logging error ---")
+HANDLED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
+# The process may go on after these: a thread, or a task that nobody waits for.
+ASIDE = ("Exception in thread ", "Task exception was never retrieved")
 
-Key = tuple[str | None, int | None, str | None]
+Key = tuple[str | None, int | None, str | None, int | None, int | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """Process that a line is about."""
 
     node: str | None = None
@@ -39,24 +70,40 @@ class Process:
     pid: int | None = None
 
 
+NO_PROCESS = Process()
+
+
 @dataclass(frozen=True, slots=True)
 class Raised:
     """Exception line of a traceback."""
 
     message: str
+    line: int
     began: int
     own: bool
+    """True if it reached the top of the process that owns the log."""
     wrapper: bool
+    chained: bool
+    """True if it followed from another exception of the same traceback."""
     process: Process
+    detail: str = ""
+    """Line of the message that explains, where the first one does not."""
 
 
 @dataclass(slots=True)
 class _Block:
     began: int
     handled: bool
+    aside: bool = False
     frames: bool = True
+    headed: bool = False
+    """Each line has a logger's header."""
+    behind_frame: bool = False
+    chain: bool = False
     last: int = 0
-    process: Process = field(default_factory=Process)
+    process: Process = NO_PROCESS
+    raised: Raised | None = None
+    message_lines: int = 0
 
 
 class Tracebacks:
@@ -64,7 +111,7 @@ class Tracebacks:
 
     def __init__(self) -> None:
         self._open: dict[Key, _Block] = {}
-        self._handled: dict[Key, int] = {}
+        self._announced: dict[Key, tuple[int, bool]] = {}
 
     @property
     def any_open(self) -> bool:
@@ -73,58 +120,127 @@ class Tracebacks:
 
     def inside_frames(self, segment: Segment) -> bool:
         """Return True for source code in a traceback of the line's process."""
-        block = self._open.get(_key(segment))
-        return block is not None and block.frames and segment.body[:1].isspace()
+        block = self._open.get(key_of(segment))
+        return block is not None and block.frames and _text(segment)[:1].isspace()
 
     def process(self, segment: Segment) -> Process:
         """Return the process that a line is about: its printer, or the one whose error a traceback shows."""
-        block = self._open.get(_key(segment))
-        inner = block.process if block is not None else Process()
+        rank = segment.rank
+        if rank is None and segment.own:
+            rank = segment.task
+        block = self._open.get(key_of(segment)) if self._open else None
+        if block is None:
+            return Process(segment.ip or segment.node, rank, segment.pid)
+        inner = block.process
         return Process(
-            inner.node or segment.ip, _first(inner.rank, segment.rank), _first(inner.pid, segment.pid)
+            inner.node or segment.ip or segment.node, _first(inner.rank, rank), _first(inner.pid, segment.pid)
         )
 
     def take(self, segment: Segment, line: int) -> Raised | None:
-        """Read a line; return its exception if it ends a traceback."""
-        key, text = _key(segment), segment.body
-        if text.startswith(BEGIN):
-            block = self._open.get(key)
-            if block is None:
-                handled = line - self._handled.pop(key, -_HANDLED_LINES) < _HANDLED_LINES
-                self._open[key] = _Block(line, handled, last=line)
-            else:
-                block.frames, block.last = True, line
+        """Read a line; return its exception if it ends a traceback, or says more about the last one."""
+        key, text = key_of(segment), _text(segment)
+        if BEGIN in text and (match := _BEGIN.search(text)):
+            self._begin(key, line, match["rank"], segment)
+            return None
+        if text.startswith(UNHANDLED) and "ray::" in text:
+            self._open[key] = _Block(line, handled=False, aside=True, last=line, process=_remote(text))
             return None
         if text.startswith(HANDLED):
-            self._handled[key] = line
+            self._announced[key] = (line, True)
+        elif text.startswith(ASIDE):
+            self._announced[key] = (line, False)
         if line % _AGE_EVERY == 0:
             self._forget_endless(line)
         block = self._open.get(key)
-        if block is not None:
-            block.last = line
-        if block is None or not text or text[0].isspace() or text.startswith(_CHAINED):
+        if block is None:
             return None
-        return self._unindented(key, block, segment)
+        block.last = line
+        if block.raised is not None and not block.frames:
+            return self._message_line(key, block, segment, text, line)
+        if not text or text[0].isspace():
+            block.behind_frame = bool(text)
+            return None
+        return self._unindented(block, segment, text, line)
 
-    def _unindented(self, key: Key, block: _Block, segment: Segment) -> Raised | None:
-        text = segment.body
+    def _begin(self, key: Key, line: int, rank: str | None, segment: Segment) -> None:
+        block = self._open.get(key)
+        within = block is not None and (block.frames or block.chain or _carries(block.raised))
+        if block is None or not within:
+            announced, handled = self._announced.pop(key, (-_ANNOUNCED_LINES, False))
+            near = line - announced < _ANNOUNCED_LINES
+            quiet = LineSeverity.UNKNOWN < segment.severity <= LineSeverity.WARNING
+            block = _Block(line, handled=(near and handled) or quiet, aside=near and not handled)
+            self._open[key] = block
+        block.frames, block.last, block.behind_frame = True, line, False
+        block.headed = segment.text != segment.body
+        if rank is not None:
+            block.process = block.process._replace(rank=int(rank))
+
+    def _unindented(self, block: _Block, segment: Segment, text: str, line: int) -> Raised | None:
         wrapper = _WRAPPER.match(text) is not None
-        if wrapper or text.startswith("ray::"):
-            if remote := _REMOTE.search(text):
-                rank = remote["rank"]
-                block.process = Process(remote["ip"], int(rank) if rank else None, int(remote["pid"]))
-            block.frames = True
+        if text.startswith("ray::") or (wrapper and "(pid=" in text):
+            remote = _remote(text)
+            block.process = remote if remote != NO_PROCESS else block.process
+            block.behind_frame = False
             if not wrapper:
                 return None
-        elif not block.frames or _EXCEPTION.match(_head(text)) is None:
-            if not block.frames:  # something else goes on: the traceback is over
-                del self._open[key]
+        elif text.startswith(_CHAINED):
+            block.chain = True
             return None
-        else:
-            block.frames = False
+        elif _EXCEPTION.match(_head(text)) is None and not (block.behind_frame and _BARE.match(text)):
+            block.behind_frame = False
+            return None
+        names_only = _NAMES_ONLY.match(text) is not None
+        block.frames = wrapper and not names_only
+        block.headed = segment.text != segment.body
         if block.handled:
             return None
-        return Raised(text, block.began, segment.own, wrapper, self.process(segment))
+        chained = block.chain and block.raised is not None and not _carries(block.raised)
+        raised = Raised(
+            text, line, block.began, segment.own and not block.aside, wrapper, chained,
+            NO_PROCESS if names_only else self.process(segment),
+        )  # fmt: skip
+        block.raised, block.message_lines, block.chain = raised, 0, False
+        return raised
+
+    def _message_line(self, key: Key, block: _Block, segment: Segment, text: str, line: int) -> Raised | None:
+        """Read a line below an exception: more of its message, another exception of its chain, or its end."""
+        raised = block.raised
+        assert raised is not None
+        if text.startswith(_CHAINED):
+            block.chain, block.frames = True, True
+            return None
+        if text.startswith("ray::") or _WRAPPER.match(text):
+            block.frames = True
+            return self._unindented(block, segment, text, line)
+        block.message_lines += 1
+        headed = segment.text != segment.body
+        if headed != block.headed or block.message_lines > _MESSAGE_LINES:
+            del self._open[key]
+            return None
+        if (name := _NAMED.match(text)) and raised.wrapper:
+            return self._named(block, raised, name)
+        detail = _better_detail(raised, text.strip())
+        if detail == raised.detail:
+            return None
+        block.raised = replace(raised, detail=detail)
+        return block.raised
+
+    def _named(self, block: _Block, raised: Raised, name: re.Match[str]) -> Raised:
+        process, value = raised.process, name["value"]
+        match name["key"]:
+            case "ip" | "host":
+                process = process._replace(node=value)
+            case "rank":
+                process = process._replace(rank=int(value) if value.isdecimal() else process.rank)
+            case "class_name":
+                pass
+            case "pid":
+                process = process._replace(pid=int(value) if value.isdecimal() else process.pid)
+            case _:
+                process = process._replace(pid=int(name["pid"]))  # the line of an exit code
+        block.raised = replace(raised, process=process)
+        return block.raised
 
     def _forget_endless(self, line: int) -> None:
         for key, block in list(self._open.items()):
@@ -132,8 +248,41 @@ class Tracebacks:
                 del self._open[key]
 
 
-def _key(segment: Segment) -> Key:
-    return (segment.actor, segment.pid, segment.ip)
+def _better_detail(raised: Raised, line: str) -> str:
+    """Return the line that explains an exception, after one more line of its message."""
+    detail = raised.detail
+    if line.startswith(_KEY):  # OmegaConf names the key below every message
+        return line
+    if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
+        return detail
+    if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
+        return line
+    return f"{detail}: {line}" if _NAME.match(detail) else detail
+
+
+def key_of(segment: Segment) -> Key:
+    """Return what tells the printer of a line from the others of its log."""
+    return (segment.actor, segment.pid, segment.ip, segment.rank, segment.task, segment.node)
+
+
+def _text(segment: Segment) -> str:
+    """Return a line's message, without the left edge of an ExceptionGroup."""
+    text = segment.body
+    if text[:1] in " |" and (match := _MARGIN.match(text)) and not text.lstrip(" ").startswith("||"):
+        return text[match.end() :]
+    return text
+
+
+def _carries(raised: Raised | None) -> bool:
+    """Return True for an exception whose message is another one's traceback."""
+    return raised is not None and raised.wrapper
+
+
+def _remote(text: str) -> Process:
+    remote = _REMOTE.search(text)
+    if remote is None:
+        return NO_PROCESS
+    return Process(remote["ip"], int(remote["rank"]) if remote["rank"] else None, int(remote["pid"]))
 
 
 def _head(text: str) -> str:

@@ -30,7 +30,7 @@ RECENT_S = 120.0
 RECENT = "its logs are being written"
 SILENT = "its logs are no longer written and do not show an end"
 # Printed by Ray's processes about each other when all of them are being stopped.
-_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", UNKNOWN})
+_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", "sigterm", UNKNOWN})
 _REASON_LIMIT = 100
 
 

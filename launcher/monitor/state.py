@@ -41,6 +41,10 @@ from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, ru
 
 # Milestones of training; the others belong to the set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
+_FINDINGS_LIMIT = 2000
+"""Findings kept: of 512 processes, those that see one of them die print a few kinds of lines each."""
+FindingKey = tuple[str, str, str | None, int | None, int | None]
+"""Log, id, node, rank, pid."""
 _EARLIER_S = 1.0
 """A later line of the same finding is the first one if its own time is earlier by more than this."""
 
@@ -87,8 +91,8 @@ class RunState:
     """Directories that the driver printed for such files; they may be out of reach from here."""
     deadline: float | None = None
     """When the allocation ends, in seconds since the epoch; None where unknown."""
-    _findings: dict[tuple[str, str], FindingSeen] = field(default_factory=dict)
-    """(log, id) -> its first occurrence."""
+    _findings: dict[FindingKey, FindingSeen] = field(default_factory=dict)
+    """Its first occurrence in each log and process."""
     _exceptions: list[ExceptionSeen] = field(default_factory=list)
     _last_progress: dict[str, int] = field(default_factory=dict)
     """Log -> last line that shows its owner going on; failures before it were not the end."""
@@ -163,8 +167,9 @@ class RunState:
             case FindingSeen():
                 self._add_finding(event)
             case ExceptionSeen():
-                if event not in self._exceptions:
-                    self._exceptions.append(event)
+                # It comes again when later lines say more about it.
+                self._exceptions = [item for item in self._exceptions if item.source != event.source]
+                self._exceptions.append(event)
             case Recovered():
                 if event.source.role is Role.WORKER:
                     self.joined.add(event.source.log)
@@ -226,12 +231,22 @@ class RunState:
         self.joined.discard(log)
 
     def _add_finding(self, event: FindingSeen) -> None:
-        key = (event.source.log, event.id)
+        nameless = self._findings.get((event.source.log, event.id, None, None, None))
+        if (
+            nameless is not None
+            and nameless.node is None
+            and event.node is not None
+            and 0 <= event.source.line - nameless.source.line <= 3  # the next lines tell where it happened
+        ):
+            named = replace(nameless, node=event.node, rank=event.rank, pid=event.pid)
+            self._findings[nameless.source.log, nameless.id, None, None, None] = named
+            return
+        key = (event.source.log, event.id, event.node, event.rank, event.pid)
         first = self._findings.get(key)
+        if first is None and len(self._findings) >= _FINDINGS_LIMIT:
+            return
         if first is None or not self._is_open(first) or _is_earlier(event, first):
             self._findings[key] = event
-        elif first.node is None and event.node is not None and event.source.line - first.source.line <= 3:
-            self._findings[key] = replace(first, node=event.node, rank=event.rank, pid=event.pid)
 
     def _is_open(self, item: FindingSeen) -> bool:
         """Return True unless a later line of its log shows that it was overcome."""

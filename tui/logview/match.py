@@ -24,6 +24,8 @@ _WARNING = re.compile(r"\bWARN(?:ING)?\b|\b\w*Warning\b|\b[Ww]arning:|(?:^|\[|\)
 _ERROR_LITERALS = (b"error", b"critical", b"fatal", b"failed", b"traceback", b"exception", b"interrupt")
 _SOURCE_SUFFIXES = (b".cc:", b".cpp:", b".py:", b".h:")
 """Lines of glog and torch give their severity as one letter, but all of them name a source file."""
+_RANK_FORMS = (b"rank=%b", b"[rank%b]", b"[rank: %b]", b",%b]<std", b"[%b] ")
+"""Prefixes that name a rank: of Ray and vLLM, torch, Lightning, mpirun, and MPICH's launcher."""
 
 
 class TermError(ValueError):
@@ -155,7 +157,7 @@ class Printed:
         value = self.value.lower().encode()
         match self.field:
             case "rank":
-                return (b"rank=" + value + b"]", b"[rank" + value + b"]")
+                return tuple(form % value for form in _RANK_FORMS)
             case "actor" if self.value == "none":
                 return ()
             case "actor":

@@ -1,0 +1,49 @@
+"""Warnings that Python's `warnings` module prints: a line with file, number and category, then more lines.
+
+The lines below the first hold whatever the warning quotes, such as the exception that a library overcame.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from launcher.logs.lines import Segment
+from launcher.logs.tracebacks import BEGIN, Key, key_of
+
+LITERAL = "Warning: "
+_FIRST = re.compile(r"(?:\S+|<[^>]+>):\d+: (?:[\w.]+\.)?\w*Warning: (?P<message>.*)")
+_LINES = 12
+"""Lines of a process that may belong to one warning."""
+
+
+@dataclass(slots=True)
+class PythonWarnings:
+    """Open warnings of all processes in one log."""
+
+    _left: dict[Key, int] = field(default_factory=dict)
+
+    @property
+    def any_open(self) -> bool:
+        """True if the next lines may belong to a warning."""
+        return bool(self._left)
+
+    def take(self, segment: Segment) -> bool:
+        """Read a line; return True if it belongs to a warning."""
+        key, text = key_of(segment), segment.body
+        if LITERAL in text and (match := _FIRST.match(text)):
+            self._left[key] = _LINES if match["message"].rstrip().endswith((":", ",", "(")) else 1
+            return True
+        left = self._left.get(key)
+        if left is None:
+            return False
+        quoted_source = text.startswith("  ") and not text.startswith("  File ")
+        if quoted_source or BEGIN in text or segment.text != text or left <= 1:
+            del self._left[key]
+            return quoted_source
+        self._left[key] = left - 1
+        return True
+
+    def forget(self) -> None:
+        """Close all warnings: their processes printed nothing more for long."""
+        self._left.clear()

@@ -1,0 +1,171 @@
+"""Failure across processes as a graph, and the choice of its root.
+
+Nodes are processes; each has what went wrong in it: the first exception of its own, with a signature or
+without. Edges are what a process prints about another one: what it saw of its death (`Nature.SEEN`: a
+connection closed, a collective that timed out) or what it passes on (`Nature.RELAYED`: RayTaskError,
+ActorDied, the engine is dead). The root is what one process has of its own. An edge is the root only where no
+process has anything of its own; then it names the process that died, and the file to read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from launcher.logs.events import ExceptionSeen, FindingSeen, Role
+from launcher.logs.signatures import Nature, catalogue
+from launcher.monitor.chronology import ENDS, Chronology, source_order
+
+UNKNOWN = "exception"
+"""Id of an exception without a signature."""
+_DRIVERS = (Role.DRIVER, Role.SLURM)
+"""Roles of logs that a driver may own: a plain job has one log for everything."""
+_SHORTEST_MESSAGE = 8
+"""A shorter message may stand in another one by chance."""
+_RAY_PREFIX = re.compile(r"ray[.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Evidence of a failure, and its part in the graph."""
+
+    finding: FindingSeen
+    nature: Nature
+    reached: bool = False
+    """Whether it reached the top of the driver, so that nothing caught it."""
+    named: bool = False
+    """Whether another process names its process as the one that failed."""
+    names_silent: bool = False
+    """Whether it names a process that printed nothing itself: one that was killed."""
+
+    @property
+    def generic(self) -> bool:
+        """True if another signature of its tier is more specific."""
+        signature = catalogue().signatures.get(self.finding.id)
+        return signature is not None and signature.generic
+
+
+class FailureGraph:
+    """Evidence of one run's failure: signatures and exceptions of all processes, in all logs."""
+
+    def __init__(self, fatal: Sequence[FindingSeen], exceptions: Sequence[ExceptionSeen]) -> None:
+        self._exceptions = sorted(exceptions, key=lambda item: source_order(item.source))
+        by_line = {item.source: item for item in self._exceptions}
+        self._top = [
+            item
+            for item in self._exceptions
+            if item.own and not item.wrapper and not item.chained and item.source.role in _DRIVERS
+        ]
+        self._wrappers = {item.source for item in self._exceptions if item.wrapper}
+        self._printers = {item.pid for item in fatal} | {
+            item.pid for item in self._exceptions if not item.wrapper
+        }
+        known = [_completed(item, by_line.get(item.source)) for item in fatal]
+        findings = [*known, *self._unknown({item.source for item in fatal})]
+        self.failures = tuple(self._failure(item) for item in findings)
+        self.chronology = Chronology(findings)
+
+    def _unknown(self, recognised: set[object]) -> Iterator[FindingSeen]:
+        """Yield the exceptions that no signature recognises, as findings of tier 2."""
+        for item in self._exceptions:
+            if item.wrapper or item.chained or item.signature or item.source in recognised:
+                continue
+            name = item.message.partition(":")[0]
+            text = f"{item.message} {item.detail}" if item.detail else item.message
+            yield FindingSeen(
+                UNKNOWN, f"Unrecognised error: {name}", "fatal", text, item.source,
+                "Read the traceback above this line.", item.node, item.rank,
+                tier=2, stamp=item.stamp, pid=item.pid,
+            )  # fmt: skip
+
+    def _failure(self, finding: FindingSeen) -> Failure:
+        signature = catalogue().signatures.get(finding.id)
+        nature = signature.nature if signature is not None else Nature.OWN
+        reached = any(
+            finding.source == item.source or _same_message(finding.text, item.message) for item in self._top
+        )
+        named = any(
+            item.wrapper and item.pid is not None and item.pid == finding.pid
+            and (item.node is None or finding.node is None or item.node == finding.node)
+            for item in self._exceptions
+        )  # fmt: skip
+        names_silent = (
+            nature is Nature.RELAYED and finding.pid is not None
+            and finding.source in self._wrappers and finding.pid not in self._printers
+        )  # fmt: skip
+        return Failure(finding, nature, reached, named, names_silent)
+
+    def root(self) -> FindingSeen | None:
+        """Return the cause; None where there is no failure."""
+        own = [item for item in self.failures if item.nature is Nature.OWN]
+        edges = [item for item in self.failures if item.nature is not Nature.OWN]
+        # What others saw of a death explains no error, only that a run did not end in time.
+        hung = [item for item in own if item.finding.id in ENDS]
+        unexplained = self._unexplained(own, [item.finding for item in own])
+        unexplained = [item for item in unexplained if item not in hung] + self._unexplained(
+            [item for item in unexplained if item in hung], [item.finding for item in edges]
+        )
+        if unexplained:
+            return min(unexplained, key=self._order_of_own).finding
+        if not edges:
+            return min(own, key=self._order_of_own).finding if own else None
+        candidates = [item for item in edges if item.names_silent]
+        candidates += self._unexplained(edges, [item.finding for item in self.failures])
+        edge = min(candidates or edges, key=self._order_of_edge)
+        return _with_place_to_read(edge.finding)
+
+    def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
+        graph = catalogue().consequences
+        return [
+            item
+            for item in items
+            if not any(self.chronology.explains(other, item.finding, graph) for other in others)
+        ]
+
+    def _order_of_own(self, item: Failure) -> tuple[object, ...]:
+        finding = item.finding
+        certain = finding.tier == 1 or item.reached
+        return (
+            finding.tier, item.generic, finding.tier > 1 and finding.retried, not certain,
+            finding.tier > 1 and not item.named, self.chronology.key(finding),
+        )  # fmt: skip
+
+    def _order_of_edge(self, item: Failure) -> tuple[object, ...]:
+        finding = item.finding
+        holds_error = item.nature is Nature.RELAYED and finding.tier < 3
+        return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
+
+
+def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> FindingSeen:
+    """Return a finding with what later lines of its exception's message say of it and of its process."""
+    if exception is None:
+        return finding
+    text = f"{finding.text} {exception.detail}" if exception.detail else finding.text
+    if not exception.wrapper or (exception.node is None and exception.pid is None):
+        return replace(finding, text=text)
+    return replace(finding, text=text, node=exception.node, pid=exception.pid, rank=exception.rank)
+
+
+def _same_message(text: str, reached: str) -> bool:
+    """Return True if an exception that reached the driver's top is another process's, or quotes it."""
+    if reached in text or text in reached:
+        return True
+    name, _, message = text.partition(": ")
+    return len(message) > _SHORTEST_MESSAGE and message in reached and name.rpartition(".")[2] in reached
+
+
+def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
+    """Return an edge with the process that it names, and where that one's last words are."""
+    who = [
+        f"rank {finding.rank}" if finding.rank is not None else "",
+        f"process {finding.pid}" if finding.pid is not None else "",
+        f"on {finding.node}" if finding.node is not None else "",
+    ]
+    names = " ".join(part for part in who if part)
+    if not names:
+        return finding
+    place = "its lines in this log"
+    if finding.pid is not None and _RAY_PREFIX.match(finding.id):
+        place += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
+    return replace(finding, fix=f"It is about {names}: read {place}. {finding.fix}")
