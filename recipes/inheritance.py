@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recipes.bounds import refuse_bombs
 from recipes.chain import RecipeReader
 from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
-from recipes.keys import KeyPath, format_key, parse_key
+from recipes.keys import KeyPath, Step, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
-from recipes.values import Leaf, Map, Value, child, find, leaves
+from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,15 +116,16 @@ class EffectiveRecipe:
             return value, path
 
 
-def _data_child(value: object, step: object) -> tuple[Any] | None:
+def _data_child(value: object, step: Step) -> tuple[Any] | None:
     if isinstance(value, dict):
         if step in value:
             return (value[step],)
         return next(
             ((item,) for key, item in value.items() if not isinstance(key, str) and str(key) == step), None
         )
-    if isinstance(value, list) and isinstance(step, str) and step.isdigit() and int(step) < len(value):
-        return (value[int(step)],)
+    if isinstance(value, list):
+        index = item_index(step, len(value))
+        return None if index is None else (value[index],)
     return None
 
 
@@ -149,6 +151,7 @@ class Resolver:
         """Resolve a recipe; `tree` is its parsed text where that is not the file's."""
         chain = self.reader.chain(path, tree, composed)
         parsed = parse_overrides(overrides)
+        refuse_bombs(apply_overrides(self.reader.merged(chain, strict=False), parsed, strict=False))
         if chain.exact:
             try:
                 return self._by_ourselves(chain, parsed)

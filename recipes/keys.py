@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, RecipeError
+from recipes.limits import DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +40,10 @@ def parse_key(text: str) -> KeyPath:
             raise RecipeError(f"invalid key '{text}'", fix=fix)
         quoted, plain = match.groups()
         steps.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        if len(steps) > DEPTH.value:
+            raise RecipeError(
+                f"invalid key '{text[:60]}…' (more than {DEPTH})", fix="No recipe nests so deep."
+            )
         if match.end() == len(text):
             return tuple(steps)
         position = match.end() + 1
@@ -55,6 +60,11 @@ def format_step(step: Step) -> str:
     if _PLAIN.fullmatch(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def list_index(text: str) -> int | None:
+    """Return the list index that a step is written as, None if it is none (`int` takes other digits, too)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def step_text(step: object) -> str:

@@ -13,7 +13,7 @@ from recipes.compare import rebase
 from recipes.document import Change, Document
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
-from recipes.keys import format_key, parse_key
+from recipes.keys import format_key, list_index, parse_key
 from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
@@ -119,9 +119,10 @@ def insert(options: argparse.Namespace) -> int:
     typed = read_typed(options.value)
     parent = parse_key(options.parent)
     if document.has(parent) and isinstance(document.get(parent), list):
-        if not options.key.isdigit():
+        index = list_index(options.key)
+        if index is None:
             raise RecipeError(f"'{options.parent}' is a list", fix="Give the new item's number as KEY.")
-        change = document.insert_item(parent, int(options.key), typed.value, spelling=typed.spelling)
+        change = document.insert_item(parent, index, typed.value, spelling=typed.spelling)
     else:
         (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
         change = document.insert(parent, key, typed.value, spelling=typed.spelling)
