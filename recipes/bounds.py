@@ -110,7 +110,7 @@ class _Bounds:
                     HARD_INTERPOLATIONS,
                 )
         values, characters, height, longest = 1, len(text), 0, 0
-        for target, target_path in self.targets(text, path):
+        for target, target_path in named_values(self.root, text, path):
             size, further = self.of(target, target_path, links + 1)
             written = len(target.value) if isinstance(target, Leaf) and isinstance(target.value, str) else 20
             values, height = values + size.values, max(height, size.height)
@@ -119,29 +119,6 @@ class _Bounds:
             if values > VALUES.value:  # a text may hold thousands of names
                 break
         return _Bound(Extent(values, characters, height), longest + 1)
-
-    def targets(self, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
-        """Yield the values that a text may name, up to where an interpolation stands in the way."""
-        for match in _NAME.finditer(text):
-            name = match[0].lstrip(".")
-            dots = len(match[0]) - len(name)
-            steps = [step for step in _STEPS.split(name) if step]
-            base = path[: max(len(path) - dots, 0)] if dots else ()
-            located = self.locate(base, steps)
-            if located is not None:
-                yield located
-
-    def locate(self, base: KeyPath, steps: list[str]) -> tuple[Value, KeyPath] | None:
-        value: Value = self.root
-        path: KeyPath = ()
-        for step in (*base, *steps):
-            if isinstance(value, Leaf):
-                return (value, path) if is_interpolation(value.value) else None
-            match = child(value, step)
-            if match is None:
-                return None
-            path, value = (*path, match[0]), match[1]
-        return value, path
 
     def check(self, value: Value, path: KeyPath, bound: _Bound) -> None:
         """Raise `RecipeError` for a bound above the limits."""
@@ -163,6 +140,31 @@ class _Bounds:
         where = FilePosition(value.mark.file, value.mark.line)
         fix = "Write the value out, or leave it out; the limits are in docs/security.md."
         raise RecipeError(f"invalid interpolation: {name} {how} {limit}", where=where, fix=fix)
+
+
+def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
+    """Yield the values that an interpolation at a path may name, up to where another one stands in the way."""
+    for match in _NAME.finditer(text):
+        name = match[0].lstrip(".")
+        dots = len(match[0]) - len(name)
+        steps = [step for step in _STEPS.split(name) if step]
+        base = path[: max(len(path) - dots, 0)] if dots else ()
+        located = _locate(root, (*base, *steps))
+        if located is not None:
+            yield located
+
+
+def _locate(root: Map, steps: KeyPath) -> tuple[Value, KeyPath] | None:
+    value: Value = root
+    path: KeyPath = ()
+    for step in steps:
+        if isinstance(value, Leaf):
+            return (value, path) if is_interpolation(value.value) else None
+        match = child(value, step)
+        if match is None:
+            return None
+        path, value = (*path, match[0]), match[1]
+    return value, path
 
 
 def _children(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:

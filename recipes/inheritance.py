@@ -8,6 +8,7 @@ The result equals what NeMo-RL's loader gives (`load_config`, Hydra overrides, t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recipes.bounds import refuse_bombs
@@ -18,6 +19,7 @@ from recipes.keys import KeyPath, Step, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
 from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
+from recipes.withheld import Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,15 +58,24 @@ class EffectiveRecipe:
     files: tuple[str, ...]
     evaluator: Evaluator
 
+    @cached_property
+    def public(self) -> dict[str, Any]:
+        """Values as they may be printed and stored: what comes from a secret variable is its interpolation."""
+        values: dict[str, Any] = Withheld.of(self.merged).public(self.merged, self.values)
+        return values
+
+    @property
+    def secret_variables(self) -> frozenset[str]:
+        """Names of the secret variables of the environment that values come from."""
+        return Withheld.of(self.merged).names(self.merged, ())
+
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return the value at a dotted key (list items by number), or the default."""
-        value: Any = self.values
-        for step in parse_key(key):
-            match = _data_child(value, step)
-            if match is None:
-                return default
-            value = match[0]
-        return value
+        return _data_at(self.values, key, default)
+
+    def get_public(self, key: str, default: object = None) -> Any:  # noqa: ANN401
+        """Return the value at a dotted key as it may be printed, or the default."""
+        return _data_at(self.public, key, default)
 
     def has(self, key: str) -> bool:
         """Return whether there is a value, null included, at a dotted key."""
@@ -114,6 +125,16 @@ class EffectiveRecipe:
             return self.evaluator.settle(value, path)
         except UnsupportedError:
             return value, path
+
+
+def _data_at(data: object, key: str, default: object) -> Any:  # noqa: ANN401 - a recipe holds anything
+    value = data
+    for step in parse_key(key):
+        match = _data_child(value, step)
+        if match is None:
+            return default
+        value = match[0]
+    return value
 
 
 def _data_child(value: object, step: Step) -> tuple[Any] | None:

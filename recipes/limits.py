@@ -98,7 +98,16 @@ TOKENIZER_BYTES = Limit("size of a tokenizer's file", 64 << 20, "bytes", "the la
 JSON_VALUES = Limit(
     "values of a JSON file", 2_000_000, "values", "a list or mapping takes 64 bytes of memory or more"
 )
-PROMPT_BYTES = Limit("size of a prompt file", 1 << 20, "bytes", "it goes to the model whole")
+REFERENCE_BYTES = Limit("size of a reference or token of a model cache", 1 << 12, "bytes", "it is one line")
+SOURCE_BYTES = Limit(
+    "size of a file of a NeMo-RL checkout",
+    16 << 20,
+    "bytes",
+    "real ones have below 1 MB",
+)
+DATA_BYTES = Limit(
+    "part of a data set's file that is read for counting its samples", 256 << 20, "bytes", "it takes 0.2 s"
+)
 FILE_SECONDS = Limit("time for reading one file", 15, "seconds", "a hanging mount must not hang the program")
 
 LIMITS: tuple[Limit, ...] = (
@@ -120,7 +129,9 @@ LIMITS: tuple[Limit, ...] = (
     JSON_BYTES,
     TOKENIZER_BYTES,
     JSON_VALUES,
-    PROMPT_BYTES,
+    REFERENCE_BYTES,
+    SOURCE_BYTES,
+    DATA_BYTES,
     FILE_SECONDS,
 )
 

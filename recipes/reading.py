@@ -76,10 +76,7 @@ def read_limited(path: Path, limit: Limit, *, deadline_s: float = FILE_SECONDS.v
         IsADirectoryError: it is a directory.
         OSError: it cannot be read.
     """
-    try:
-        return within(lambda: _read(path, limit), deadline_s)
-    except ValueError as error:  # a null byte in the name
-        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    return within(lambda: read_regular(path, limit), deadline_s)
 
 
 def is_regular(path: Path, *, deadline_s: float = FILE_SECONDS.value) -> bool:
@@ -90,8 +87,13 @@ def is_regular(path: Path, *, deadline_s: float = FILE_SECONDS.value) -> bool:
         return False
 
 
-def _read(path: Path, limit: Limit) -> bytes:
-    _refuse_irregular(os.stat(path), path)  # opening a device can have effects
+def read_regular(path: Path, limit: Limit) -> bytes:
+    """Return a regular file's bytes like `read_limited`, but on this thread: a checkout has many files."""
+    try:
+        status = os.stat(path)
+    except ValueError as error:  # a null byte in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    _refuse_irregular(status, path)  # opening a device can have effects
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         status = os.fstat(descriptor)
