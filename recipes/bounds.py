@@ -143,7 +143,7 @@ class _Bounds:
 
 
 def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
-    """Yield the values that an interpolation at a path may name, up to where another one stands in the way."""
+    """Yield the values that an interpolation may name, up to where another one stands in the way."""
     for match in _NAME.finditer(text):
         name = match[0].lstrip(".")
         dots = len(match[0]) - len(name)

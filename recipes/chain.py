@@ -298,10 +298,13 @@ def _real(path: Path) -> Path:
 
 def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> RecipeError:
     """Return the error for a parent that cannot be read, with the recipe that names it."""
-    if path.exists():
-        return error
     node = child.values.mark
     position = _defaults_position(child)
+    if not isinstance(error.__cause__, FileNotFoundError):
+        if isinstance(error.where, Path):  # nothing in that file is to blame, but the line that names it
+            error.where = position or FilePosition(str(child.path), node.line)
+            error.what = f"The parent recipe {path} cannot be read ({links}): {error.what}"
+        return error
     what = f"The parent recipe {path} does not exist ({links})"
     fix = f"Correct `defaults:`; paths count from the directory of {child.path.name}."
     return RecipeError(what, where=position or FilePosition(str(child.path), node.line), fix=fix)

@@ -12,14 +12,14 @@ INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Class of characters that are not seen, or that move others: Unicode's default ignorable ones and line ends."""
+"""Characters that are not seen, or that move others: Unicode's default ignorable ones and line ends."""
 _UNPRINTABLE = re.compile(f"[\x00-\x08\x0a-\x1f\x7f-\x9f{INVISIBLE}\ud800-\udfff]")
 _VARIATION = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff#*0-9])[\ufe0e\ufe0f]")
 """Variation selectors behind a character that has two forms: emoji are no deception."""
 
 
 def visible(text: str) -> str:
-    """Return a text as one printable line: control characters as marks such as ␛, invisible ones as <U+202E>."""
+    """Return a text as one printable line: control characters as marks (␛), invisible ones as <U+202E>."""
     if text.isascii() and text.isprintable():
         return text
     return _UNPRINTABLE.sub(_mark, _VARIATION.sub("", text)).expandtabs(8)

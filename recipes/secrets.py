@@ -78,7 +78,7 @@ class Mask:
         """Return a text without the values."""
         for value, name in self.names:
             if value in text:
-                text = _pattern(value).sub(lambda _, name=name: f"«{name}»", text)
+                text = _pattern(value).sub(f"«{name}»".replace("\\", "\\\\"), text)
         return text
 
 
