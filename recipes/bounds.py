@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import is_interpolation, is_simple
+from recipes.keys import list_index
 from recipes.limits import (
     DEPTH,
     HARD_INTERPOLATIONS,
@@ -21,12 +22,12 @@ from recipes.limits import (
     MADE_CHARACTERS,
     VALUES,
 )
-from recipes.values import Extent, Leaf, Map, Seq, Value, around, child
+from recipes.values import Extent, Leaf, Map, Seq, Value, around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recipes.keys import KeyPath
+    from recipes.keys import KeyPath, Step
     from recipes.limits import Limit
 
 _NAME = re.compile(r"\.*[\w$-]+(?:[.\[\]]+[\w$-]+)*", re.ASCII)
@@ -160,11 +161,25 @@ def _locate(root: Map, steps: KeyPath) -> tuple[Value, KeyPath] | None:
     for step in steps:
         if isinstance(value, Leaf):
             return (value, path) if is_interpolation(value.value) else None
-        match = child(value, step)
-        if match is None:
+        keys = [key for key in _meanings(step) if _has(value, key)]
+        if not keys:
             return None
-        path, value = (*path, match[0]), match[1]
+        path, value = (*path, keys[0]), value.items[keys[0]]  # type: ignore[index] # a key of its kind
     return value, path
+
+
+def _meanings(step: Step) -> tuple[Step, ...]:
+    """Return the keys that a step of a name may mean, without a search through the mapping's keys."""
+    if not isinstance(step, str):
+        return (step,)
+    index = list_index(step)
+    return (step, {"true": True, "false": False}.get(step, step)) if index is None else (step, index)
+
+
+def _has(value: Map | Seq, key: Step) -> bool:
+    if isinstance(value, Map):
+        return key in value.items
+    return isinstance(key, int) and 0 <= key < len(value.items)
 
 
 def _children(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:

@@ -60,7 +60,7 @@ class EffectiveRecipe:
 
     @cached_property
     def public(self) -> dict[str, Any]:
-        """Values as they may be printed and stored: an interpolation for what comes from a secret variable."""
+        """Values as they may be printed and stored: what comes from a secret variable is as it is written."""
         values: dict[str, Any] = Withheld.of(self.merged).public(self.merged, self.values)
         return values
 

@@ -78,6 +78,8 @@ def step_text(step: object) -> str:
 
 def find_step(mapping: Mapping[Step, object], step: Step) -> Step | None:
     """Return the key of a mapping that a step means, None if there is none (a key None is never meant)."""
+    if isinstance(step, str) and step in mapping:  # only a string equals a string
+        return step
     if step in mapping and any(key is step or type(key) is type(step) for key in mapping if key == step):
         return step
     if isinstance(step, str):
