@@ -22,7 +22,7 @@ from recipes.limits import (
     MADE_CHARACTERS,
     VALUES,
 )
-from recipes.values import Extent, Leaf, Map, Seq, Value, around
+from recipes.values import Leaf, Map, Measure, Seq, Value, around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,13 +36,13 @@ _STEPS = re.compile(r"[.\[\]]+")
 
 
 class _Bound(NamedTuple):
-    """Extent of a value with interpolations followed, and the longest chain of them inside it."""
+    """Measure of a value with interpolations followed, and the longest chain of them inside it."""
 
-    extent: Extent
+    extent: Measure
     links: int
 
 
-_NOTHING = _Bound(Extent(1, 0, 0), 0)
+_NOTHING = _Bound(Measure(1, 0, 0), 0)
 
 
 def refuse_bombs(root: Map) -> None:
@@ -74,7 +74,7 @@ class _Bounds:
     def of(self, value: Value, path: KeyPath, links: int) -> _Bound:
         """Return the bound of a value; `links` interpolations led here."""
         if isinstance(value, Leaf) and not is_interpolation(value.value):
-            return _Bound(Extent(1, 0, 0), 0)
+            return _Bound(Measure(1, 0, 0), 0)
         if path in self.known:
             return self.known[path]
         if path in self.busy:  # a circle, which the evaluator reports
@@ -119,7 +119,7 @@ class _Bounds:
             longest = max(longest, further)
             if values > VALUES.value:  # a text may hold thousands of names
                 break
-        return _Bound(Extent(values, characters, height), longest + 1)
+        return _Bound(Measure(values, characters, height), longest + 1)
 
     def check(self, value: Value, path: KeyPath, bound: _Bound) -> None:
         """Raise `RecipeError` for a bound above the limits."""

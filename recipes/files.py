@@ -158,8 +158,9 @@ def _target(path: Path) -> Path:
 def _write_temporary(target: Path, data: bytes, before: os.stat_result | None) -> Path:
     """Write the bytes to a new file in the target's directory and flush them to disk."""
     try:
-        # Without the recipe's name, which may have all of the 255 bytes that a name can have.
-        handle, name = tempfile.mkstemp(TEMPORARY_SUFFIX, ".", target.parent)
+        # A name has at most 255 bytes, and the recipe's may have all of them.
+        head = os.fsencode(target.name)[:200].decode("utf-8", "ignore")
+        handle, name = tempfile.mkstemp(TEMPORARY_SUFFIX, f".{head}.", target.parent)
     except OSError as error:
         raise _explained(error, target) from error
     temporary = Path(name)

@@ -241,8 +241,8 @@ def _user() -> str:
 def _started(pid: int) -> int | None:
     """Return a process's start time in clock ticks after boot; None for one that is gone or a zombie."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        status = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])
+    fields = status.rpartition(b")")[2].split()
+    return None if fields[0] == b"Z" else int(fields[19])

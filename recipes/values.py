@@ -127,23 +127,23 @@ def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
         yield path, value
 
 
-class Extent(NamedTuple):
-    """Extent of a value: how many values it is, their characters, and the levels of nesting (scalars: 0)."""
+class Measure(NamedTuple):
+    """Measure of a value: how many values it is, their characters, and the levels of nesting (scalars: 0)."""
 
     values: int
     characters: int
     height: int
 
 
-def extent(value: Value) -> Extent:
+def measure(value: Value) -> Measure:
     """Measure a value, interpolations as they are written."""
     if isinstance(value, Leaf):
-        return Extent(1, len(value.value) if isinstance(value.value, str) else 0, 0)
+        return Measure(1, len(value.value) if isinstance(value.value, str) else 0, 0)
     items = value.items if isinstance(value, Seq) else value.items.values()
-    return around(extent(item) for item in items)
+    return around(measure(item) for item in items)
 
 
-def around(inner: Iterable[Extent]) -> Extent:
+def around(inner: Iterable[Measure]) -> Measure:
     """Return the extent of a collection of values."""
     values, characters, height = 1, 0, 0
     for size in inner:
@@ -152,4 +152,4 @@ def around(inner: Iterable[Extent]) -> Extent:
             characters + size.characters,
             max(height, size.height),
         )
-    return Extent(values, characters, height + 1)
+    return Measure(values, characters, height + 1)

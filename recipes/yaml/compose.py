@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recipes.limits import DEPTH, INTERPOLATION_CHARACTERS, MADE_CHARACTERS, VALUES
-from recipes.values import Extent, Leaf, Map, Mark, Seq, Value, as_merged, extent
+from recipes.values import Leaf, Map, Mark, Measure, Seq, Value, as_merged, measure
 from recipes.yaml.nodes import (
     AliasNode,
     Entry,
@@ -63,7 +63,7 @@ def compose(tree: Tree) -> Composed:
 class _Composer:
     tree: Tree
     anchors: dict[str, Value] = field(default_factory=dict)
-    extents: dict[int, Extent] = field(default_factory=dict)
+    extents: dict[int, Measure] = field(default_factory=dict)
     merging: set[str] = field(default_factory=set)
     unfinished: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
@@ -127,17 +127,17 @@ class _Composer:
             return Leaf(None, self.mark(node, node.start))
         return (
             as_merged(target)
-            if self.fits(self.extent(target), node)
+            if self.fits(self.measure(target), node)
             else Leaf(None, self.mark(node, node.start))
         )
 
-    def extent(self, target: Value) -> Extent:
+    def measure(self, target: Value) -> Measure:
         """Return the extent of an anchored value, measured once."""
         if id(target) not in self.extents:
-            self.extents[id(target)] = extent(target)
+            self.extents[id(target)] = measure(target)
         return self.extents[id(target)]
 
-    def fits(self, size: Extent, node: AliasNode) -> bool:
+    def fits(self, size: Measure, node: AliasNode) -> bool:
         """Count the use of an anchored value; report the limit that it exceeds, if any."""
         self.values += size.values
         self.characters += size.characters
