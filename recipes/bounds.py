@@ -114,7 +114,8 @@ class _Bounds:
         for target, target_path in named_values(self.root, text, path):
             size, further = self.of(target, target_path, links + 1)
             written = len(target.value) if isinstance(target, Leaf) and isinstance(target.value, str) else 20
-            values, height = values + size.values, max(height, size.height)
+            # A scalar becomes part of the text; a section stands here as a whole.
+            values, height = values + size.values * (size.height > 0), max(height, size.height)
             characters += size.characters or written
             longest = max(longest, further)
             if values > VALUES.value:  # a text may hold thousands of names

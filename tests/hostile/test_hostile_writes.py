@@ -21,6 +21,7 @@ from tui.cli import main
 path, pairs = sys.argv[1], int(sys.argv[2])
 Path(path).write_text("a: 0\\nb: 0\\n")
 sys.stderr = io.StringIO()
+main("0", ["recipe", "set", path, "a", "0"])  # what is imported now, no child imports
 for number in range(1, pairs + 1):
     reading, writing = os.pipe()
     children = []
