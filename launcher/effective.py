@@ -101,7 +101,7 @@ def max_steps_of(effective: EffectiveRecipe) -> int | None:
 
 
 def effective_yaml(effective: EffectiveRecipe) -> bytes:
-    """Return the values of a recipe as one file."""
+    """Return the values of a recipe as one file; what comes from a secret variable stays an interpolation."""
     import yaml
 
-    return yaml.safe_dump(dict(effective.values), sort_keys=False, allow_unicode=True).encode()
+    return yaml.safe_dump(effective.public, sort_keys=False, allow_unicode=True).encode()

@@ -18,6 +18,7 @@ from typing import Literal
 
 from launcher.plan import PASSED_ON
 from launcher.sites import OFFLINE, Site
+from recipes.secrets import is_secret_name
 
 VariableKind = Literal["storage", "scratch", "setting", "module", "secret", "shell"]
 """A path on storage, a node's own path, a setting, set by modules, a secret, or the shell's own business."""
@@ -223,7 +224,9 @@ def job_environment(
 
 def is_secret(name: str, value: str) -> bool:
     """Return whether a variable holds a secret: by its name, or a URL with a user's name and password."""
-    return kind_of(name) == "secret" or _CREDENTIALS.search(value) is not None
+    kind = kind_of(name)
+    by_name = kind == "secret" or (kind is None and is_secret_name(name))
+    return by_name or _CREDENTIALS.search(value) is not None
 
 
 def _secrets(sources: _Sources) -> Iterator[tuple[str, str]]:

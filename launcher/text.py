@@ -18,9 +18,9 @@ _SEQUENCES = re.compile(
     """,
     re.VERBOSE,
 )
-# C0 except tab, DEL, C1, bidirectional overrides and invisible separators.
+# C0 except tab, DEL, C1, bidirectional controls, invisible separators, halves of surrogate pairs.
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError
+from recipes.limits import CHAIN_BYTES, CHAIN_LEVELS, PARENTS, RECIPE_BYTES, VALUES
 from recipes.merge import merge_recipes
+from recipes.reading import IrregularFileError, TooLargeError, read_limited
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
     from recipes.yaml.nodes import Tree
 
 DEFAULTS = "defaults"
-MAX_BYTES = 8 * 1024 * 1024
-"""Limit of a recipe's size; the largest stock recipe has 60 kB."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class ParsedFile:
     parents: tuple[str, ...]
     exact: bool
     """True if our own reading is OmegaConf's for sure; else OmegaConf itself resolves the recipe."""
+    count: int = 0
+    """Values of the file, aliases counted where they are used."""
 
     @property
     def text(self) -> str:
@@ -51,11 +54,24 @@ class Chain:
     @property
     def exact(self) -> bool:
         """Return whether every file can be judged without OmegaConf."""
-        return self.source.exact and all(parent.exact for parent in self.parents)
+        return all(chain.source.exact for chain in self.distinct())
+
+    def distinct(self) -> list[Chain]:
+        """List the chains of all parents and this one, each once, in the order of merging."""
+        chains: dict[int, Chain] = {}
+        self._collect(chains)
+        return list(chains.values())
+
+    def _collect(self, chains: dict[int, Chain]) -> None:
+        if id(self) in chains:
+            return
+        for parent in self.parents:
+            parent._collect(chains)
+        chains[id(self)] = self
 
     def files(self) -> list[str]:
-        """List the files in the order in which they are merged; the recipe itself is last."""
-        return [name for parent in self.parents for name in parent.files()] + [self.source.tree.name]
+        """List the files in the order in which they are first merged; the recipe itself is last."""
+        return list(dict.fromkeys(chain.source.tree.name for chain in self.distinct()))
 
 
 def decode(data: bytes, name: str) -> str:
@@ -72,19 +88,20 @@ def decode(data: bytes, name: str) -> str:
 def read_bytes(path: Path) -> bytes:
     """Read a recipe's bytes; raises `RecipeError`."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        return read_limited(path, RECIPE_BYTES)
     except FileNotFoundError as error:
         raise RecipeError(f"There is no recipe file {path}", where=path, fix="Check the path.") from error
-    except (IsADirectoryError, NotADirectoryError, ValueError) as error:
+    except (IsADirectoryError, NotADirectoryError) as error:
         raise RecipeError(f"{path} is not a file", where=path, fix="Give a YAML file.") from error
+    except (IrregularFileError, TooLargeError) as error:
+        fix = "Give a YAML file; the limits are in docs/security.md."
+        raise RecipeError(f"Not a recipe: {error.strerror}", where=path, fix=fix) from error
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise RecipeError(f"{path} is not a file", where=path, fix="Give a YAML file.") from error
         failed = RecipeError(f"Cannot read the recipe: {error.strerror or error}", where=path)
         failed.exit_code = Exit.OUTSIDE
         raise failed from error
-    if len(data) > MAX_BYTES:
-        raise RecipeError(f"Larger than {MAX_BYTES // 2**20} MiB: not a recipe", where=path)
-    return data
 
 
 def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> ParsedFile:
@@ -101,17 +118,17 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Parse
     items: dict[Step, Value] = dict(value.items)
     named = items.pop(DEFAULTS, None)
     parents = () if named is None else _parents(tree, value, named)
-    return ParsedFile(path, tree, Map(items, value.mark), parents, exact)
+    return ParsedFile(path, tree, Map(items, value.mark), parents, exact, composed.count)
 
 
 def refuse_unreadable(tree: Tree, composed: Composed) -> None:
     """Raise `RecipeError` for a text that OmegaConf refuses."""
     if not composed.problems:
         return
-    problem = composed.problems[0]
+    problem = composed.limit_problem or composed.problems[0]
     what = problem.what[:1].upper() + problem.what[1:]
     refused = RecipeError(what, where=tree.position(problem.start), fix=problem.fix)
-    if composed.oversized:
+    if composed.limit_problem is not None:
         raise refused
     try:
         read_config(tree.text, tree.name)
@@ -157,7 +174,7 @@ class RecipeReader:
         Raises `RecipeError` for a file that is missing, cannot be read or parsed, or inherits from itself.
         """
         source = self.source(path) if tree is None else source_of(path, tree, composed)
-        return self._with_parents(source, ())
+        return _Ancestry(self).chain(source, ())
 
     def source(self, path: Path) -> ParsedFile:
         """Read one file."""
@@ -169,28 +186,25 @@ class RecipeReader:
         self._sources[path] = (data, source)
         return source
 
-    def _with_parents(self, source: ParsedFile, above: tuple[ParsedFile, ...]) -> Chain:
-        real = _real(source.path)
-        links = " -> ".join([*(str(link.path) for link in above), str(source.path)])
-        if any(_real(link.path) == real for link in above):
-            fix = "Remove one `defaults:` line of this chain."
-            raise RecipeError("The recipe inherits from itself", where=links, fix=fix)
-        parents = []
-        for name in source.parents:
-            path = _tidy(source.path.parent / name)  # an absolute name stands for itself
-            try:
-                parent = self.source(path)
-            except RecipeError as error:
-                raise _in_chain(error, path, source, f"{links} -> {path}") from error
-            parents.append(self._with_parents(parent, (*above, source)))
-        return Chain(source, tuple(parents))
-
     def merged(self, chain: Chain, *, strict: bool = True) -> Map:
         """Merge a recipe with its parents; raises `UnsupportedError` if `strict`."""
+        return self._merged(chain, strict, {})
+
+    def base(self, chain: Chain, *, strict: bool = True) -> Map:
+        """Merge a recipe's parents, without the recipe; raises `UnsupportedError` if `strict`."""
+        return self._base(chain, strict, {})
+
+    def _merged(self, chain: Chain, strict: bool, memo: dict[int, Map]) -> Map:
+        """Merge a recipe with its parents; `memo` has those of this call that were merged already."""
+        if id(chain) not in memo:
+            memo[id(chain)] = self._merge(chain, strict, memo)
+        return memo[id(chain)]
+
+    def _merge(self, chain: Chain, strict: bool, memo: dict[int, Map]) -> Map:
         source = chain.source
         if not source.parents:
             return source.values
-        base = self.base(chain, strict=strict)
+        base = self._base(chain, strict, memo)
         cached = self._whole.get(source.path)
         if cached is not None and cached[0] is source and cached[1] is base and cached[2] == strict:
             return cached[3]
@@ -198,10 +212,9 @@ class RecipeReader:
         self._whole[source.path] = (source, base, strict, whole)
         return whole
 
-    def base(self, chain: Chain, *, strict: bool = True) -> Map:
-        """Merge a recipe's parents, without the recipe; raises `UnsupportedError` if `strict`."""
+    def _base(self, chain: Chain, strict: bool, memo: dict[int, Map]) -> Map:
         source = chain.source
-        parents = tuple(self.merged(parent, strict=strict) for parent in chain.parents)
+        parents = tuple(self._merged(parent, strict, memo) for parent in chain.parents)
         cached = self._bases.get(source.path)
         if cached is not None and cached[1] == strict and list(map(id, cached[0])) == list(map(id, parents)):
             return cached[2]
@@ -210,6 +223,59 @@ class RecipeReader:
             base = merge_recipes(base, parent, strict=strict)
         self._bases[source.path] = (parents, strict, base)
         return base
+
+
+@dataclass
+class _Ancestry:
+    """Reading of one recipe's parents: each file once, however often it is named, up to the limits."""
+
+    reader: RecipeReader
+    chains: dict[Path, Chain] = field(default_factory=dict)
+    links: int = 0
+    size: int = 0
+    values: int = 0
+
+    def chain(self, source: ParsedFile, above: tuple[ParsedFile, ...]) -> Chain:
+        """Return a recipe with its parents; `above` are the files that lead to it."""
+        real = _real(source.path)
+        links = " -> ".join([*(str(link.path) for link in above), str(source.path)])
+        if any(_real(link.path) == real for link in above):
+            fix = "Remove one `defaults:` line of this chain."
+            raise RecipeError("The recipe inherits from itself", where=links, fix=fix)
+        self.add(source, len(above))
+        parents = []
+        for name in source.parents:
+            path = _tidy(source.path.parent / name)  # an absolute name stands for itself
+            self.links += 1
+            if self.links > PARENTS.value:
+                self.refuse(source, f"has more than {PARENTS} of `defaults:`, parents' parents counted")
+            if path not in self.chains:
+                self.chains[path] = self.parent(path, source, above, links)
+            parents.append(self.chains[path])
+        return Chain(source, tuple(parents))
+
+    def parent(self, path: Path, source: ParsedFile, above: tuple[ParsedFile, ...], links: str) -> Chain:
+        try:
+            parent = self.reader.source(path)
+        except RecipeError as error:
+            raise _in_chain(error, path, source, f"{links} -> {path}") from error
+        return self.chain(parent, (*above, source))
+
+    def add(self, source: ParsedFile, level: int) -> None:
+        """Count a file; raises `RecipeError` where the chain gets too large."""
+        self.size += len(source.text)
+        self.values += source.count
+        if level > CHAIN_LEVELS.value:
+            self.refuse(source, f"has more than {CHAIN_LEVELS} of parents")
+        if self.size > CHAIN_BYTES.value:
+            self.refuse(source, f"is larger than {CHAIN_BYTES} with its parents")
+        if self.values > VALUES.value:
+            self.refuse(source, f"has more than {VALUES} with its parents")
+
+    @staticmethod
+    def refuse(source: ParsedFile, why: str) -> None:
+        where = _defaults_position(source) or FilePosition(str(source.path))
+        raise RecipeError(f"The recipe {why}", where=where, fix="Inherit from fewer or smaller files.")
 
 
 def _tidy(path: Path) -> Path:
@@ -232,10 +298,13 @@ def _real(path: Path) -> Path:
 
 def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> RecipeError:
     """Return the error for a parent that cannot be read, with the recipe that names it."""
-    if path.exists():
-        return error
     node = child.values.mark
     position = _defaults_position(child)
+    if not isinstance(error.__cause__, FileNotFoundError):
+        if isinstance(error.where, Path):  # nothing in that file is to blame, but the line that names it
+            error.where = position or FilePosition(str(child.path), node.line)
+            error.what = f"The parent recipe {path} cannot be read ({links}): {error.what}"
+        return error
     what = f"The parent recipe {path} does not exist ({links})"
     fix = f"Correct `defaults:`; paths count from the directory of {child.path.name}."
     return RecipeError(what, where=position or FilePosition(str(child.path), node.line), fix=fix)

@@ -34,6 +34,7 @@ from recipes.yaml.typed import writable, yaml_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recipes.locks import RecipeLock
     from recipes.yaml.nodes import Tree
     from recipes.yaml.write import Writable
 
@@ -345,14 +346,16 @@ class Document:
         """Return the bytes that saving writes."""
         return self.text.encode("utf-8")
 
-    def save(self, path: Path | None = None) -> Saved:
-        """Write the file atomically; raises `ChangedOnDiskError` or `SaveError` (see `recipes.files`)."""
+    def save(
+        self, path: Path | None = None, *, lock: RecipeLock | None = None, accept_changes: bool = False
+    ) -> Saved:
+        """Write the file atomically; `recipes.files.save` says what the arguments mean and what is raised."""
         target = path or self.path
         if target is None:
             raise EditRefusedError("The text has no file to be saved to", where=self.name)
         opened = self._opened if target == self.path else None
         data = self.to_bytes()
-        saved = save(target, data, opened)
+        saved = save(target, data, opened, lock=lock, accept_changes=accept_changes)
         self.path, self._opened, self._saved = target, data, self.revision
         return saved
 

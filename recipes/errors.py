@@ -50,13 +50,16 @@ class ExplainedError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        """Render what, where and what to do on up to three lines."""
+        """Render what, where and what to do on up to three lines, as they may be printed."""
+        from recipes.printable import visible
+        from recipes.secrets import masked
+
         lines = [self.what]
         if self.where is not None:
             lines.append(f"  in {self.where}")
         if self.fix:
             lines.append(f"  {self.fix}")
-        return "\n".join(lines)
+        return "\n".join(visible(masked(line)) for line in lines)
 
 
 class RecipeError(ExplainedError):

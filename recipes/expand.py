@@ -35,7 +35,7 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
     Interpolations stay as they are unless `resolved`. The text is read back and compared before it is
     returned; raises `RecipeError` if it could not be written so.
     """
-    expected_values = recipe.values if resolved else plain(recipe.merged)
+    expected_values = recipe.public if resolved else plain(recipe.merged)
     for with_spelling in (True, False):
         writer = _Expander(recipe, reader, tree, resolved=resolved, with_spelling=with_spelling)
         text = "\n".join(writer.mapping(recipe.merged, (), 0)) + "\n"
@@ -119,7 +119,7 @@ class _Expander:
     def data(self, item: Value, path: KeyPath) -> Plain:
         if not self.resolved:
             return plain(item)
-        value: object = self.recipe.values
+        value: object = self.recipe.public
         for step in path:
             assert isinstance(value, dict | list)
             value = value[step]  # type: ignore[index]

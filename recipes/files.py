@@ -12,7 +12,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from recipes.attributes import Attributes
 from recipes.errors import Exit, ExplainedError, RecipeError
+from recipes.limits import RECIPE_BYTES
+from recipes.locks import RecipeLock
+from recipes.reading import read_regular
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """Lines as `patch` counts them: U+0085 and its like end none."""
@@ -23,6 +27,17 @@ class SaveError(RecipeError):
     """Error of the file system; what was there before is still there."""
 
     exit_code = Exit.OUTSIDE
+
+
+class AttributesError(SaveError):
+    """Error for a file whose owner or access rights would change by saving; `changes` says how."""
+
+    exit_code = Exit.FAILED
+
+    def __init__(self, path: Path, changes: tuple[str, ...]) -> None:
+        what = f"Not saved: the file would change besides its text: {', '.join(changes)}"
+        super().__init__(what, where=path, fix="Save with --accept-changes, or under another name.")
+        self.changes = changes
 
 
 class ChangedOnDiskError(RecipeError):
@@ -71,14 +86,39 @@ def with_home(name: str) -> Path:
         return Path(name)
 
 
-def save(path: Path, data: bytes, opened: bytes | None) -> Saved:
+def save(
+    path: Path,
+    data: bytes,
+    opened: bytes | None,
+    *,
+    lock: RecipeLock | None = None,
+    accept_changes: bool = False,
+) -> Saved:
     """Replace a file's content atomically; `opened` is what it held when it was opened (None: no file).
 
-    The bytes go to a temporary file beside it, are flushed to disk, get the old file's mode and (where
-    permitted) owner, and take its name in one rename. A symlink stays and its target is replaced. A hard
-    link does not follow: its other names keep the old text, because writing through it could not be
-    atomic. Raises `ChangedOnDiskError` or `SaveError`; then nothing has changed.
+    The bytes go to a temporary file beside it, are flushed to disk, get the old file's owner, mode, access
+    list and extended attributes, and take its name in one rename. A symlink stays and its target is
+    replaced. A hard link does not follow: its other names keep the old text, because writing through it
+    could not be atomic.
+
+    Args:
+        path: The file.
+        data: Its new content.
+        opened: Its content when it was opened.
+        lock: The lock that the caller holds; without one it is taken for the time of saving.
+        accept_changes: Save also where the owner or other attributes cannot be kept.
+
+    Raises:
+        ChangedOnDiskError: the file has another content than when it was opened.
+        AttributesError: its owner or other attributes would change.
+        LockedError: somebody else is editing it.
+        SaveError: the file system refuses. In all cases nothing has changed.
     """
+    with contextlib.nullcontext() if lock is not None else RecipeLock(path):
+        return _save(path, data, opened, accept_changes=accept_changes)
+
+
+def _save(path: Path, data: bytes, opened: bytes | None, *, accept_changes: bool) -> Saved:
     target = _target(path)
     try:
         before = target.stat()
@@ -94,6 +134,8 @@ def save(path: Path, data: bytes, opened: bytes | None) -> Saved:
         )
     temporary = _write_temporary(target, data, before)
     try:
+        if before is not None and not accept_changes:
+            _refuse_other_attributes(path, target, temporary)
         _refuse_if_changed(path, target, opened)
         temporary.replace(target)
     except OSError as error:
@@ -116,7 +158,9 @@ def _target(path: Path) -> Path:
 def _write_temporary(target: Path, data: bytes, before: os.stat_result | None) -> Path:
     """Write the bytes to a new file in the target's directory and flush them to disk."""
     try:
-        handle, name = tempfile.mkstemp(TEMPORARY_SUFFIX, f".{target.name[:100]}.", target.parent)
+        # A name has at most 255 bytes, and the recipe's may have all of them.
+        head = os.fsencode(target.name)[:200].decode("utf-8", "ignore")
+        handle, name = tempfile.mkstemp(TEMPORARY_SUFFIX, f".{head}.", target.parent)
     except OSError as error:
         raise _explained(error, target) from error
     temporary = Path(name)
@@ -125,6 +169,8 @@ def _write_temporary(target: Path, data: bytes, before: os.stat_result | None) -
             file.write(data)
             file.flush()
             _take_over(file.fileno(), before)
+            if before is not None:
+                Attributes.of(target).give_extended(file.fileno())
             os.fsync(file.fileno())
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -142,19 +188,18 @@ def _take_over(handle: int, before: os.stat_result | None) -> None:
         os.umask(mask)
         os.fchmod(handle, 0o666 & ~mask)
         return
-    now = os.fstat(handle)
-    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
-        # Only root may give files away; the group often works when the owner does not.
-        for owner in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
-            with contextlib.suppress(PermissionError):
-                os.fchown(handle, *owner)
-                break
-    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+    Attributes(before.st_uid, before.st_gid, stat.S_IMODE(before.st_mode), {}).give_owner_and_mode(handle)
+
+
+def _refuse_other_attributes(path: Path, target: Path, temporary: Path) -> None:
+    changes = Attributes.of(target).changes_to(Attributes.of(temporary))
+    if changes:
+        raise AttributesError(path, changes)
 
 
 def _refuse_if_changed(path: Path, target: Path, opened: bytes | None) -> None:
     try:
-        now: bytes | None = target.read_bytes()
+        now: bytes | None = read_regular(target, RECIPE_BYTES)
     except FileNotFoundError:
         now = None
     if now != opened:

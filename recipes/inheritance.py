@@ -8,15 +8,18 @@ The result equals what NeMo-RL's loader gives (`load_config`, Hydra overrides, t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from recipes.bounds import refuse_bombs
 from recipes.chain import RecipeReader
 from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
-from recipes.keys import KeyPath, format_key, parse_key
+from recipes.keys import KeyPath, Step, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
-from recipes.values import Leaf, Map, Value, child, find, leaves
+from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
+from recipes.withheld import Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,15 +58,24 @@ class EffectiveRecipe:
     files: tuple[str, ...]
     evaluator: Evaluator
 
+    @cached_property
+    def public(self) -> dict[str, Any]:
+        """Values as they may be printed and stored: what comes from a secret variable is as it is written."""
+        values: dict[str, Any] = Withheld.of(self.merged).public(self.merged, self.values)
+        return values
+
+    @property
+    def secret_variables(self) -> frozenset[str]:
+        """Names of the secret variables of the environment that values come from."""
+        return Withheld.of(self.merged).names(self.merged, ())
+
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return the value at a dotted key (list items by number), or the default."""
-        value: Any = self.values
-        for step in parse_key(key):
-            match = _data_child(value, step)
-            if match is None:
-                return default
-            value = match[0]
-        return value
+        return _data_at(self.values, key, default)
+
+    def get_public(self, key: str, default: object = None) -> Any:  # noqa: ANN401
+        """Return the value at a dotted key as it may be printed, or the default."""
+        return _data_at(self.public, key, default)
 
     def has(self, key: str) -> bool:
         """Return whether there is a value, null included, at a dotted key."""
@@ -115,15 +127,26 @@ class EffectiveRecipe:
             return value, path
 
 
-def _data_child(value: object, step: object) -> tuple[Any] | None:
+def _data_at(data: object, key: str, default: object) -> Any:  # noqa: ANN401 - a recipe holds anything
+    value = data
+    for step in parse_key(key):
+        match = _data_child(value, step)
+        if match is None:
+            return default
+        value = match[0]
+    return value
+
+
+def _data_child(value: object, step: Step) -> tuple[Any] | None:
     if isinstance(value, dict):
         if step in value:
             return (value[step],)
         return next(
             ((item,) for key, item in value.items() if not isinstance(key, str) and str(key) == step), None
         )
-    if isinstance(value, list) and isinstance(step, str) and step.isdigit() and int(step) < len(value):
-        return (value[int(step)],)
+    if isinstance(value, list):
+        index = item_index(step, len(value))
+        return None if index is None else (value[index],)
     return None
 
 
@@ -149,6 +172,7 @@ class Resolver:
         """Resolve a recipe; `tree` is its parsed text where that is not the file's."""
         chain = self.reader.chain(path, tree, composed)
         parsed = parse_overrides(overrides)
+        refuse_bombs(apply_overrides(self.reader.merged(chain, strict=False), parsed, strict=False))
         if chain.exact:
             try:
                 return self._by_ourselves(chain, parsed)

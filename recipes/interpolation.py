@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from recipes.values import Leaf, Map, Plain, Seq, Value
+from recipes.limits import (
+    DEPTH,
+    INTERPOLATION_DEPTH,
+    INTERPOLATION_LINKS,
+    NUMBER_BITS,
+    NUMBER_CHARACTERS,
+    SCALAR_CHARACTERS,
+)
+from recipes.values import Leaf, Map, Plain, Seq, Value, item_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,6 +87,15 @@ def is_interpolation(value: object) -> bool:
     return isinstance(value, str) and "${" in value
 
 
+def is_simple(text: str) -> bool:
+    """Return whether `parse` reads a text: otherwise only OmegaConf's own parser can."""
+    try:
+        parse(text)
+    except UnsupportedError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[Part, ...]:
     """Split a text into constants, references and calls; raises `UnsupportedError`."""
@@ -90,24 +107,24 @@ def parse(text: str) -> tuple[Part, ...]:
             parts.append(Constant(match.group()))
             position = match.end()
             continue
-        part, position = _interpolation(text, position)
+        part, position = _interpolation(text, position, 0)
         parts.append(part)
     return tuple(parts)
 
 
-def _interpolation(text: str, position: int) -> tuple[Part, int]:
+def _interpolation(text: str, position: int, depth: int) -> tuple[Part, int]:
     match = _REFERENCE.match(text, position)
     if match is not None:
         steps = re.findall(_STEP, match.group(2))
         return Reference(len(match.group(1)), tuple(steps)), match.end()
     match = _CALL.match(text, position)
-    if match is None:
+    if match is None or depth > INTERPOLATION_DEPTH.value:
         raise UnsupportedError(text)
     arguments: list[Part] = []
     position = match.end()
     while True:
         if text.startswith("${", position):
-            argument, position = _interpolation(text, position)
+            argument, position = _interpolation(text, position, depth + 1)
         else:
             argument, position = _constant(text, position)
         arguments.append(argument)
@@ -128,6 +145,8 @@ def _constant(text: str, position: int) -> tuple[Constant, int]:
     if match is None:
         raise UnsupportedError(text)
     word = match.group()
+    if word[:1] in "+-.0123456789" and len(word) > NUMBER_CHARACTERS.value:
+        raise UnsupportedError(text)
     if _INT.fullmatch(word):
         return Constant(int(word)), match.end()
     if _FLOAT.fullmatch(word):
@@ -150,22 +169,41 @@ def _environment(name: object, default: object = UnsupportedError) -> str | None
     return None if default is None else str(default)
 
 
-_LONGEST = 1_000_000
-"""Characters or items that `mul` may make of a text or list: more would only fill the memory."""
-
-
 def _multiply(a: Any, b: Any) -> object:  # noqa: ANN401 - OmegaConf hands over whatever a recipe holds
     for sized, times in ((a, b), (b, a)):
-        if isinstance(sized, Sized) and isinstance(times, int) and len(sized) * times > _LONGEST:
-            raise ValueError(f"mul would repeat a text or list {times} times")
+        if isinstance(sized, Sized) and isinstance(times, int):
+            _require_length(len(sized) * times)
     return a * b
 
 
+def _add(a: Any, b: Any) -> object:  # noqa: ANN401
+    if isinstance(a, Sized) and isinstance(b, Sized):
+        _require_length(len(a) + len(b))
+    return a + b
+
+
+def _require_length(length: int) -> None:
+    if length > SCALAR_CHARACTERS.value:
+        raise ValueError(f"a text or list longer than {SCALAR_CHARACTERS.value:,} (the limit)")
+
+
+def _limited(function: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
+    """Return a resolver that refuses results above the limits: products of products double their digits."""
+
+    def limited(a: Any, b: Any) -> object:  # noqa: ANN401
+        result = function(a, b)
+        if isinstance(result, int) and result.bit_length() > NUMBER_BITS.value:
+            raise ValueError(f"a number of more than {NUMBER_BITS} (the limit)")
+        return result
+
+    return limited
+
+
 RESOLVERS: dict[str, Callable[..., object]] = {
-    "add": lambda a, b: a + b,
-    "mul": _multiply,
-    "div": lambda a, b: a / b,
-    "max": lambda a, b: max(a, b),
+    "add": _limited(_add),
+    "mul": _limited(_multiply),
+    "div": _limited(lambda a, b: a / b),
+    "max": _limited(lambda a, b: max(a, b)),
 }
 """Resolvers that NeMo-RL registers with OmegaConf (nemo_rl/utils/config.py)."""
 
@@ -212,6 +250,8 @@ class Evaluator:
         if settled is None:
             if path in self._busy:
                 raise UnresolvedError("an interpolation leads back to itself")
+            if len(self._busy) > DEPTH.value + 2 * INTERPOLATION_LINKS.value:
+                raise UnsupportedError("too many interpolations lead to one another")
             self._busy.append(path)
             settled = self._evaluate(value, path)
             self._busy.pop()
@@ -272,8 +312,8 @@ class Evaluator:
             value, target_path = self.settle(value, target_path)
             if isinstance(value, Map) and step in value.items:
                 value, target_path = value.items[step], (*target_path, step)
-            elif isinstance(value, Seq) and step.isdigit() and int(step) < len(value.items):
-                value, target_path = value.items[int(step)], (*target_path, int(step))
+            elif isinstance(value, Seq) and (index := item_index(step, len(value.items))) is not None:
+                value, target_path = value.items[index], (*target_path, index)
             else:
                 raise UnresolvedError("a reference leads nowhere")
             if isinstance(value, Leaf):

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit, RecipeError
+from recipes.limits import DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +40,10 @@ def parse_key(text: str) -> KeyPath:
             raise RecipeError(f"invalid key '{text}'", fix=fix)
         quoted, plain = match.groups()
         steps.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        if len(steps) > DEPTH.value:
+            raise RecipeError(
+                f"invalid key '{text[:60]}…' (more than {DEPTH})", fix="No recipe nests so deep."
+            )
         if match.end() == len(text):
             return tuple(steps)
         position = match.end() + 1
@@ -57,6 +62,11 @@ def format_step(step: Step) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def list_index(text: str) -> int | None:
+    """Return the list index that a step is written as, None if it is none (`int` takes other digits, too)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def step_text(step: object) -> str:
     """Write a key that is not a string as in a dotted key and in JSON."""
     if step is None:
@@ -68,6 +78,8 @@ def step_text(step: object) -> str:
 
 def find_step(mapping: Mapping[Step, object], step: Step) -> Step | None:
     """Return the key of a mapping that a step means, None if there is none (a key None is never meant)."""
+    if isinstance(step, str) and step in mapping:  # only a string equals a string
+        return step
     if step in mapping and any(key is step or type(key) is type(step) for key in mapping if key == step):
         return step
     if isinstance(step, str):

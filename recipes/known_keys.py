@@ -14,7 +14,9 @@ from typing import Any
 
 from recipes.chain import DEFAULTS, RecipeReader
 from recipes.errors import RecipeError
+from recipes.limits import RECIPE_BYTES, SOURCE_BYTES
 from recipes.merge import OVERRIDE_KEY
+from recipes.reading import read_regular
 from recipes.schema import shipped
 from recipes.schema.algorithms import ALGORITHMS, CROSS_TOKENIZER, algorithm_of, driver_of_algorithm
 from recipes.schema.checkout_schema import Schema, schema_of
@@ -128,8 +130,8 @@ def _is_own(checkout: Path, path: str, recipe: Path) -> bool:
     if not _same_file(checkout / path, recipe) or shipped.has_recipe(path):
         return False
     try:
-        return (
-            path.encode() not in (checkout / ".git" / "index").read_bytes()
+        return path.encode() not in read_regular(
+            checkout / ".git" / "index", SOURCE_BYTES
         )  # paths stand there as they are
     except OSError:
         return True
@@ -173,7 +175,7 @@ def stock_keys(checkout: Path, algorithm: str) -> dict[str, KeyTree]:
 
 def _keys_of(path: Path, section: str, *, cross: bool) -> KeyTree | None:
     try:
-        if f"\n{section}:" not in "\n" + path.read_text(encoding="utf-8", errors="replace"):
+        if f"\n{section}:" not in "\n" + read_regular(path, RECIPE_BYTES).decode("utf-8", errors="replace"):
             return None  # another algorithm's: not worth the parsing
         values = RecipeReader().source(path).values
     except (OSError, RecipeError):

@@ -57,10 +57,17 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
     unknown = _unknown(Map(sections, own.mark), key_tree, ())
     return [
-        UnknownKey(format_key(path), value.mark.line, _suggestion(path, key_tree))
-        for path, value in unknown
+        UnknownKey(
+            format_key(path), value.mark.line, _suggestion(path, key_tree) if number < _MOST_GUESSES else ""
+        )
+        for number, (path, value) in enumerate(unknown)
         if find(recipe.inherited, path) is None
     ]
+
+
+_MOST_GUESSES = 200
+"""Unknown keys for which the one that was meant is looked for: 1.5 ms each."""
+_LONGEST_NAME = 80
 
 
 def _unknown(value: Value, key_tree: KeyTree, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
@@ -106,7 +113,7 @@ def _suggestion(path: KeyPath, key_tree: KeyTree) -> str:
     section = key_tree
     for step in above:
         section = section.keys.get(str(step), section) if not isinstance(step, int) else section
-    near = get_close_matches(str(last), section.keys, n=1, cutoff=0.75)
+    near = get_close_matches(str(last)[:_LONGEST_NAME], section.keys, n=1, cutoff=0.75)
     if near:
         return format_key((*above, near[0]))
     same_name = [

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import MISSING, Evaluator, UnresolvedError, UnsupportedError, is_interpolation
+from recipes.limits import VALUES
 from recipes.values import Leaf, Map, Seq, Value, on_top
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class _Merger:
 
     def __init__(self, base: Map, over: Map, *, strict: bool) -> None:
         self.strict = strict
+        self.copied = 0
         items: dict[Step, Value] = dict(base.items)
         self.result = Map(items, over.mark)
         self._into(items, over, ())
@@ -70,12 +73,14 @@ class _Merger:
             if key not in items:
                 items[key] = value
                 continue
-            old = self._expanded(items[key], (*path, key))
+            was = items[key]
+            old = self._expanded(was, (*path, key))
             items[key] = old
             missing = isinstance(value, Leaf) and value.value == MISSING
             if missing:
                 continue
             if isinstance(old, Map) and isinstance(value, Map):
+                self._count(old, was)
                 inner: dict[Step, Value] = dict(old.items)
                 items[key] = Map(inner, value.mark, old)
                 self._into(inner, value, (*path, key))
@@ -88,6 +93,18 @@ class _Merger:
                 items[key] = on_top(value, old)
             else:
                 raise UnsupportedError("a mapping meets a list")
+
+    def _count(self, section: Map, was: Value) -> None:
+        """Count the values that a section copies; raises `RecipeError` where interpolations make too many."""
+        if section is was:
+            return
+        self.copied += len(section.items)
+        if self.copied > VALUES.value:
+            where = FilePosition(was.mark.file, was.mark.line)
+            fix = "Set the keys where the section is written; the limits are in docs/security.md."
+            raise RecipeError(
+                f"Merging into interpolated sections makes more than {VALUES}", where=where, fix=fix
+            )
 
     def _expanded(self, old: Value, path: tuple[Step, ...]) -> Value:
         """Return the section that an interpolation stands for: OmegaConf merges into a copy of it."""

@@ -89,6 +89,13 @@ class _Index:
     def __init__(self, recipe: EffectiveRecipe) -> None:
         self.recipe = recipe
         self.own = str(recipe.path)
+        self.of_read: dict[KeyPath, list[KeyPath]] = {}
+        self.of_inner: dict[KeyPath, list[KeyPath]] = {}
+        for reader, reads in recipe.evaluator.reads.items():
+            for read in reads:
+                self.of_read.setdefault(read, []).append(reader)
+                for depth in range(len(read)):
+                    self.of_inner.setdefault(read[:depth], []).append(reader)
         self.twins: dict[tuple[str, int], list[KeyPath]] = {}
         for path, value in leaves(recipe.merged):
             if value.mark.merged:
@@ -96,12 +103,10 @@ class _Index:
 
     def readers(self, path: KeyPath) -> Iterator[KeyPath]:
         """Yield the keys whose interpolation reads the one at a path."""
-        for reader, reads in self.recipe.evaluator.reads.items():
-            for read in reads:
-                if path[: len(read)] == read:  # the key itself, or a section around it
-                    yield from self._arrivals(reader, path[len(read) :])
-                elif read[: len(path)] == path:  # a key inside the section that changes
-                    yield reader
+        for depth in range(len(path) + 1):  # a section around the key, or the key itself
+            for reader in self.of_read.get(path[:depth], ()):
+                yield from self._arrivals(reader, path[depth:])
+        yield from self.of_inner.get(path, ())  # of a key inside the section that changes
 
     def twins_of(self, path: KeyPath) -> Iterator[KeyPath]:
         """Yield the keys that a merge or an alias gives the very text at a path, if it is this file's."""

@@ -10,12 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recipes.bounds import refuse_brackets
 from recipes.errors import RecipeError
 from recipes.interpolation import MISSING, UnsupportedError, is_interpolation
 from recipes.interpolation import parse as parse_interpolation
+from recipes.limits import INTERPOLATION_DEPTH, NUMBER_CHARACTERS, OVERRIDE_CHARACTERS
 from recipes.merge import merge
-from recipes.values import Leaf, Map, Mark, Seq, Value, on_top
-from recipes.yaml.scalars import Scalar
+from recipes.values import Leaf, Map, Mark, Seq, Value, item_index, on_top
+from recipes.yaml.scalars import Scalar, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,11 @@ class Override:
 
 def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     """Parse overrides; raises `RecipeError` for one that Hydra cannot parse."""
+    for text in overrides:
+        if len(text) > OVERRIDE_CHARACTERS.value or refuse_brackets(text):
+            what = f"invalid override {shortened(text)}"
+            fix = f"At most {OVERRIDE_CHARACTERS}, and brackets nested {INTERPOLATION_DEPTH}."
+            raise RecipeError(what, fix=fix)
     return [_simple(text) or _by_hydra(text) for text in overrides]
 
 
@@ -56,6 +63,9 @@ def _simple(text: str) -> Override | None:
     if value is None:
         return None
     if number := _NUMBER.fullmatch(value):
+        if len(value) > NUMBER_CHARACTERS.value:
+            fix = f"At most {NUMBER_CHARACTERS}; put it in quotes if it is a text."
+            raise RecipeError(f"invalid override {shortened(text)}: the number is too long", fix=fix)
         return Override(text, kind, key, float(value) if any(number.groups()) else int(value))
     if value in ("true", "false", "null"):
         return Override(text, kind, key, None if value == "null" else value == "true")
@@ -103,8 +113,8 @@ def apply_overrides(root: Map, overrides: Sequence[Override], *, strict: bool = 
 def _apply(value: Value, override: Override, steps: list[str], mark: Mark) -> Value:
     step, *rest = steps
     if isinstance(value, Seq):
-        index = int(step) if step.isdigit() else -1
-        if not 0 <= index < len(value.items) or override.kind == "~":
+        index = item_index(step, len(value.items))
+        if index is None or override.kind == "~":
             raise UnsupportedError(override.text)
         new = (
             _apply(value.items[index], override, rest, mark)

@@ -6,6 +6,7 @@ vouch for the result, and to word every failure as NeMo-RL will word it.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from recipes.interpolation import RESOLVERS
@@ -34,7 +35,7 @@ def resolve_by_omegaconf(chain: Chain, overrides: Sequence[str]) -> dict[str, An
 
     _register_resolvers()
     try:
-        config = _load(chain)
+        config = _load(chain, {})
         if not isinstance(config, DictConfig):
             raise ResolveError("A recipe must be a mapping of keys to values", "")
         OmegaConf.set_struct(config, value=True)
@@ -46,7 +47,14 @@ def resolve_by_omegaconf(chain: Chain, overrides: Sequence[str]) -> dict[str, An
     return {key: value for key, value in values.items()}  # type: ignore[misc]  # noqa: C416 - keys may be ints
 
 
-def _load(chain: Chain) -> Any:  # noqa: ANN401 - OmegaConf's containers
+def _load(chain: Chain, loaded: dict[int, Any]) -> Any:  # noqa: ANN401 - OmegaConf's containers
+    """Load a recipe with its parents; `loaded` has those that were loaded already."""
+    if id(chain) not in loaded:
+        loaded[id(chain)] = _load_anew(chain, loaded)
+    return deepcopy(loaded[id(chain)])  # merging changes what it merges
+
+
+def _load_anew(chain: Chain, loaded: dict[int, Any]) -> Any:  # noqa: ANN401
     from omegaconf import OmegaConf
 
     data = read(chain.source.text, chain.source.tree.name)
@@ -55,7 +63,7 @@ def _load(chain: Chain) -> Any:  # noqa: ANN401 - OmegaConf's containers
         config.pop("defaults")
         base: Any = OmegaConf.create({})
         for parent in chain.parents:
-            base = _merge(base, _load(parent))
+            base = _merge(base, _load(parent, loaded))
         config = _merge(base, config)
     return config
 

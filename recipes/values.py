@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from recipes.keys import KeyPath, Step, find_step
+from recipes.keys import KeyPath, Step, find_step, list_index
 from recipes.yaml.scalars import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 Plain = Scalar | dict[Step, "Plain"] | list["Plain"]
 """Plain Python data."""
@@ -98,8 +98,8 @@ def child(value: Value, step: Step) -> tuple[Step, Value] | None:
 
 def item_index(step: Step, length: int) -> int | None:
     """Return the list index that a step means, None if it is none or out of range."""
-    if isinstance(step, str) and step.isascii() and step.isdigit():
-        step = int(step)
+    if isinstance(step, str):
+        step = list_index(step)
     if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < length:
         return None
     return step
@@ -127,9 +127,29 @@ def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
         yield path, value
 
 
-def count(value: Value) -> int:
-    """Return how many values there are, this one included."""
+class Measure(NamedTuple):
+    """Measure of a value: how many values it is, their characters, and the levels of nesting (scalars: 0)."""
+
+    values: int
+    characters: int
+    height: int
+
+
+def measure(value: Value) -> Measure:
+    """Measure a value, interpolations as they are written."""
     if isinstance(value, Leaf):
-        return 1
+        return Measure(1, len(value.value) if isinstance(value.value, str) else 0, 0)
     items = value.items if isinstance(value, Seq) else value.items.values()
-    return 1 + sum(count(item) for item in items)
+    return around(measure(item) for item in items)
+
+
+def around(inner: Iterable[Measure]) -> Measure:
+    """Return the extent of a collection of values."""
+    values, characters, height = 1, 0, 0
+    for size in inner:
+        values, characters, height = (
+            values + size.values,
+            characters + size.characters,
+            max(height, size.height),
+        )
+    return Measure(values, characters, height + 1)

@@ -44,7 +44,10 @@ def complete(
     name, reservation = _partition_name(request, detection, nodes, limit_s)
     partition = detection.partition(name)
     shared = (root, *((checkout.path,) if checkout is not None else ()))
-    job = environment_of(request, detection.site, transport, environment, partition=name, shared=shared)
+    secrets = resolver.resolve(request.recipe, request.overrides).secret_variables
+    job = environment_of(
+        request, detection.site, transport, environment, partition=name, shared=shared, secrets=secrets
+    )
     if nodes == 1 and has_dedicated_head(job):
         raise InputError(
             "RAY_BARE_DEDICATED_HEAD=1 keeps one node for Ray's head, and none is left to work",

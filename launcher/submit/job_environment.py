@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from launcher.environment import EnvironmentChoices, JobEnvironment, is_secret, job_environment
 from launcher.errors import InputError
@@ -23,8 +24,11 @@ def environment_of(
     *,
     partition: str | None = None,
     shared: Sequence[str] = (),
+    secrets: frozenset[str] = frozenset(),
 ) -> JobEnvironment:
     """Return the environment that a request's jobs get; `environment` is this program's.
+
+    `secrets` are the secret variables that the recipe reads: the job needs them, in its key file.
 
     Raises:
         InputError: there is no such profile or variable, a secret has a value on the command line, or the
@@ -33,6 +37,7 @@ def environment_of(
     profile = site.profile(request.profile).environment if request.profile is not None else {}
     remembered = load_choices(transport, environment, site.id).environment
     choices = choices_of(request, environment).over(remembered)
+    choices = replace(choices, passed=choices.passed | (secrets - choices.dropped))
     return job_environment(environment, site, profile, choices, partition=partition, shared=shared)
 
 

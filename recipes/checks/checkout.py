@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from recipes.checks.rule_sources import FEATURES, SOURCES, Anchor
 from recipes.drivers import driver_scripts
+from recipes.limits import SOURCE_BYTES
+from recipes.reading import read_regular
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -226,7 +228,7 @@ def _read(path: Path) -> str:
 @lru_cache(maxsize=64)
 def _text(path: Path, modified: int, size: int) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, SOURCE_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""
 

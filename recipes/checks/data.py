@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from recipes.files import is_file
+from recipes.limits import DATA_BYTES
 from recipes.models import UnknownModel
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ SIZES = {
 }
 """Samples of the training split that NeMo-RL loads; the published counts."""
 
+_BLOCK = 1 << 18
 _FILES = ("prompt_file", "system_prompt_file")
 
 
@@ -133,9 +134,19 @@ def length_of(entry: DataSet, root: Path, enough: int) -> int | UnknownModel:
 
 @lru_cache(maxsize=32)
 def _lines(path: Path, modified: int, size: int, most: int) -> int:
-    """Count the lines of a file that hold something, `most` at most; its stamp is part of the cache's key."""
-    with path.open("rb") as lines:
-        return sum(1 for _ in islice((line for line in lines if line.strip()), most))
+    """Count the lines of a file that hold something, `most` at most; its stamp is part of the cache's key.
+
+    Of a file above the limit, its first part is counted.
+    """
+    count, left, begun = 0, DATA_BYTES.value, False
+    with path.open("rb") as file:
+        while count < most and left > 0 and (block := file.read(min(left, _BLOCK))):
+            left -= len(block)
+            first, *others = block.split(b"\n")
+            begun = begun or bool(first.strip())
+            for line in others:
+                count, begun = count + begun, bool(line.strip())
+    return min(count + begun, most)
 
 
 def is_cached(hub: Hub, name: str) -> bool | None:

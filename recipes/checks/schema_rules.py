@@ -73,7 +73,7 @@ def _misspelt(schema: Schema, problem: SchemaProblem) -> str:
         return ""
     names = set(keys_below(schema.description, ".".join(map(str, above))))
     others = [str(other) for other in problem.value if other not in names]
-    near = get_close_matches(str(name), others, n=1, cutoff=0.75)
+    near = get_close_matches(str(name)[:80], others, n=1, cutoff=0.75)
     return format_key((*above, near[0])) if near else ""
 
 

@@ -81,7 +81,7 @@ def _nearest(name: str, names: frozenset[str]) -> str | None:
     from difflib import get_close_matches
 
     lower = {known.lower(): known for known in sorted(names)}
-    found = get_close_matches(name.lower(), lower, 1, 0.6)
+    found = get_close_matches(name.lower()[:80], lower, 1, 0.6)
     return lower[found[0]] if found else None
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from recipes.limits import JSON_BYTES
 from recipes.models.facts import ModelFacts, Source, UnknownModel
+from recipes.models.json_file import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +20,14 @@ _FORGET = "Fetch it again, for instance with `hf download {name}` on a node with
 def read_config(path: Path, name: str, source: Source) -> ModelFacts | UnknownModel:
     """Read a `config.json`; never raises: what cannot be read is `UnknownModel` with the reason."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_json(path, JSON_BYTES)
     except FileNotFoundError:
         return UnknownModel(f"{path} does not exist", _FORGET.format(name=name))
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        reason = error.strerror or error
         return UnknownModel(
-            f"{path} cannot be read: {error}", "Check its permissions, or fetch the model again."
+            f"{path} cannot be read: {reason}", "Check its permissions, or fetch the model again."
         )
-    try:
-        data = json.loads(text)
     except ValueError as error:
         return UnknownModel(f"{path} is damaged: {error}", _FORGET.format(name=name))
     if not isinstance(data, dict):

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recipes.limits import REFERENCE_BYTES
 from recipes.models.facts import UnknownModel
+from recipes.reading import read_limited
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -102,7 +104,7 @@ def _token(environment: Mapping[str, str]) -> str:
     home = environment.get("HF_HOME") or "~/.cache/huggingface"
     path = Path(environment.get("HF_TOKEN_PATH") or f"{home}/token").expanduser()
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return read_limited(path, REFERENCE_BYTES).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""  # you are not signed in: open models need no token
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from recipes.files import is_directory, with_home
+from recipes.limits import REFERENCE_BYTES
 from recipes.models.config import read_config
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
+from recipes.reading import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +59,7 @@ class Hub:
         """Return the directory of the main snapshot (else the newest), None where nothing is cached."""
         root = self.directory / f"{kind}--{name.replace('/', '--')}"
         try:
-            revision = (root / "refs" / "main").read_text(encoding="utf-8").strip()
+            revision = read_limited(root / "refs" / "main", REFERENCE_BYTES).decode("utf-8").strip()
             if revision and (root / "snapshots" / revision).is_dir():
                 return root / "snapshots" / revision
         except (OSError, UnicodeDecodeError):

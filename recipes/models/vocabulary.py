@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recipes.limits import TOKENIZER_BYTES
 from recipes.models.facts import UnknownModel
+from recipes.models.json_file import read_json
 
 if TYPE_CHECKING:
     from recipes.models.hub import Models
@@ -51,11 +52,11 @@ def _parsed(file: _TokenizerFile) -> dict[str, int] | UnknownModel:
     path = file.path
     again = "Download the tokenizer again."
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path, TOKENIZER_BYTES)
         vocabulary = _tokens(data) if path.name == "tokenizer.json" else dict(data)
         extra = path.with_name("added_tokens.json")
         if path.name == "vocab.json" and extra.is_file():
-            vocabulary.update(json.loads(extra.read_text(encoding="utf-8")))
+            vocabulary.update(read_json(extra, TOKENIZER_BYTES))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         return UnknownModel(f"{path} cannot be read: {error}", again)
     if not vocabulary or not all(isinstance(number, int) for number in vocabulary.values()):

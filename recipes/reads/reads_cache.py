@@ -18,6 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from recipes.limits import SOURCE_BYTES
+from recipes.reading import read_regular
 from recipes.reads.description import FORMAT, Reads
 
 SHIPPED = Path(__file__).with_name("data")
@@ -101,7 +103,7 @@ def _release(root: Path, script: str) -> Found | None:
 def _digest_of(root: Path, path: str, known: dict[str, str]) -> str:
     if path not in known:
         try:
-            known[path] = digest((root / path).read_bytes())
+            known[path] = digest(read_regular(root / path, SOURCE_BYTES))
         except OSError:
             known[path] = ""
     return known[path]

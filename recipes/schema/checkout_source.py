@@ -18,6 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from recipes.limits import SOURCE_BYTES
+from recipes.reading import read_regular
 from recipes.schema.blocks import Blocks, Cut, Node
 
 _BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With)
@@ -100,7 +102,9 @@ class CheckoutSource:
         """Return the text of a file (path relative to the checkout); None if it cannot be read."""
         if path not in self._texts:
             try:
-                self._texts[path] = (self.root / path).read_bytes().decode("utf-8", errors="replace")
+                self._texts[path] = read_regular(self.root / path, SOURCE_BYTES).decode(
+                    "utf-8", errors="replace"
+                )
             except (OSError, ValueError):
                 self._texts[path] = None
         return self._texts[path]

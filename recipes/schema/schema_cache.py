@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from recipes.limits import SOURCE_BYTES
+from recipes.reading import read_regular
+
 FORMAT = 2
 """Version of what is kept; other versions are made anew."""
 _MODE = 0o600
@@ -42,7 +45,7 @@ class Store:
     def _digest(self, path: str) -> str:
         """Return the digest of a source; "" for one that is not there."""
         try:
-            return digest((self._root / path).read_bytes())
+            return digest(read_regular(self._root / path, SOURCE_BYTES))
         except (OSError, ValueError):
             return ""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recipes.values import Leaf, Map, Mark, Seq, Value, as_merged, count
+from recipes.limits import DEPTH, INTERPOLATION_CHARACTERS, MADE_CHARACTERS, VALUES
+from recipes.values import Leaf, Map, Mark, Measure, Seq, Value, as_merged, measure
 from recipes.yaml.nodes import (
     AliasNode,
     Entry,
@@ -16,13 +17,10 @@ from recipes.yaml.nodes import (
     Tree,
     is_merge_key,
 )
-from recipes.yaml.scalars import Unreadable
+from recipes.yaml.scalars import Unreadable, shortened
 
 if TYPE_CHECKING:
     from recipes.keys import Step
-
-MAX_VALUES = 50_000
-"""Limit of the values, aliases counted where they are used (a recipe has below 2,000)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +40,10 @@ class Composed:
     problems: tuple[Problem, ...]
     uncertain: bool
     """There is a merge that PyYAML's versions read differently: of a list, or of what itself merges."""
-    oversized: bool = False
-    """Aliases expand to more than `MAX_VALUES`: never to be handed to anything that copies values."""
+    limit_problem: Problem | None = None
+    """Limit that the text exceeds (`recipes.limits`): it is never handed to anything that copies values."""
+    count: int = 0
+    """Number of values, aliases counted where they are used."""
 
 
 def compose(tree: Tree) -> Composed:
@@ -54,22 +54,33 @@ def compose(tree: Tree) -> Composed:
         composer.problem(
             "the file holds several documents ('---')", tree.roots[1].start, "Keep one document."
         )
-    return Composed(value, tuple(composer.problems), composer.uncertain, composer.oversized)
+    return Composed(
+        value, tuple(composer.problems), composer.uncertain, composer.limit_problem, composer.values
+    )
 
 
 @dataclass(slots=True)
 class _Composer:
     tree: Tree
     anchors: dict[str, Value] = field(default_factory=dict)
+    extents: dict[int, Measure] = field(default_factory=dict)
     merging: set[str] = field(default_factory=set)
     unfinished: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     uncertain: bool = False
-    oversized: bool = False
+    limit_problem: Problem | None = None
     values: int = 0
+    characters: int = 0
+    depth: int = 0
 
     def problem(self, what: str, start: int, fix: str = "") -> None:
         self.problems.append(Problem(what, start, fix))
+
+    def exceeds(self, what: str, start: int, fix: str = "") -> None:
+        """Report that a limit is exceeded; only the first such problem counts."""
+        fix = fix or "Leave out what no recipe needs; the limits are in docs/security.md."
+        self.problem(what, start, fix)
+        self.limit_problem = self.limit_problem or self.problems[-1]
 
     def mark(self, node: Node, at: int) -> Mark:
         return Mark(self.tree.name, self.tree.lines.number(at), node.start)
@@ -82,8 +93,10 @@ class _Composer:
         if isinstance(node, ScalarNode):
             scalar = node.read()
             if isinstance(scalar, Unreadable):
-                self.problem(f"OmegaConf cannot read the value {scalar.text}", node.start)
+                self.unreadable(scalar, node)
                 scalar = node.value
+            elif isinstance(scalar, str) and "${" in scalar and len(scalar) > INTERPOLATION_CHARACTERS.value:
+                self.exceeds(f"a text with interpolations longer than {INTERPOLATION_CHARACTERS}", node.start)
             composed: Value = Leaf(scalar, self.mark(node, node.start))
         else:
             if node.tag is not None and node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
@@ -91,7 +104,9 @@ class _Composer:
             at = node.start if at is None else at
             if node.anchor:
                 self.unfinished.add(node.anchor)
+            self.depth += 1
             composed = self.mapping(node, at) if isinstance(node, MappingNode) else self.sequence(node, at)
+            self.depth -= 1
         if node.anchor:
             self.anchors[node.anchor] = composed
             self.unfinished.discard(node.anchor)
@@ -110,12 +125,39 @@ class _Composer:
             fix = f"Define it with &{node.name} above this line."
             self.problem(f"the alias *{node.name} has no anchor above it", node.start, fix)
             return Leaf(None, self.mark(node, node.start))
-        self.values += count(target)
-        if self.values > MAX_VALUES:
-            self.oversized = True
-            self.problem(f"the aliases expand to more than {MAX_VALUES} values", node.start)
-            return Leaf(None, self.mark(node, node.start))
-        return as_merged(target)
+        return (
+            as_merged(target)
+            if self.fits(self.measure(target), node)
+            else Leaf(None, self.mark(node, node.start))
+        )
+
+    def measure(self, target: Value) -> Measure:
+        """Return the extent of an anchored value, measured once."""
+        if id(target) not in self.extents:
+            self.extents[id(target)] = measure(target)
+        return self.extents[id(target)]
+
+    def fits(self, size: Measure, node: AliasNode) -> bool:
+        """Count the use of an anchored value; report the limit that it exceeds, if any."""
+        self.values += size.values
+        self.characters += size.characters
+        if self.values > VALUES.value:
+            self.exceeds(f"the aliases expand to more than {VALUES}", node.start)
+        elif self.characters > MADE_CHARACTERS.value:
+            self.exceeds(f"the aliases expand to more than {MADE_CHARACTERS}", node.start)
+        elif self.depth + size.height > DEPTH.value:
+            self.exceeds(f"the aliases nest deeper than {DEPTH}", node.start)
+        else:
+            return True
+        return False
+
+    def unreadable(self, scalar: Unreadable, node: ScalarNode) -> None:
+        """Report a scalar that OmegaConf refuses, or that exceeds a limit."""
+        if scalar.limit is not None:
+            fix = "Put it in quotes if it is a text."
+            self.exceeds(f"a number longer than {scalar.limit}: {shortened(scalar.text)}", node.start, fix)
+        else:
+            self.problem(f"OmegaConf cannot read the value {shortened(scalar.text)}", node.start)
 
     def sequence(self, node: SequenceNode, at: int) -> Seq:
         items = tuple(self.value(item.value, item.start) for item in node.children)
@@ -148,13 +190,15 @@ class _Composer:
         if isinstance(scalar, Unreadable) and scalar.text == "=" and not node.tag:
             scalar = "="
         if scalar is None or isinstance(scalar, Unreadable):
-            self.problem(f"OmegaConf cannot take {node.value or 'nothing'!r} as a key", node.start)
+            self.problem(f"OmegaConf cannot take {shortened(node.value) or 'nothing'!r} as a key", node.start)
+            if isinstance(scalar, Unreadable) and scalar.limit is not None:
+                self.unreadable(scalar, node)
             return None
         if isinstance(scalar, str):
             line = self.tree.lines.number(node.start)
             if scalar in lines:
                 fix = f"Remove one of the two (lines {lines[scalar]} and {line})."
-                self.problem(f"duplicate key '{scalar}'", node.start, fix)
+                self.problem(f"duplicate key '{shortened(scalar)}'", node.start, fix)
             lines[scalar] = line
         return scalar
 

@@ -24,6 +24,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from recipes.errors import FilePosition, RecipeError
+from recipes.limits import DEPTH, SCALAR_CHARACTERS, VALUES
 from recipes.yaml.nodes import AliasNode, Entry, Item, MappingNode, Node, ScalarNode, SequenceNode, Tree
 from recipes.yaml.offsets import BREAKS, Lines
 from recipes.yaml.parser_events import parser_events
@@ -35,9 +36,6 @@ _PROPERTY = re.compile(r"&[0-9A-Za-z_-]+|!<[^>]*>|![-;/?:@&=+$,_.!~*'()\[\]%0-9A
 _BLOCK_HEADER = re.compile(r"[|>][^\s#]*")
 _BLANK_END = re.compile(r"(?:\r\n|[\n\r\x85\u2028\u2029])[ \t\n\r\x85\u2028\u2029]*\Z")
 _NAME = re.compile(r"while scanning an (anchor|alias)")
-MAX_DEPTH = 200
-"""Limit of nesting: no recipe needs it, and Python's stack ends at about five times this."""
-
 # Raised by PyYAML for escapes and %YAML versions that are no code point or number.
 _PARSER_FAULTS = (ValueError, OverflowError)
 
@@ -93,6 +91,7 @@ class _Builder:
         self.name = name
         self.events = parser_events(text)
         self.anchors: dict[str, int] = {}
+        self.count = 0
 
     def documents(self) -> Iterator[Node]:
         """Build the root of each document."""
@@ -108,10 +107,11 @@ class _Builder:
             RecipeError: it lies deeper than MAX_DEPTH.
         """
         start: int = _offset(event.start_mark)
-        if depth > MAX_DEPTH:
-            raise RecipeError(
-                f"Nested deeper than {MAX_DEPTH} levels", where=_position(self.name, self.lines, start)
-            )
+        self.count += 1
+        if depth > DEPTH.value:
+            raise self.refused(f"Nested deeper than {DEPTH}", start)
+        if self.count > 2 * VALUES.value:  # keys are nodes, too
+            raise self.refused(f"More than {VALUES}: not a recipe", start)
         if isinstance(event, AliasEvent):
             end = _offset(event.end_mark)
             return AliasNode(start, start, end, end, str(event.anchor))
@@ -124,6 +124,10 @@ class _Builder:
             return self.mapping(event, start, body, tag, depth + 1)
         assert isinstance(event, SequenceStartEvent)
         return self.sequence(event, start, body, tag, depth + 1)
+
+    def refused(self, what: str, start: int) -> RecipeError:
+        fix = "Leave out what no recipe needs; the limits are in docs/security.md."
+        return RecipeError(what, where=_position(self.name, self.lines, start), fix=fix)
 
     def declare(self, anchor: str | None, start: int) -> None:
         """Remember where an anchor stands; raises `RecipeError` if the document has it already.
@@ -141,6 +145,8 @@ class _Builder:
 
     def scalar(self, event: Any, start: int, end: int, hint: int) -> ScalarNode:  # noqa: ANN401
         anchor, style, value = event.anchor, event.style or None, str(event.value)
+        if len(value) > SCALAR_CHARACTERS.value:
+            raise self.refused(f"A text longer than {SCALAR_CHARACTERS}", start)
         tag = str(event.tag) if event.tag is not None else None
         if start == end or (not value and style is None and not anchor and tag is None):
             return ScalarNode(hint, hint, hint, hint, None, None, "", None, empty=True)
@@ -156,7 +162,9 @@ class _Builder:
         header = _BLOCK_HEADER.match(self.text, body, end)
         if header is not None and "+" in header.group():
             # All blank lines below are content: only the last line break is not.
-            return end - (2 if self.text[:end].endswith("\r\n") else 1 if self.text[end - 1] in BREAKS else 0)
+            return end - (
+                2 if self.text.startswith("\r\n", end - 2) else 1 if self.text[end - 1] in BREAKS else 0
+            )
         blank = _BLANK_END.search(self.text[body:end])
         return body + blank.start() if blank else end
 

@@ -8,9 +8,12 @@ recipes). What libyaml refuses is parsed again by PyYAML, which decides and word
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from recipes.limits import VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,20 +26,25 @@ _DIFFERENT = re.compile(
     | ^%
     # A question mark that is not surely in a comment: PyYAML ends a plain scalar in brackets there.
     | ^(?:[^#\n\r"']|(?<=\S)\#)*\?
-    | ^[^\n\r]*["'][^\n\r]*\?
+    | ^[^\n\r"']*["'][^\n\r]*\?
     # Escapes of code points, which may be none.
     | \\[uUx]
     """,
     re.MULTILINE | re.VERBOSE,
 )
+_MOST_EVENTS = 6 * VALUES.value + 10
+"""Events of a text at the limit of values: at least one in three is a node, and every second node a key."""
 _SUSPECT = re.compile(r"[^\n\r\x20-\x7e]|[%?\\]")
 
 
 def parser_events(text: str) -> Iterator[Any]:
-    """Return PyYAML's events of a text. Raises what PyYAML raises, while they are taken."""
+    """Return PyYAML's events of a text. Raises what PyYAML raises, while they are taken.
+
+    They end early in a text with far more values than the limit allows.
+    """
     if yaml.__with_libyaml__ and not scanners_differ(text):
         try:
-            return iter(list(yaml.parse(text, Loader=yaml.CSafeLoader)))
+            return iter(list(islice(yaml.parse(text, Loader=yaml.CSafeLoader), _MOST_EVENTS)))
         except (yaml.YAMLError, UnicodeEncodeError):
             pass
     return yaml.parse(text, Loader=yaml.SafeLoader)

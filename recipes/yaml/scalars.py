@@ -11,6 +11,14 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from recipes.limits import NUMBER_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recipes.limits import Limit
 
 Scalar = str | int | float | bool | None
 
@@ -20,6 +28,13 @@ class Unreadable:
     """Scalar that a reader refuses, or whose type OmegaConf does not have."""
 
     text: str
+    limit: Limit | None = None
+    """Limit that it exceeds, where that is the reason."""
+
+
+def shortened(text: str) -> str:
+    """Return a text for a message, cut where it is long."""
+    return text if len(text) <= 60 else f"{text[:40]}… ({len(text):,} characters)"
 
 
 _BOOL = re.compile(r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF")
@@ -61,11 +76,11 @@ def read_omegaconf(text: str) -> Scalar | Unreadable:
         return Unreadable(text)
     try:
         if _FLOAT_11.fullmatch(text):
-            return read_float(text)
+            return _number(text, read_float)
         if _INT.fullmatch(text):
-            return read_int(text)
+            return _number(text, read_int)
         if _FLOAT_OMEGACONF.fullmatch(text):
-            return read_float(text)
+            return _number(text, read_float)
     except ValueError:  # "0b_", or more digits than Python converts
         return Unreadable(text)
     return text
@@ -107,9 +122,9 @@ def read_tagged(tag: str, text: str) -> Scalar | Unreadable:
             case "str":
                 return text
             case "int":
-                return read_int(text)
+                return _number(text, read_int)
             case "float":
-                return read_float(text)
+                return _number(text, read_float)
             case "null":
                 return None
             case "bool" if _BOOL.fullmatch(text):
@@ -119,6 +134,10 @@ def read_tagged(tag: str, text: str) -> Scalar | Unreadable:
     except ValueError:
         pass
     return Unreadable(f"!{tag} {text}")
+
+
+def _number(text: str, read: Callable[[str], int | float]) -> int | float | Unreadable:
+    return Unreadable(text, NUMBER_CHARACTERS) if len(text) > NUMBER_CHARACTERS.value else read(text)
 
 
 def _truth(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Subcommand, flag
+from tui.cli.spec import ACCEPT_CHANGES, DRY_RUN, JSON, OVERRIDES, Argument, Subcommand, flag
 
 _READ, _EDIT = "tui.headless.recipe_read", "tui.headless.recipe_edit"
 _KEY_FORMAT = 'dotted, list items by number: policy.scheduler.0.kwargs; quote a key with a dot: a."b.c"'
@@ -88,6 +88,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             flag("--both", "set KEY below policy and below teacher"),
             flag("--copy", "first write out sections that come from a merge or an alias"),
             DRY_RUN,
+            ACCEPT_CHANGES,
         ),
         "recipe set recipe.yaml distillation.max_num_steps 200 --dry-run",
     ),
@@ -102,6 +103,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             Argument("key", "KEY", "new key, or number of the new list item"),
             Argument("value", "VALUE", "read as YAML"),
             DRY_RUN,
+            ACCEPT_CHANGES,
         ),
         "recipe insert recipe.yaml . notes '{owner: me}' --dry-run",
     ),
@@ -110,7 +112,13 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         "remove a key",
         "Remove a key. Comments above it stay.",
         f"{_EDIT}:unset",
-        (_EDITED, _KEY, flag("--with-comments", "also remove the comment lines above it"), DRY_RUN),
+        (
+            _EDITED,
+            _KEY,
+            flag("--with-comments", "also remove the comment lines above it"),
+            DRY_RUN,
+            ACCEPT_CHANGES,
+        ),
         "recipe unset recipe.yaml distillation.max_num_steps --dry-run",
     ),
     Subcommand(
@@ -124,6 +132,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             flag("--check", "change nothing; exit code 1 if something is redundant"),
             flag("--with-comments", "also remove the comment lines above the keys"),
             DRY_RUN,
+            ACCEPT_CHANGES,
             JSON,
         ),
         "recipe minimise other.yaml --dry-run",
@@ -139,6 +148,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             Argument("text", "TEXT", "without the '#'", repeat="?"),
             flag("--above", "the lines above the key instead of the comment beside it"),
             DRY_RUN,
+            ACCEPT_CHANGES,
             JSON,
         ),
         "recipe comment recipe.yaml policy.model_name --json",

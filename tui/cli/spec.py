@@ -72,6 +72,9 @@ def flag(name: str, help: str, *, group: str = "") -> Argument:  # noqa: A002 - 
 
 JSON = flag("--json", "print one JSON object")
 DRY_RUN = flag("--dry-run", "print the diff, change nothing")
+ACCEPT_CHANGES = flag(
+    "--accept-changes", "save even if the file's owner, group, mode or access list changes by that"
+)
 OVERRIDES = Argument(
     "override", "OVERRIDE", "KEY=VALUE, +KEY=VALUE, ++KEY=VALUE or ~KEY, as in Hydra", repeat="*"
 )

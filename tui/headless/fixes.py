@@ -57,7 +57,7 @@ def apply_fix(
     _require_better(name.partition(":")[0].upper(), path, report, after)
     say(document.diff().removesuffix("\n"))
     if not dry_run:
-        save_document(document, dry_run=False)
+        save_document(document)
     say(f"{'would apply' if dry_run else 'applied'}: {fix.title}")
     return after
 

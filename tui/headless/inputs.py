@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recipes.chain import read_bytes
 from recipes.checks import Checker, ClusterRequest, Inputs
 from recipes.errors import RecipeError
 from recipes.schema.algorithms import holding_checkout
@@ -18,11 +19,16 @@ def recipe_path(file: str) -> Path:
     """Return a recipe's path.
 
     Raises:
-        RecipeError: there is no such file.
+        RecipeError: there is no such file, or it is no regular file.
     """
     path = Path(file)
-    if not path.is_file():
-        raise RecipeError("no such recipe", where=file, fix="Give the path of a YAML file.")
+    try:
+        read_bytes(path)
+    except RecipeError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            what, fix = "no such recipe", "Give the path of a YAML file."
+            raise RecipeError(what, where=file, fix=fix) from error
+        raise
     return path
 
 

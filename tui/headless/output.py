@@ -1,12 +1,17 @@
 """Output of the commands: results on standard output, messages on standard error.
 
-Text is cleaned of control characters here, whatever it quotes; documents are written as they are.
+Everything a command prints goes through here: text is made visible (`recipes.printable`) and the values of
+secret variables are masked, whatever it quotes. Documents are written as they are, except to a terminal.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from recipes.secrets import Mask
 
 SCHEMA = {"schema": 1}
 
@@ -14,27 +19,32 @@ SCHEMA = {"schema": 1}
 def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
     """Print one JSON object: indented, or on one line and flushed (for streams).
 
-    Control characters that JSON may hold as they are (DEL, C1) are escaped: a terminal could obey them.
+    Characters that a terminal could obey or a reader not see are escaped.
     """
     import json
-    import re
 
-    text = json.dumps(value, ensure_ascii=False, indent=None if line else 1, allow_nan=False)
-    text = re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    from recipes.printable import escaped_json
+    from recipes.secrets import Mask
+
+    indent = None if line else 1
+    text = escaped_json(
+        json.dumps(_masked(value, Mask.of()), ensure_ascii=False, indent=indent, allow_nan=False)
+    )
     try:
-        print(text, flush=line)
-    except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that is not UTF-8
-        print(json.dumps(value, indent=None if line else 1, allow_nan=False), flush=line)
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a terminal that is not UTF-8
+        text = json.dumps(json.loads(text), indent=indent)
+    _write(sys.stdout, text + "\n", flush=line)
 
 
 def show(text: str, *, flush: bool = False) -> None:
     """Print lines of a result."""
-    print(_clean(text), flush=flush)
+    _write(sys.stdout, _printable(text) + "\n", flush=flush)
 
 
 def say(text: str) -> None:
     """Print a message that is not part of the result."""
-    print(_clean(text), file=sys.stderr, flush=True)
+    _write(sys.stderr, _printable(text) + "\n", flush=True)
 
 
 def ask(question: str) -> bool:
@@ -44,15 +54,45 @@ def ask(question: str) -> bool:
 
 
 def write_document(text: str | bytes) -> None:
-    """Write a document to standard output as it is."""
+    """Write a document to standard output as it is; to a terminal, with its control characters visible."""
+    if sys.stdout.isatty():
+        from recipes.printable import visible_lines
+
+        text = visible_lines(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     if isinstance(text, bytes):
+        sys.stdout.flush()
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     else:
-        sys.stdout.write(text)
+        _write(sys.stdout, text)
 
 
-def _clean(text: str) -> str:
-    from launcher.text import clean_lines
+def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
+    """Write text; characters that the stream's encoding does not have are written as escapes."""
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    stream.write(text)
+    if flush:
+        stream.flush()
 
-    return clean_lines(text)
+def _printable(text: str) -> str:
+    from recipes.printable import visible_lines
+    from recipes.secrets import masked
+
+    return visible_lines(masked(text))
+
+
+def _masked(value: object, mask: Mask) -> object:
+    """Return data for JSON with secrets masked in its texts and keys."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {
+            mask(key) if isinstance(key, str) else key: _masked(item, mask) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_masked(item, mask) for item in value]
+    return value

@@ -13,12 +13,12 @@ from recipes.compare import rebase
 from recipes.document import Change, Document
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
-from recipes.keys import format_key, parse_key
+from recipes.keys import format_key, list_index, parse_key
 from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
-from tui.headless.recipe_files import checkout_of, open_document, save_document
+from tui.headless.recipe_files import checkout_of, edited_file, open_document
 
 if TYPE_CHECKING:
     import argparse
@@ -31,25 +31,31 @@ _EQUALS = re.compile(r'(?:[^="]|"(?:[^"\\]|\\.)*")*=')
 
 def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
     """Set values; nothing else of the file changes."""
-    document = open_document(options.file)
-    edits: list[AppliedEdit] = []
-    with document.group():
-        for key, text in key_values(options.pairs):
-            typed = read_typed(text)
-            keys = [f"{section}.{key}" for section in (STUDENT, TEACHER)] if options.both else [key]
-            before = [_line_of(document, name) for name in keys]
-            if options.both:
-                set_in_both(document, key, typed.value, spelling=typed.spelling)
-                changes = [Change(name, ()) for name in keys]
-            else:
-                changes = [document.set(key, typed.value, spelling=typed.spelling, copy=options.copy)]
-            edits += map(AppliedEdit, changes, before)
-    save_document(document, dry_run=options.dry_run)
+    with edited_file(options) as file:
+        document = file.document
+        with document.group():
+            edits = _set_values(document, options)
+        file.save()
     for edit in edits:
         say(_described(document, edit))
     _report_shared(edit.change for edit in edits)
     _advise(document, [edit.change.key for edit in edits])
     return 0
+
+
+def _set_values(document: Document, options: argparse.Namespace) -> list[AppliedEdit]:
+    edits: list[AppliedEdit] = []
+    for key, text in key_values(options.pairs):
+        typed = read_typed(text)
+        keys = [f"{section}.{key}" for section in (STUDENT, TEACHER)] if options.both else [key]
+        before = [_line_of(document, name) for name in keys]
+        if options.both:
+            set_in_both(document, key, typed.value, spelling=typed.spelling)
+            changes = [Change(name, ()) for name in keys]
+        else:
+            changes = [document.set(key, typed.value, spelling=typed.spelling, copy=options.copy)]
+        edits += map(AppliedEdit, changes, before)
+    return edits
 
 
 def _advise(document: Document, keys: Sequence[str]) -> None:
@@ -115,40 +121,45 @@ def _report_shared(changes: Iterable[Change]) -> None:
 
 def insert(options: argparse.Namespace) -> int:
     """Add a key or a list item."""
-    document = open_document(options.file)
-    typed = read_typed(options.value)
-    parent = parse_key(options.parent)
-    if document.has(parent) and isinstance(document.get(parent), list):
-        if not options.key.isdigit():
-            raise RecipeError(f"'{options.parent}' is a list", fix="Give the new item's number as KEY.")
-        change = document.insert_item(parent, int(options.key), typed.value, spelling=typed.spelling)
-    else:
-        (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
-        change = document.insert(parent, key, typed.value, spelling=typed.spelling)
-    save_document(document, dry_run=options.dry_run)
+    with edited_file(options) as file:
+        change = _inserted(file.document, options)
+        file.save()
     _report_shared([change])
     return 0
 
 
+def _inserted(document: Document, options: argparse.Namespace) -> Change:
+    typed = read_typed(options.value)
+    parent = parse_key(options.parent)
+    if document.has(parent) and isinstance(document.get(parent), list):
+        index = list_index(options.key)
+        if index is None:
+            raise RecipeError(f"'{options.parent}' is a list", fix="Give the new item's number as KEY.")
+        return document.insert_item(parent, index, typed.value, spelling=typed.spelling)
+    (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
+    return document.insert(parent, key, typed.value, spelling=typed.spelling)
+
+
 def unset(options: argparse.Namespace) -> int:
     """Remove a key."""
-    document = open_document(options.file)
-    change = document.delete(options.key, with_comments=options.with_comments)
-    save_document(document, dry_run=options.dry_run)
+    with edited_file(options) as file:
+        change = file.document.delete(options.key, with_comments=options.with_comments)
+        file.save()
     _report_shared([change])
     return 0
 
 
 def minimise(options: argparse.Namespace) -> int:
     """Remove what the recipe would inherit anyway."""
-    document = open_document(options.file)
     resolver = Resolver()
-    with document.group():
-        if options.base:
-            rebase(document, resolver, Path(options.base))
-        removed = minimise_document(document, resolver, with_comments=options.with_comments)
-    if not options.check:
-        save_document(document, dry_run=options.dry_run)
+    with edited_file(options) as file:
+        document = file.document
+        with document.group():
+            if options.base:
+                rebase(document, resolver, Path(options.base))
+            removed = minimise_document(document, resolver, with_comments=options.with_comments)
+        if not options.check:
+            file.save()
     if options.json:
         print_json(SCHEMA | {"removed": removed})
     elif options.check or not options.dry_run:
@@ -159,12 +170,12 @@ def minimise(options: argparse.Namespace) -> int:
 
 def comment(options: argparse.Namespace) -> int:
     """Print, set or remove the comment of a key."""
-    document = open_document(options.file)
     if options.text is not None:
-        document.set_comment(options.key, options.text, above=options.above)
-        save_document(document, dry_run=options.dry_run)
+        with edited_file(options) as file:
+            file.document.set_comment(options.key, options.text, above=options.above)
+            file.save()
         return 0
-    comment = document.comment(options.key)
+    comment = open_document(options.file).comment(options.key)
     if options.json:
         key = format_key(parse_key(options.key))
         print_json(SCHEMA | {"key": key, "above": comment.above, "beside": comment.beside})

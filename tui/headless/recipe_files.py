@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 import os
 import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.chain import decode, refuse_unreadable
+from recipes.chain import decode, read_bytes, refuse_unreadable
 from recipes.document import Document
+from recipes.errors import RecipeError
+from recipes.files import AttributesError
+from recipes.limits import RECIPE_BYTES
+from recipes.locks import RecipeLock
 from recipes.schema.algorithms import holding_checkout
 from recipes.yaml.typed import writable
-from tui.headless.output import say, write_document
+from tui.headless.output import ask, say, write_document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
+    from collections.abc import Iterator, Sequence
 
+    from recipes.files import Saved
     from recipes.inheritance import EffectiveRecipe, Resolver
 
 STANDARD_INPUT = "-"
@@ -27,7 +35,9 @@ def open_document(file: str) -> Document:
     """Open a recipe, or read it from standard input."""
     if file != STANDARD_INPUT:
         return Document.open(Path(file))
-    data = sys.stdin.buffer.read()
+    data = sys.stdin.buffer.read(RECIPE_BYTES.value + 1)
+    if len(data) > RECIPE_BYTES.value:
+        raise RecipeError(f"Not a recipe: larger than {RECIPE_BYTES}", where=STANDARD_NAME)
     return Document(decode(data, STANDARD_NAME), STANDARD_NAME)
 
 
@@ -56,16 +66,65 @@ def checkout_of(given: str | None, document: Document) -> Path | None:
     return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
 
 
-def save_document(document: Document, *, dry_run: bool) -> None:
-    """Save an edited document, write it to standard output, or print what would change."""
-    if dry_run:
-        write_document(document.diff())
-    elif document.path is None:
-        write_document(document.to_bytes())
-    elif document.changed:
-        saved = document.save()
-        if saved.other_names:
-            say(f"{saved.path} had other names (hard links); they keep the old text.")
+@dataclass(frozen=True, slots=True)
+class EditedFile:
+    """Recipe that a command edits, and how it is saved."""
+
+    document: Document
+    lock: RecipeLock | None
+    dry_run: bool
+    accept_changes: bool
+
+    def save(self) -> None:
+        """Save the document, write it to standard output, or print what would change.
+
+        Raises:
+            AttributesError: the file's owner or other attributes would change, and nobody agreed to that.
+            SaveError: the file system refuses.
+            ChangedOnDiskError: somebody else changed the file.
+        """
+        document = self.document
+        if self.dry_run:
+            write_document(document.diff())
+        elif document.path is None:
+            write_document(document.to_bytes())
+        elif document.changed:
+            saved = self._saved()
+            if saved.other_names:
+                say(f"{saved.path} had other names (hard links); they keep the old text.")
+
+    def _saved(self) -> Saved:
+        try:
+            return self.document.save(lock=self.lock, accept_changes=self.accept_changes)
+        except AttributesError as error:
+            question = f"{error.where}: {', '.join(error.changes)}. Save all the same?"
+            if not sys.stdin.isatty() or not ask(question):
+                raise
+        return self.document.save(lock=self.lock, accept_changes=True)
+
+
+def save_document(document: Document) -> None:
+    """Save an edited document; `EditedFile.save` says what is raised."""
+    EditedFile(document, None, dry_run=False, accept_changes=False).save()
+
+
+@contextmanager
+def edited_file(options: argparse.Namespace) -> Iterator[EditedFile]:
+    """Open a recipe for an edit, locked until the edit is saved: two commands at once lose nothing.
+
+    Raises:
+        RecipeError: it cannot be read.
+        LockedError: somebody else is editing it.
+    """
+    file: str = options.file
+    accept = bool(getattr(options, "accept_changes", False))
+    if file == STANDARD_INPUT or options.dry_run:
+        yield EditedFile(open_document(file), None, options.dry_run, accept)
+        return
+    path = Path(file)
+    read_bytes(path)  # what cannot be read is not locked
+    with RecipeLock(path) as lock:
+        yield EditedFile(open_document(file), lock, options.dry_run, accept)
 
 
 def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything

@@ -58,7 +58,7 @@ def _written(document: Document, key: str) -> Plain:
 
 def _value(recipe: EffectiveRecipe, key: str) -> Any:  # noqa: ANN401 - a recipe holds anything
     missing = object()
-    value = recipe.get(key, missing)
+    value = recipe.get_public(key, missing)
     if value is missing:
         name = parse_key(key)[-1]
         similar = next((other for other in recipe.leaf_keys() if parse_key(other)[-1] == name), "")
@@ -82,7 +82,7 @@ def show(options: argparse.Namespace) -> int:
 def diff(options: argparse.Namespace) -> int:
     """Compare two recipes by their effective values."""
     resolver = Resolver()
-    a, b = (resolve_document(open_document(file), [], resolver).values for file in (options.a, options.b))
+    a, b = (resolve_document(open_document(file), [], resolver).public for file in (options.a, options.b))
     changes = list(differences(a, b))
     if options.json:
         changed = [item for item in changes if ABSENT not in (item.a, item.b)]
@@ -117,9 +117,9 @@ def resolve(options: argparse.Namespace) -> int:
     """Print the effective recipe."""
     recipe = resolve_document(open_document(options.file), options.override, Resolver())
     if options.json:
-        print_json(SCHEMA | {"recipe": jsonable(recipe.values)})
+        print_json(SCHEMA | {"recipe": jsonable(recipe.public)})
     else:
-        values: Any = recipe.values
+        values: Any = recipe.public
         write_document(yaml_text(writable(values)) + "\n")
     return 0
 

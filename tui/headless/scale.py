@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         write_document(document.diff())
         _describe(scaled, metrics, memory, after)
     if not options.dry_run:
-        save_document(document, dry_run=False)
+        save_document(document)
     return int(Exit.OK)
 
 

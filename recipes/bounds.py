@@ -1,0 +1,189 @@
+"""Bounds of what interpolations would make of a recipe, found before anything is evaluated.
+
+A text names keys; whatever it may name counts with its whole size, each name where it stands. So the bound
+is never below what our evaluator or OmegaConf's would make, however the interpolation is written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from recipes.errors import FilePosition, RecipeError
+from recipes.interpolation import is_interpolation, is_simple
+from recipes.keys import list_index
+from recipes.limits import (
+    DEPTH,
+    HARD_INTERPOLATIONS,
+    INTERPOLATION_CHARACTERS,
+    INTERPOLATION_DEPTH,
+    INTERPOLATION_LINKS,
+    MADE_CHARACTERS,
+    VALUES,
+)
+from recipes.values import Leaf, Map, Measure, Seq, Value, around
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recipes.keys import KeyPath, Step
+    from recipes.limits import Limit
+
+_NAME = re.compile(r"\.*[\w$-]+(?:[.\[\]]+[\w$-]+)*", re.ASCII)
+"""Whatever may be a key in an interpolation: also the text that `oc.select` takes, and nested ones."""
+_STEPS = re.compile(r"[.\[\]]+")
+
+
+class _Bound(NamedTuple):
+    """Measure of a value with interpolations followed, and the longest chain of them inside it."""
+
+    extent: Measure
+    links: int
+
+
+_NOTHING = _Bound(Measure(1, 0, 0), 0)
+
+
+def refuse_bombs(root: Map) -> None:
+    """Raise `RecipeError` where interpolations would make more than the limits allow."""
+    bounds = _Bounds(root)
+    bounds.check(root, (), bounds.of(root, (), 0))
+
+
+def refuse_brackets(text: str) -> bool:
+    """Return whether a text nests brackets deeper than an interpolation may."""
+    depth = 0
+    for character in text:
+        if character in "{[(":
+            depth += 1
+            if depth > INTERPOLATION_DEPTH.value:
+                return True
+        elif character in "}])":
+            depth -= 1
+    return False
+
+
+@dataclass
+class _Bounds:
+    root: Map
+    known: dict[KeyPath, _Bound] = field(default_factory=dict)
+    busy: set[KeyPath] = field(default_factory=set)
+    hard: int = 0
+
+    def of(self, value: Value, path: KeyPath, links: int) -> _Bound:
+        """Return the bound of a value; `links` interpolations led here."""
+        if isinstance(value, Leaf) and not is_interpolation(value.value):
+            return _Bound(Measure(1, 0, 0), 0)
+        if path in self.known:
+            return self.known[path]
+        if path in self.busy:  # a circle, which the evaluator reports
+            return _NOTHING
+        self.busy.add(path)
+        if isinstance(value, Leaf):
+            bound = self.of_text(value, path, links)
+        else:
+            inner = [self.of(item, inner_path, links) for inner_path, item in _children(value, path)]
+            bound = _Bound(
+                around(item.extent for item in inner), max((item.links for item in inner), default=0)
+            )
+        self.busy.discard(path)
+        self.check(value, path, bound)
+        self.known[path] = bound
+        return bound
+
+    def of_text(self, leaf: Leaf, path: KeyPath, links: int) -> _Bound:
+        """Return the bound of an interpolation: the sum of all that it may name."""
+        text = str(leaf.value)
+        if len(text) > INTERPOLATION_CHARACTERS.value:
+            self.refuse(leaf, path, "is a text with interpolations longer than", INTERPOLATION_CHARACTERS)
+        if refuse_brackets(text):
+            self.refuse(leaf, path, "nests brackets deeper than", INTERPOLATION_DEPTH)
+        if links >= INTERPOLATION_LINKS.value:
+            self.refuse(leaf, path, "is reached through more than", INTERPOLATION_LINKS)
+        if not is_simple(text):
+            self.hard += len(text)
+            if self.hard > HARD_INTERPOLATIONS.value:
+                self.refuse(
+                    leaf,
+                    path,
+                    "is one interpolation too many for OmegaConf's parser: at most",
+                    HARD_INTERPOLATIONS,
+                )
+        values, characters, height, longest = 1, len(text), 0, 0
+        for target, target_path in named_values(self.root, text, path):
+            size, further = self.of(target, target_path, links + 1)
+            written = len(target.value) if isinstance(target, Leaf) and isinstance(target.value, str) else 20
+            # A scalar becomes part of the text; a section stands here as a whole.
+            values, height = values + size.values * (size.height > 0), max(height, size.height)
+            characters += size.characters or written
+            longest = max(longest, further)
+            if values > VALUES.value:  # a text may hold thousands of names
+                break
+        return _Bound(Measure(values, characters, height), longest + 1)
+
+    def check(self, value: Value, path: KeyPath, bound: _Bound) -> None:
+        """Raise `RecipeError` for a bound above the limits."""
+        if bound.links > INTERPOLATION_LINKS.value:
+            self.refuse(value, path, "leads through more than", INTERPOLATION_LINKS)
+        if bound.extent.values > VALUES.value:
+            self.refuse(value, path, "would have more than", VALUES)
+        if bound.extent.characters > MADE_CHARACTERS.value:
+            self.refuse(value, path, "would make more text than", MADE_CHARACTERS)
+        if bound.extent.height > DEPTH.value or len(path) + bound.extent.height > DEPTH.value:
+            self.refuse(value, path, "would nest deeper than", DEPTH)
+
+    @staticmethod
+    def refuse(value: Value, path: KeyPath, how: str, limit: Limit) -> NoReturn:
+        from recipes.keys import format_key
+        from recipes.yaml.scalars import shortened
+
+        name = f"'{shortened(format_key(path))}'" if path else "the recipe"
+        where = FilePosition(value.mark.file, value.mark.line)
+        fix = "Write the value out, or leave it out; the limits are in docs/security.md."
+        raise RecipeError(f"invalid interpolation: {name} {how} {limit}", where=where, fix=fix)
+
+
+def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
+    """Yield the values that an interpolation may name, up to where another one stands in the way."""
+    for match in _NAME.finditer(text):
+        name = match[0].lstrip(".")
+        dots = len(match[0]) - len(name)
+        steps = [step for step in _STEPS.split(name) if step]
+        base = path[: max(len(path) - dots, 0)] if dots else ()
+        located = _locate(root, (*base, *steps))
+        if located is not None:
+            yield located
+
+
+def _locate(root: Map, steps: KeyPath) -> tuple[Value, KeyPath] | None:
+    value: Value = root
+    path: KeyPath = ()
+    for step in steps:
+        if isinstance(value, Leaf):
+            return (value, path) if is_interpolation(value.value) else None
+        keys = [key for key in _meanings(step) if _has(value, key)]
+        if not keys:
+            return None
+        path, value = (*path, keys[0]), value.items[keys[0]]  # type: ignore[index] # a key of its kind
+    return value, path
+
+
+def _meanings(step: Step) -> tuple[Step, ...]:
+    """Return the keys that a step of a name may mean, without a search through the mapping's keys."""
+    if not isinstance(step, str):
+        return (step,)
+    index = list_index(step)
+    return (step, {"true": True, "false": False}.get(step, step)) if index is None else (step, index)
+
+
+def _has(value: Map | Seq, key: Step) -> bool:
+    if isinstance(value, Map):
+        return key in value.items
+    return isinstance(key, int) and 0 <= key < len(value.items)
+
+
+def _children(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
+    items = value.items.items() if isinstance(value, Map) else enumerate(value.items)
+    for step, item in items:
+        yield (*path, step), item

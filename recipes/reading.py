@@ -1,0 +1,133 @@
+"""Bounded reading of files that somebody else may have made: regular files only, up to a size, within a time.
+
+A FIFO, a device or a file of /proc could block for good or never end; a mount whose server is gone hangs
+every call. So a file is looked at before it is opened, opened without waiting, and read on a thread.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import stat
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+from recipes.limits import FILE_SECONDS, amount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from recipes.limits import Limit
+
+Result = TypeVar("Result")
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+_PSEUDO_FILE_SYSTEMS = ("/proc", "/sys")
+"""Their files count as regular and have size 0; some block, some never end."""
+_PIECE = 1 << 20
+
+
+class IrregularFileError(OSError):
+    """Error for what is no regular file: `strerror` says what it is."""
+
+
+class TooLargeError(OSError):
+    """Error for a file above its limit: `strerror` says which."""
+
+
+def within(action: Callable[[], Result], deadline_s: float) -> Result:
+    """Return what an action returns, on a thread of its own; one that hangs costs that thread.
+
+    Raises:
+        TimeoutError: it takes longer.
+        Exception: whatever the action raises.
+    """
+    outcomes: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
+
+    def call() -> None:
+        try:
+            outcomes.put((action(), None))
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            outcomes.put((None, error))
+
+    threading.Thread(target=call, name="files", daemon=True).start()
+    try:
+        result, error = outcomes.get(timeout=deadline_s)
+    except queue.Empty:
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer from the file system for {deadline_s:g} s") from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+def read_limited(path: Path, limit: Limit, *, deadline_s: float = FILE_SECONDS.value) -> bytes:
+    """Return a regular file's bytes.
+
+    Raises:
+        IrregularFileError: it is a FIFO, a device, a socket, or a file of /proc or /sys.
+        TooLargeError: it is larger than the limit.
+        TimeoutError: the file system does not answer.
+        IsADirectoryError: it is a directory.
+        OSError: it cannot be read.
+    """
+    return within(lambda: read_regular(path, limit), deadline_s)
+
+
+def is_regular(path: Path, *, deadline_s: float = FILE_SECONDS.value) -> bool:
+    """Return whether a path is a regular file; False also where that cannot be looked up in time."""
+    try:
+        return within(lambda: stat.S_ISREG(os.stat(path).st_mode), deadline_s)
+    except (OSError, ValueError):
+        return False
+
+
+def read_regular(path: Path, limit: Limit) -> bytes:
+    """Return a regular file's bytes like `read_limited`, but on this thread: a checkout has many files."""
+    try:
+        status = os.stat(path)
+    except ValueError as error:  # a null byte in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    _refuse_irregular(status, path)  # opening a device can have effects
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        status = os.fstat(descriptor)
+        _refuse_irregular(status, path)
+        if status.st_size > limit.value:
+            raise _too_large(limit, path)
+        pieces, left = [], limit.value + 1
+        while left > 0 and (piece := os.read(descriptor, min(left, _PIECE))):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(descriptor)
+    if left <= 0:
+        raise _too_large(limit, path)
+    return b"".join(pieces)
+
+
+def _refuse_irregular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise IrregularFileError(errno.EINVAL, f"{kind}, not a regular file", str(path))
+    for mount in _PSEUDO_FILE_SYSTEMS:
+        if _device_of(mount) == status.st_dev:
+            raise IrregularFileError(errno.EINVAL, f"a file of {mount}, not a regular file", str(path))
+
+
+def _device_of(mount: str) -> int | None:
+    try:
+        return os.stat(mount).st_dev
+    except OSError:
+        return None
+
+
+def _too_large(limit: Limit, path: Path) -> TooLargeError:
+    return TooLargeError(errno.EFBIG, f"larger than {amount(limit.value, limit.unit)}", str(path))

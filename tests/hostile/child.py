@@ -1,0 +1,83 @@
+"""Child of the attempts: runs commands in this process, one after another, within an address space."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tui.cli import main
+
+
+def attempt(argv: list[str]) -> dict[str, Any]:
+    """Run one command; returns its exit code, what it printed, and the exception that left it."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    fault, code = "", -1
+    wall, cpu = time.monotonic(), time.process_time()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main("0", argv)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the fault that is looked for
+        fault = f"{type(error).__name__}: {error}"[:300]
+    return {
+        "code": int(code),
+        "fault": fault,
+        "cpu_s": time.process_time() - cpu,
+        "wall_s": time.monotonic() - wall,
+        "out": _text(out),
+        "err": _text(err),
+    }
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    data = stream.buffer.getvalue()  # type: ignore[attr-defined] # a BytesIO
+    return str(data[:20_000].decode("utf-8", "replace"))
+
+
+def as_user(uid: int, argv: list[str]) -> str:
+    """Run one command as another user, in a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        os.write(writing, json.dumps(attempt(argv)).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answers:
+        answer = answers.read().decode()
+    os.waitpid(child, 0)
+    return answer
+
+
+def run() -> None:
+    """Run the attempts of standard input; prints a line of JSON for each, and the memory's peak (MiB)."""
+    limit = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    orders = json.load(sys.stdin)
+    sys.stdin = open(os.devnull)  # noqa: SIM115 - open until the process ends
+    if any(order["uid"] for order in orders):  # modules that another user may not read
+        example = Path("warm.yaml")
+        example.write_text("a: 1\n")
+        attempt(["recipe", "set", str(example), "a", "2"])
+        attempt(["recipe", "set", str(example.with_name("none.yaml")), "a", "2"])
+    for order in orders:
+        os.chdir(order["folder"])
+        before = dict(os.environ)
+        os.environ.update(order["variables"])
+        uid = order["uid"]
+        print(as_user(uid, order["argv"]) if uid else json.dumps(attempt(order["argv"])), flush=True)
+        os.environ.clear()
+        os.environ.update(before)
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
+
+
+if __name__ == "__main__":
+    run()
