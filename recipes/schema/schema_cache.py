@@ -14,15 +14,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from recipes.cache_root import cache_root
+
 FORMAT = 2
 """Version of what is kept; other versions are made anew."""
 _MODE = 0o600
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where schemas are kept: $XDG_CACHE_HOME/distill-tui/schema."""
-    cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "distill-tui" / "schema"
+    """Return where schemas are kept: `schema` in the directory of cached data."""
+    return cache_root(environment) / "schema"
 
 
 def digest(text: str | bytes) -> str:

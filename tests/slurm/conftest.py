@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster, obstacle
+from tests.slurm.tmux import Tmux
 from tests.slurm.user import User
 
 REQUIRED = "DISTILL_TUI_REQUIRE_SLURM"
@@ -44,3 +46,10 @@ def user(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[User]:
     one = User.of(cluster, request.node.name[:20].replace("[", "-"))
     yield one
     one.clean_up()
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    one = Tmux(tmp_path / "tmux")
+    yield one
+    subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, check=False)
