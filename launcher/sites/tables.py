@@ -161,6 +161,7 @@ class ProfileTable(SiteTable):
     sbatch_args: tuple[str, ...] = ()
     container: str = ""
     mounts: Mounts = ()
+    modules: tuple[str, ...] = ()
 
 
 class SiteFile(SiteTable):

@@ -80,7 +80,9 @@ async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
         await screen.see("1 Cluster", "booster", "distill")
         await on_review(screen)
         await screen.press("s")
-        await screen.see("Where are runs to be kept?", "which is in your home", "$SCRATCH, ")
+        await screen.see(
+            "Where are runs to be kept?", "which is in your home", "$SCRATCH/carla/distill-tui/runs"
+        )
         await screen.press("1")
         await screen.see("Submit?")
         await screen.press("y")
