@@ -228,7 +228,8 @@ def _checkout(checkout: Mapping[str, Any] | None) -> Iterator[str]:
         yield "Its commit is unknown."
         return
     branch = f" ({checkout['branch']})" if checkout["branch"] not in ("", "HEAD") else ""
-    yield f"Commit {checkout['commit']}{branch}, {'with local changes' if checkout['dirty'] else 'unchanged'}."
+    state = "with local changes" if checkout["dirty"] else "unchanged"
+    yield f"Commit {checkout['commit']}{branch}, {state}."
     if checkout["untracked"]:
         yield f"Untracked files: {checkout['untracked']}."
     if checkout["changes"]:

@@ -184,7 +184,8 @@ def _field_of_error(error: ExplainedError, state: WizardState, status: DraftStat
     flag = re.split(r"[: =]", error.what, maxsplit=1)[0]
     by_flag = next((item.name for item in FIELDS if item.flag == flag), "")
     where, checkout = str(error.where or ""), status.checkout
-    if not by_flag and where and where == text_of("env_file", state, status):
+    env_file = text_of("env_file", state, status)
+    if not by_flag and env_file and env_file in (where, *error.what.replace(":", " ").split()):
         return "env_file"
     if not by_flag and checkout is not None and where.startswith(f"{checkout.path}/"):
         return "checkout"

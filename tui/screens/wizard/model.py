@@ -13,7 +13,6 @@ from launcher.durations import DurationError, format_time_limit, parse_time_limi
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
 from launcher.text import clean
-from tui.formatting import plural
 from tui.screens.wizard.recipe_paths import PACKAGED
 
 if TYPE_CHECKING:
@@ -145,6 +144,11 @@ class DraftStatus:
     """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
+
+
+def step_of(identity: str) -> Step:
+    """Return a step by its id."""
+    return next(step for step in STEPS if step.id == identity)
 
 
 def kind_of(state: WizardState) -> Kind:
@@ -344,7 +348,7 @@ def _recipe_error(text: str, status: DraftStatus) -> str:
     matches = [item for item in status.recipes if text.casefold() in item.path.name.casefold()]
     if status.recipe_file_exists or not matches:
         return status.recipe_error
-    return f"{plural(len(matches), 'recipe')} with this in the name: tab lists or completes"
+    return f"{len(matches)} match (tab)"
 
 
 def words_of(text: str) -> tuple[str, ...] | None:
