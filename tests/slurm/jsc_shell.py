@@ -6,6 +6,7 @@ checkout's `.venv` finds its library through LD_LIBRARY_PATH alone, as one that 
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.checks.world import WORKERS
+from tests.checks.world import TOKENIZER, WORKERS
 from tests.cluster.cluster import Cluster
 from tests.cluster.machines import CHECKOUT, Machine, call
 
 TOP = Path("/p")
-HOME_MB, STORAGE_MB = 200, 60_000
+HOME_MB, STORAGE_MB = 200, 300_000
 RECIPE = "qwen3-1.7b-mine.yaml"
 MODULES = "Stages/2025:GCCcore/.13.3.0:Python/3.11.7"
 _RECIPE = """\
@@ -36,6 +37,9 @@ teacher:
 
 distillation:
   max_num_steps: 200
+
+checkpointing:
+  checkpoint_dir: /p/scratch/envcomp/checkpoints/qwen3-1.7b-mine
 
 cluster:
   gpus_per_node: 4
@@ -122,6 +126,8 @@ class JscShell:
             "LOADEDMODULES": MODULES,
             "MODULEPATH": "/p/software/juwelsbooster/stages/2025/modules/all",
             "LD_LIBRARY_PATH": str(self.software / "lib"),
+            "HF_TOKEN": "hf_canary",
+            "VIRTUAL_ENV": str(self.project / "another-venv"),
             # The pretended CPUs and memory are not there.
             "RAY_BARE_CPUS": "12",
             "RAY_BARE_OBJECT_STORE_MEMORY": "100000000",
@@ -272,6 +278,7 @@ def _cache_models(project: Path) -> None:
             (snapshot.parent.parent / "refs").mkdir()
             (snapshot.parent.parent / "refs" / "main").write_text("0")
             (snapshot / "model.safetensors").write_bytes(b"")
+            (snapshot / "tokenizer.json").write_text(json.dumps(TOKENIZER))
     for worker in WORKERS:
         (project / "venvs" / worker / "bin").mkdir(parents=True)
         (project / "venvs" / worker / "bin" / "python").touch()

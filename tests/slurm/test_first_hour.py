@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.slurm.guide import GUIDE, Runner, shape, shown_commands
 from tests.slurm.jsc_shell import RECIPE, JscShell, opened
 from tests.slurm.test_submit import MILESTONES
 from tests.slurm.tmux import Tmux
@@ -69,6 +70,15 @@ def test_submit_from_nothing_to_a_completed_smoke_run(shell: JscShell) -> None:
     printed = shell("distill-tui", "submit", RECIPE, "--smoke", "--time", "30m", "--json").stdout
     shell("distill-tui", "watch", "--plain", json.loads(printed)["run"])
     _check_run(shell, before)
+
+
+def test_the_guide_shows_what_the_commands_print(shell: JscShell) -> None:
+    runner = Runner(shell)
+    commands = shown_commands(GUIDE.read_text(encoding="utf-8"))
+    assert len(commands) >= 12
+    for shown in commands:
+        printed = runner(shown.command)
+        assert sorted(shape(printed)) == sorted(shape(shown.output)), (shown.command, printed)
 
 
 def _check_run(shell: JscShell, before: dict[str, int]) -> None:
