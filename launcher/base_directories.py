@@ -19,11 +19,6 @@ def config_root(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("XDG_CONFIG_HOME") or _home(environment) / ".config") / "distill-tui"
 
 
-def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of cached data: $XDG_CACHE_HOME/distill-tui."""
-    return Path(environment.get("XDG_CACHE_HOME") or _home(environment) / ".cache") / "distill-tui"
-
-
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Return a path with `~` and `$NAME` replaced; a variable that is not set stays as it is."""
     replaced = Template(text).safe_substitute(environment)

@@ -101,6 +101,12 @@ FIELDS: tuple[Field, ...] = (
         "choice", flag="--profile", metavar="NAME", step="cluster", optional=True,
     ),
     Field(
+        "modules", "Modules",
+        "Modules that the job loads: names, or `loaded` for those of your shell; remembered for the site.",
+        "text", flag="--modules", metavar="NAMES", default="the profile's, the site's, or as given before",
+        step="cluster", optional=True, scheduler=True,
+    ),
+    Field(
         "kind", "Kind",
         "A rehearsal proves the way in minutes, a smoke run the recipe in 5 steps; both keep own files.",
         "choice", flag="--rehearse, --smoke", step="recipe",
@@ -158,19 +164,20 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "env_file", "Env file", "A file of NAME=value lines with keys for the driver.",
-        "path", flag="--env-file", metavar="FILE", optional=True,
+        "path", flag="--env-file", metavar="FILE", step="job", optional=True,
     ),
     Field(
-        "env", "Variable", "Pass this variable of the shell to the job, or set it; secrets by name only.",
-        "text", flag="--env", metavar="NAME[=VALUE]", repeatable=True, optional=True,
+        "env", "Variables", "Pass this variable of the shell to the job, or set it; secrets by name only.",
+        "text", flag="--env", metavar="NAME[=VALUE]", step="job", repeatable=True, optional=True,
     ),
     Field(
-        "no_env", "Left-out variable", "Do not pass this variable to the job.",
-        "text", flag="--no-env", metavar="NAME", repeatable=True, optional=True,
+        "no_env", "Left out", "Do not pass this variable of the shell to the job.",
+        "text", flag="--no-env", metavar="NAME", step="job", repeatable=True, optional=True,
     ),
     Field(
-        "sbatch_args", "sbatch argument", "One more argument for sbatch.",
-        "text", flag="--sbatch-arg", metavar="ARG", repeatable=True, scheduler=True, optional=True,
+        "sbatch_args", "sbatch arguments", "One more argument for sbatch.",
+        "text", flag="--sbatch-arg", metavar="ARG",
+        step="job", repeatable=True, scheduler=True, optional=True,
     ),
     Field(
         "launcher", "Launcher", "What starts Ray in the job.",

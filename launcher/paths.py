@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from launcher.base_directories import cache_root, config_root, default_runs_root, expand
+from launcher.base_directories import config_root, default_runs_root, expand
+from recipes.cache_root import cache_root
 
 __all__ = [
     "RUNS_VARIABLE",

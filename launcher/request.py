@@ -60,6 +60,8 @@ class SubmitRequest:
     """Variables for the job besides those passed by default: `NAME` of the shell, or `NAME=VALUE`."""
     no_env: tuple[str, ...] = ()
     """Names of variables that the job must not have."""
+    modules: str | None = None
+    """Modules that jobs load: names, or `loaded` for the shell's; None: those of the profile or the site."""
     yes: bool = False
     """Whether the user has confirmed a plan's questions."""
     options: Mapping[str, str] = field(default_factory=dict)

@@ -102,6 +102,7 @@ class RequestRecord(BaseModel):
     sbatch_args: tuple[str, ...] = ()
     container: str | None = None
     mounts: tuple[str, ...] = ()
+    modules: str | None = None
 
 
 class RunSpec(_Stored):

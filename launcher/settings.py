@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from launcher.base_directories import config_root, default_runs_root, expand
+from launcher.cache_location import cache_beside_runs
 from launcher.errors import InputError
 from launcher.text import clean, did_you_mean
 
@@ -208,6 +209,8 @@ def set_setting(environment: Mapping[str, str], key: str, values: Sequence[str])
         text = _with(text, setting("storage.earlier_runs"), [*others, before.runs], path)
     _settings(_parse(text, path), path, environment)
     _write(path, text)
+    if key == "storage.runs":
+        cache_beside_runs(environment, Path(str(value)))
     return path
 
 

@@ -28,6 +28,8 @@ class SiteChoices(BaseModel):
     dropped: frozenset[str] = frozenset()
     gpu_memory_gib: Mapping[str, float] = Field(default_factory=dict)
     """By type of GPU, in lower case."""
+    modules: tuple[str, ...] = ()
+    """Modules that jobs load."""
 
     @property
     def environment(self) -> EnvironmentChoices:
@@ -77,6 +79,17 @@ def remember_gpu_memory(
 
     def merged(own: SiteChoices) -> SiteChoices:
         return own.model_copy(update={"gpu_memory_gib": {**own.gpu_memory_gib, gpu_type: gib}})
+
+    _remember(transport, environment, site, merged)
+
+
+def remember_modules(
+    transport: Transport, environment: Mapping[str, str], site: str, modules: tuple[str, ...]
+) -> None:
+    """Remember the modules that jobs load at a site; without effect where nothing can be written."""
+
+    def merged(own: SiteChoices) -> SiteChoices:
+        return own.model_copy(update={"modules": modules})
 
     _remember(transport, environment, site, merged)
 

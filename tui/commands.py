@@ -105,6 +105,11 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "run_again", footer="run again",
     ),
     Command(
+        "monitor.remove", ("D",), "Remove the checkpoint",
+        "Remove the checkpoint of a smoke run or rehearsal that has ended; its logs are kept.",
+        Scope.MONITOR, "remove_checkpoint", footer="remove checkpoint",
+    ),
+    Command(
         "log.driver", ("d",), "Driver log", "Show the driver's log.",
         Scope.MONITOR, "log('show_log', 'driver')",
     ),

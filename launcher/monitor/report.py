@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from launcher.monitor.watch import Watch
 from launcher.text import clean
 from launcher.transports.base import Transport
 
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _CONTEXT_LINES = 4
 _CONTEXT_BYTES = 8 * 1024
 _LINE_LIMIT = 400
@@ -46,6 +48,8 @@ class ReportFacts:
     recipe_problem: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     jobs: tuple[Mapping[str, Any], ...] = ()
+    checkout: Mapping[str, Any] = field(default_factory=dict)
+    """Path, commit, branch, changes (`diff --stat`) and number of untracked files of the checkout."""
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -77,9 +81,13 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
             "problem": facts.recipe_problem,
             "changes": [{"key": key, "parent": a, "value": b} for key, a, b in facts.changes],
         },
+        "checkout": dict(facts.checkout) or None,
         "environment": dict(facts.environment),
     }
     cleaned: dict[str, Any] = _redacted(document, redact.having_read(json.dumps(document)))
+    commit = str(facts.checkout.get("commit", ""))
+    if _COMMIT.fullmatch(commit):  # it has the form of a key, too
+        cleaned["checkout"]["commit"] = commit
     return cleaned
 
 
@@ -143,6 +151,7 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _cause(report["findings"])
     yield from _timeline(report)
     yield from _recipe(report["recipe"])
+    yield from _checkout(report["checkout"])
     yield from _table("Environment", report["environment"])
     if report["job"] is not None or report["jobs"]:
         yield from ("", "## Job", "")
@@ -214,6 +223,22 @@ def _recipe(recipe: Mapping[str, Any]) -> Iterator[str]:
         yield from ("", "| key | parent | this recipe |", "|---|---|---|")
         for change in recipe["changes"]:
             yield f"| `{change['key']}` | {_cell(change['parent'])} | {_cell(change['value'])} |"
+
+
+def _checkout(checkout: Mapping[str, Any] | None) -> Iterator[str]:
+    if checkout is None:
+        return
+    yield from ("", "## NeMo-RL checkout", "", f"`{checkout['path']}`")
+    if not checkout["commit"]:
+        yield "Its commit is unknown."
+        return
+    branch = f" ({checkout['branch']})" if checkout["branch"] not in ("", "HEAD") else ""
+    state = "with local changes" if checkout["dirty"] else "unchanged"
+    yield f"Commit {checkout['commit']}{branch}, {state}."
+    if checkout["untracked"]:
+        yield f"Untracked files: {checkout['untracked']}."
+    if checkout["changes"]:
+        yield from ("", "```text", checkout["changes"].replace("```", "'''"), "```")
 
 
 def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:

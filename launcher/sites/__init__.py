@@ -44,6 +44,8 @@ class Profile:
     """Image for NeMo-RL's `ray.sub`."""
     mounts: tuple[str, ...] = ()
     """Mounts of its container besides checkout and run: `/SOURCE:/TARGET[:ro]`."""
+    modules: tuple[str, ...] = ()
+    """Modules that its jobs load, in place of the site's."""
     partition: str | None = None
     account: str | None = None
     qos: str | None = None

@@ -16,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveFloat,
-    PositiveInt,
     ValidationError,
     model_validator,
 )
@@ -50,8 +49,12 @@ def _mounts(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _time(value: object) -> object:
-    """Return a time limit as text; TOML reads 02:00:00 without quotes as a time of day."""
-    return value.isoformat() if isinstance(value, datetime.time) else value
+    """Return a time limit as text or minutes; TOML reads 02:00:00 without quotes as a time of day."""
+    if isinstance(value, datetime.time):
+        return value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise PydanticCustomError("time", 'expected minutes, or a text such as "30m" or "2:00:00"')
+    return value
 
 
 def _time_limit(value: str | int) -> str:
@@ -71,6 +74,7 @@ def _word(value: str) -> str:
 Variables = Annotated[dict[str, str | int | float], AfterValidator(_variables)]
 Mounts = Annotated[tuple[str, ...], AfterValidator(_mounts)]
 TimeLimit = Annotated[str | int, BeforeValidator(_time), AfterValidator(_time_limit)]
+Count = Annotated[int, Field(gt=0, strict=True)]  # strict: true is no number
 Word = Annotated[str, AfterValidator(_word)]
 
 
@@ -143,8 +147,8 @@ class SmokeTable(SiteTable):
 
     partition: str = ""
     reservation: str = ""
-    max_nodes: PositiveInt | None = None
-    max_time_s: PositiveInt | None = None
+    max_nodes: Count | None = None
+    max_time_s: Count | None = None
 
 
 class ProfileTable(SiteTable):
@@ -155,12 +159,13 @@ class ProfileTable(SiteTable):
     qos: Word | None = None
     reservation: Word | None = None
     time: TimeLimit | None = None
-    nodes: PositiveInt | None = None
-    gpus_per_node: Annotated[int, Field(ge=0)] | None = None
+    nodes: Count | None = None
+    gpus_per_node: Annotated[int, Field(ge=0, strict=True)] | None = None
     environment: Variables = Field(default_factory=dict)
     sbatch_args: tuple[str, ...] = ()
     container: str = ""
     mounts: Mounts = ()
+    modules: tuple[str, ...] = ()
 
 
 class SiteFile(SiteTable):

@@ -150,4 +150,5 @@ def _record(request: SubmitRequest) -> RequestRecord:
         sbatch_args=request.sbatch_args,
         container=request.container,
         mounts=request.mounts,
+        modules=request.modules,
     )

@@ -18,26 +18,30 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.checkout import choose, remember
+from launcher.checkout import check_venv, choose, remember
 from launcher.checkout_state import checkout_state
 from launcher.clusters.inventory import Detection, Partition
 from launcher.clusters.registry import cluster_of, slurm_cluster
-from launcher.errors import InputError, LaunchError, RefusedError, UnreachableError
+from launcher.errors import InputError, LaunchError, RefusedError, TransportError, UnreachableError
+from launcher.interpreter import interpreter_state
 from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
-from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory
+from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
 from launcher.submit.hints import cluster_hints, hints
 from launcher.submit.job_environment import choices_of, environment_of
+from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
 from launcher.submit.submission import Submission, lay_out
+from recipes.errors import ExplainedError
 from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
     from launcher.clusters.base import Scheduler
     from launcher.storage.decision import RunStorage
     from launcher.submit.preflight import Preflight
+    from launcher.transports.base import Transport
     from recipes.checks import Report, Result
     from recipes.memory import Estimate
 
@@ -69,6 +73,8 @@ class SubmissionPlan:
     preflight: Preflight
     notes: tuple[str, ...]
     """Remarks for the user."""
+    obstacle: ExplainedError | None = None
+    """Why its jobs would end at once, whatever the user confirms: `send` raises it."""
 
     @property
     def options(self) -> JobOptions:
@@ -139,12 +145,13 @@ def plan_submission(
     Raises:
         InputError: the request is contradictory or invalid.
         RecipeError: the recipe cannot be read.
-        TransportError: a file or a Python environment is missing.
+        TransportError: a file is missing.
     """
     resolver = resolver or Resolver()
     request = with_profile(request, detection.site)
-    remembered = load_choices(store.transport, environment, detection.site.id).gpu_memory_gib
-    detection = with_gpu_memory(detection, request.gpu_memory, remembered)
+    remembered = load_choices(store.transport, environment, detection.site.id)
+    detection = with_gpu_memory(detection, request.gpu_memory, remembered.gpu_memory_gib)
+    detection = with_modules(detection, request, remembered.modules, environment)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
     from launcher.submit.preflight import preflight
@@ -160,14 +167,37 @@ def plan_submission(
     result = preflight(submission, partition, resolver)
     spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
     cost = _cost(options, partition)
+    obstacle, interpreter_note = _interpreter(submission, transport, environment)
     notes = (
         *submission.notes,
         *result.notes,
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
+        *filter(None, (interpreter_note,)),
     )
-    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes)
+    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
+
+
+def _interpreter(
+    submission: Submission, transport: Transport, environment: Mapping[str, str]
+) -> tuple[ExplainedError | None, str]:
+    """Return why the job's Python does not start, and a remark; one in a container is not asked.
+
+    What modules of the job add is not known here: with them, only its files are looked for.
+    """
+    job = submission.plans[0].environment
+    venv = job.get("RAY_BARE_VENV")
+    if venv is None:
+        return None, ""
+    try:
+        check_venv(transport, Path(venv))
+    except TransportError as error:
+        return error, ""
+    if submission.layout.site.modules:
+        return None, ""
+    state, loaded = interpreter_state(transport, venv, environment, job), loaded_modules(environment)
+    return state.obstacle(loaded), state.note(loaded)
 
 
 def storage_of(plan: SubmissionPlan, store: RunStore, environment: Mapping[str, str]) -> RunStorage:
@@ -234,6 +264,8 @@ def send(
         remember(store.transport, plan.options.checkout, environment)
     site = plan.submission.layout.site.id
     remember_choices(store.transport, environment, site, choices_of(plan.request, environment))
+    if plan.request.modules:
+        remember_modules(store.transport, environment, site, plan.submission.layout.site.modules)
     if plan.request.gpu_memory is not None and plan.partition is not None:
         kind = gpu_type(plan.partition)
         remember_gpu_memory(store.transport, environment, site, kind, plan.request.gpu_memory)
@@ -265,9 +297,12 @@ def require_clear(plan: SubmissionPlan, *, confirmed: bool = False) -> None:
     """Raise where a plan must not be sent.
 
     Raises:
+        ExplainedError: the plan has an obstacle.
         PreflightFailedError: a check that was not skipped fails.
         UnconfirmedError: the plan has questions that were not confirmed.
     """
+    if plan.obstacle is not None:
+        raise plan.obstacle
     if plan.blocking:
         ids = ", ".join(dict.fromkeys(result.id for result in plan.blocking))
         raise PreflightFailedError(

@@ -119,6 +119,11 @@ def is_skipped(result: Result, skipped: Collection[str]) -> bool:
     return result.id in skipped or any(f"{result.id}:{line.key}" in skipped for line in result.where[:1])
 
 
+def skip_id(result: Result) -> str:
+    """Return what skips a single finding: its rule's id, with the key that it is about where it has one."""
+    return f"{result.id}:{result.where[0].key}" if result.where else result.id
+
+
 class Checker:
     """Checker of recipes that keeps parsed parents between calls."""
 

@@ -128,14 +128,21 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
     named = context.variable("NEMO_RL_VENV_DIR")
     directory = Path(named) if named else checkout.path / "venvs"
     environments = tuple(worker_environments(context, directory))
+    cache = package_cache(context, environments) if offline else None
+    # Only of the models' libraries is it known that they do not ask for anything: uv may.
+    no_packages = context.inputs.request.offline or context.variable("UV_OFFLINE") not in (None, "", "0")
+    hopeless = no_packages and cache is not None and cache.present is False
     for need in environments:
         message = f"{need.name} is not complete in {need.path}: `{need.command}`"
         if need.stuck:
-            yield fail(message, foretells="nothing: every node waits for the environment without end")
+            waits = "nothing: every node waits for the environment without end"
+            yield fail(message, need.key, foretells=waits)
+        elif not need.present and hopeless and cache is not None:
+            text = f"{need.name} is not complete in {need.path}, and {cache.name} in {cache.path} is empty"
+            yield fail(f"{text}: `{need.command}` on a node with internet", need.key, foretells=_NO_REGISTRY)
         elif not need.present and offline:
-            yield warn(message, foretells=_NO_REGISTRY)
-    cache = package_cache(context, environments) if offline else None
-    if cache is None or cache.present:
+            yield warn(message, need.key, foretells=_NO_REGISTRY)
+    if cache is None or cache.present or hopeless:
         return
     if cache.present is None:
         yield undecided(f"where {cache.name} is, from which they could be built", cache.command)

@@ -23,6 +23,13 @@ _WORKERS = {
     "vllm-async": "generation.vllm.vllm_worker_async.VllmAsyncGenerationWorker",
 }
 
+_KEYS = {
+    "dtensor": "policy.dtensor_cfg.enabled",
+    "megatron": "policy.megatron_cfg.enabled",
+    "vllm": "policy.generation.backend",
+}
+"""Keys that choose a worker; with them a single finding can be skipped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -117,7 +124,7 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
         if begun:
             command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
             description += ", whose building was interrupted,"
-        yield Need(description, "", python, str(directory), command, begun)
+        yield Need(description, _KEYS[kind.partition("-")[0]], python, str(directory), command, begun)
 
 
 def package_cache(context: Context, environments: Iterable[Need]) -> Need | None:

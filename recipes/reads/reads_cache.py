@@ -20,6 +20,7 @@ from typing import Any
 
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
+from recipes.cache_root import cache_root
 from recipes.reads.description import FORMAT, Reads
 
 SHIPPED = Path(__file__).with_name("data")
@@ -40,8 +41,8 @@ class Found:
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where reads are kept: $XDG_CACHE_HOME/distill-tui/reads."""
-    return Path(environment.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "distill-tui" / "reads"
+    """Return where reads are kept: `reads` in the directory of cached data."""
+    return cache_root(environment) / "reads"
 
 
 def find_reads(root: Path | None, script: str, cache: Path | None = None) -> Found | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
+from recipes.cache_root import cache_root
 
 FORMAT = 2
 """Version of what is kept; other versions are made anew."""
@@ -23,9 +24,8 @@ _MODE = 0o600
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where schemas are kept: $XDG_CACHE_HOME/distill-tui/schema."""
-    cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "distill-tui" / "schema"
+    """Return where schemas are kept: `schema` in the directory of cached data."""
+    return cache_root(environment) / "schema"
 
 
 def digest(text: str | bytes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.checks import ClusterRequest, Context, Inputs
+from recipes.checks import ClusterRequest, Context, Inputs, skip_id
 from recipes.checks.offline import needs, package_cache, worker_environments
 from recipes.inheritance import resolve
 from tests.checks.test_models import cache
@@ -122,3 +122,48 @@ def test_an_empty_cache_is_said_where_something_must_be_built(world: World) -> N
     assert "is empty" in said[1].message
     (home / ".cache" / "uv" / "archive-v0" / "torch").mkdir(parents=True)
     assert len(replace(world, environment={**world.environment, "HOME": str(home)}).check().of("C66")) == 1
+
+
+OFFLINE = ClusterRequest(offline=True)
+
+
+@pytest.mark.parametrize(
+    ("request_", "variables", "environments", "packages", "outcome"),
+    [
+        (OFFLINE, {}, "missing", "empty", "fail"),
+        (OFFLINE, {}, "missing", "no directory", "fail"),
+        (ClusterRequest(), {"UV_OFFLINE": "1"}, "missing", "empty", "fail"),
+        (OFFLINE, {}, "missing", "filled", "warn"),  # it may hold what is needed, or not
+        (OFFLINE, {}, "complete", "empty", ""),
+        (ClusterRequest(), {"HF_HUB_OFFLINE": ""}, "missing", "empty", ""),  # built from the internet
+        (ClusterRequest(), {"HF_HUB_OFFLINE": "1"}, "missing", "empty", "warn"),  # says nothing of packages
+        (OFFLINE, {"NEMO_RL_PY_EXECUTABLES_SYSTEM": "1"}, "missing", "empty", "fail"),  # of the student's
+    ],
+)
+def test_missing_worker_environments_fail_where_they_can_never_be_built(
+    world: World,
+    tmp_path: Path,
+    request_: ClusterRequest,
+    variables: dict[str, str],
+    environments: str,
+    packages: str,
+    outcome: str,
+) -> None:
+    cache_directory = tmp_path / "uv"
+    if packages != "no directory":
+        cache_directory.mkdir()
+    if packages == "filled":
+        (cache_directory / "archive-v0" / "torch").mkdir(parents=True)
+    folder = world.root / "venvs" if environments == "complete" else tmp_path / "none"
+    environment = {
+        **world.environment,
+        "UV_CACHE_DIR": str(cache_directory),
+        "NEMO_RL_VENV_DIR": str(folder),
+        **variables,
+    }
+    report = replace(world, environment=environment, request=request_).check()
+    results = [result for result in report.of("C66") if result.outcome in ("fail", "warn")]
+    assert {result.outcome for result in results} == ({outcome} if outcome else set())
+    if outcome == "fail":
+        assert all("prefetch_venvs" in result.message for result in results)
+        assert "C66:policy.dtensor_cfg.enabled" in {skip_id(result) for result in results}

@@ -190,3 +190,40 @@ def test_the_command(logs: Path, tmp_path: Path) -> None:
         refused = command(*arguments)
         assert refused.returncode == 2
         assert words in refused.stderr
+
+
+CHECKOUT = {
+    "path": "/p/project1/x/NeMo-RL", "commit": "0123456789abcdef" * 2 + "01234567", "branch": "mine",
+    "changes": " nemo_rl/a.py | 2 +-\n 1 file changed", "untracked": 3, "dirty": True,
+}  # fmt: skip
+
+
+def test_the_report_has_the_commit_and_the_changes_of_the_checkout(logs: Path) -> None:
+    watch = watch_directory(LocalTransport(), str(logs))
+    report = report_json("run", watch, ReportFacts(checkout=CHECKOUT), REDACT)
+    assert report["checkout"] == CHECKOUT
+    document = markdown(report)
+    for part in (
+        f"Commit {CHECKOUT['commit']} (mine), with local changes.",
+        "Untracked files: 3.",
+        "a.py | 2",
+    ):
+        assert part in document
+    clean = {**CHECKOUT, "changes": "", "untracked": 0, "dirty": False, "branch": "HEAD"}
+    document = markdown(report_json("run", watch, ReportFacts(checkout=clean), REDACT))
+    assert f"Commit {CHECKOUT['commit']}, unchanged." in document
+    unknown = {**clean, "commit": ""}
+    assert "Its commit is unknown." in markdown(
+        report_json("run", watch, ReportFacts(checkout=unknown), REDACT)
+    )
+    bare = report_json("run", watch, ReportFacts(), REDACT)
+    assert bare["checkout"] is None
+    assert "checkout" not in markdown(bare)
+
+
+def test_a_secret_among_the_changes_is_removed(logs: Path) -> None:
+    watch = watch_directory(LocalTransport(), str(logs))
+    changes = f" {CANARIES['a token of the hub']}.txt | 1 +"
+    facts = ReportFacts(checkout={**CHECKOUT, "changes": changes, "commit": CANARIES["a token of the hub"]})
+    report = report_json("run", watch, facts, REDACT)
+    assert CANARIES["a token of the hub"] not in json.dumps(report) + markdown(report)

@@ -26,6 +26,7 @@ from launcher.storage.location import (
 from launcher.storage.size import checkpoint_size, gigabytes
 from launcher.submit.submit import storage_of
 from launcher.transports.local import LocalTransport
+from recipes.cache_root import cache_root
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
@@ -221,6 +222,20 @@ def test_it_is_asked_once(tmp_path: Path) -> None:
     assert decide(directory, environment) == Path(directory)
     assert Path(directory).is_dir()
     assert storage_question(plan.submission.layout, storage, desk.transport, environment) is None
+
+
+def test_cached_data_goes_where_the_runs_go(tmp_path: Path) -> None:
+    environment = home_of(tmp_path)
+    environment.pop("XDG_CACHE_HOME", None)
+    home, runs = tmp_path / "home", tmp_path / "scratch" / "runs"
+    assert cache_root(environment) == home / ".cache" / "distill-tui"
+    (home / ".cache" / "distill-tui" / "reads").mkdir(parents=True)
+    decide(str(runs), environment)
+    assert cache_root(environment) == runs / ".cache"
+    assert not (home / ".cache" / "distill-tui").exists()
+    assert cache_root({**environment, "XDG_CACHE_HOME": "/c"}) == Path("/c/distill-tui")
+    decide("keep", environment)
+    assert cache_root(environment) == home / ".cache" / "distill-tui"
 
 
 def test_keeping_the_home_directory_is_a_decision(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import pytest
 from launcher.clusters.slurm import cluster as cluster_module
 from tests.cluster.cluster import Cluster, obstacle
 from tests.slurm.scripted_machine import Clock
+from tests.slurm.tmux import Tmux
 from tests.slurm.user import User
 
 REQUIRED = "DISTILL_TUI_REQUIRE_SLURM"
@@ -57,3 +59,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     one = Clock()
     monkeypatch.setattr(cluster_module, "time", SimpleNamespace(monotonic=lambda: one.now, sleep=one.sleep))
     return one
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    one = Tmux(tmp_path / "tmux")
+    yield one
+    subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, check=False)

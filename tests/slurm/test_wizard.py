@@ -3,76 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from tests.slurm.test_submit import MILESTONES
+from tests.slurm.tmux import Tmux
 from tests.slurm.user import User, ray_processes
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
-
-
-@dataclass(frozen=True)
-class Tmux:
-    """A tmux of its own, with the app in it as the user's."""
-
-    socket: Path
-
-    def __call__(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-S", str(self.socket), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def start(self, argv: list[str]) -> None:
-        """Run a command in a terminal of 80x24."""
-        command = shlex.join(argv)
-        self("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", f"TERM=tmux-256color {command}")
-
-    @property
-    def text(self) -> str:
-        """What is on the screen."""
-        return self("capture-pane", "-p")
-
-    def see(self, *expected: str, limit_s: float = 30.0) -> None:
-        """Wait until all of it is on the screen."""
-        self.until(lambda text: all(part in text for part in expected), str(expected), limit_s)
-
-    def until(self, holds: Callable[[str], bool], what: str, limit_s: float = 30.0) -> None:
-        """Wait until something holds of the screen's text."""
-        end = time.monotonic() + limit_s
-        while not holds(text := self.text):
-            assert time.monotonic() < end, f"never: {what}\n{text}"
-            time.sleep(0.2)
-
-    def press(self, *keys: str) -> None:
-        """Press keys, by tmux's names."""
-        for key in keys:
-            self("send-keys", key)
-            time.sleep(0.1)
-
-    def type(self, text: str) -> None:
-        """Type into the field that has the keys, in place of what stands there."""
-        self.press("C-u")
-        self("send-keys", "-l", text)
-
-
-@pytest.fixture
-def tmux(tmp_path: Path) -> Iterator[Tmux]:
-    one = Tmux(tmp_path / "tmux")
-    yield one
-    subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, check=False)
 
 
 def open_wizard(tmux: Tmux, user: User) -> None:

@@ -118,7 +118,9 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
         await screen.see("✓ Ray head up")
         perhaps = {"Next finding", "Previous finding"}
         # No line is left out, and the run has not ended.
-        all_there = titles(Scope.MONITOR, Scope.APP, without=("log.all-lines", "monitor.again"))
+        all_there = titles(
+            Scope.MONITOR, Scope.APP, without=("log.all-lines", "monitor.again", "monitor.remove")
+        )
         assert set(offered(screen.app)) | perhaps == all_there
         await screen.press("ctrl+p")
         await screen.type("search in")

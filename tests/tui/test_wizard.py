@@ -80,7 +80,9 @@ async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
         await screen.see("1 Cluster", "booster", "distill")
         await on_review(screen)
         await screen.press("s")
-        await screen.see("Where are runs to be kept?", "which is in your home", "$SCRATCH, ")
+        await screen.see(
+            "Where are runs to be kept?", "which is in your home", "$SCRATCH/carla/distill-tui/runs"
+        )
         await screen.press("1")
         await screen.see("Submit?")
         await screen.press("y")
@@ -152,7 +154,7 @@ async def test_nothing_typed_is_lost_by_going_back(node: LoginNode) -> None:
         assert page(screen).wizard_state.texts == {"nodes": "3"}
         await screen.press("tab", "end", "q")  # in a field of text q is a letter
         assert page(screen).wizard_state.texts["time"].endswith("q")
-        await screen.press("tab", "tab", "q")
+        await screen.press(*["tab"] * 6, "q")  # to the button
         await screen.see("Quit?", "would be lost")
         await screen.press("n")
         assert page(screen).wizard_state.texts["nodes"] == "3"

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from launcher.errors import TransportError
 from launcher.runs import RunStore
+from launcher.submit.submit import send
 from launcher.transports.local import LocalTransport
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.draft_resolver import DraftResolver
@@ -138,11 +140,16 @@ def test_a_missing_environment_hides_neither_cost_nor_memory(tmp_path: Path, res
     assert assess(state, quick).level_of_field("checkout") == "warn"
     status = bare.full_status(state, quick)
     assessment = assess(state, status)
-    assert status.plan is None
+    assert status.plan is not None
+    assert status.plan.obstacle is not None
     assert assessment.level_of_field("checkout") == assessment.level_of_step("recipe") == "error"
     reviewed = text_of([*review(state, status, None)])
     for part in ("Cannot be submitted yet", "NeMo-RL checkout", "node-hours", "GPU memory", "of booster for"):
         assert part in reviewed
+    assert "--partition=booster" in reviewed  # the sbatch line
+    with pytest.raises(TransportError, match="no bin/python"):
+        send(status.plan, bare.store, environment, confirmed=True)
+    assert not own.runs.exists()
 
 
 def test_memory_that_does_not_suffice_comes_with_what_would(node: LoginNode, resolver: DraftResolver) -> None:

@@ -18,6 +18,7 @@ from launcher.transports.local import LocalTransport
 from recipes.planning import Fix, RecipeEdit
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
+from tui.screens.wizard.draft_request import recipe_overrides, request_of
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.findings import DraftFinding, assess, note_on, step_level
 from tui.screens.wizard.model import (
@@ -28,8 +29,6 @@ from tui.screens.wizard.model import (
     errors,
     fields_of,
     partition_of,
-    recipe_overrides,
-    request_of,
     steps_of,
     text_of,
     warning_in,
@@ -78,7 +77,8 @@ def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver
         "kind": "training", "recipe": str(node.recipe), "checkout": str(node.checkout),
         "student": "models/student", "teacher": "models/teacher", "nodes": "1", "gpu_memory": "",
         "time": "1-00:00:00",
-        "chain": "1", "policy_tp": "2", "policy_cp": "1", "teacher_tp": "4", "teacher_cp": "1",
+        "chain": "1", "modules": "", "env_file": "", "env": "", "no_env": "", "sbatch_args": "",
+        "policy_tp": "2", "policy_cp": "1", "teacher_tp": "4", "teacher_cp": "1",
         "vllm_tp": "1", "prompts": "64", "global_batch": "32", "micro_batch": "1", "length": "2048",
         "steps": "100",
     }  # fmt: skip

@@ -76,7 +76,7 @@ async def test_the_usual_keys_edit_the_value(
         (("down", "3", "0", "m", "down", "2"), {"time": "30m", "chain": "2"}),
         (("2", "tab", "2", "h", "3", "0", "tab", "4", "up", "end", "backspace", "5"),
          {"nodes": "2", "time": "2h35", "chain": "4"}),
-        (("2", "enter", "5", "h", "enter", "3", "enter", "enter", "4"),
+        (("2", "enter", "5", "h", "enter", "3", *["enter"] * 6, "4"),
          {"nodes": "2", "time": "5h", "chain": "3", "policy_tp": "4"}),
         (("8", NEXT, "4", "down", "down", "2", "escape", "6"),
          {"nodes": "6", "policy_tp": "4", "teacher_tp": "2"}),

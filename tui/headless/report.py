@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from launcher.monitor.redact import Redactor
     from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
-    from launcher.runs import Run
+    from launcher.runs import Run, RunSpec
     from tui.headless.watch import Target
 
 
@@ -102,7 +102,15 @@ def _facts(run: Run | None) -> ReportFacts:
     except (OSError, ValueError, KeyError, AttributeError):
         environment = {}
     changes, problem = _changes(run)
-    return ReportFacts(run.spec.recipe.source, changes, problem, environment, _jobs(run))
+    return ReportFacts(run.spec.recipe.source, changes, problem, environment, _jobs(run), _checkout(run.spec))
+
+
+def _checkout(spec: RunSpec) -> dict[str, Any]:
+    """Return the checkout of a run as it was when the run was submitted; empty without one."""
+    if spec.checkout is None:
+        return {}
+    state = spec.checkout_state
+    return {"path": spec.checkout, **state.model_dump(), "dirty": state.dirty}
 
 
 def _jobs(run: Run) -> tuple[dict[str, Any], ...]:

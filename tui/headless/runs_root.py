@@ -25,7 +25,7 @@ def choose_runs_root(
     """
     from launcher.storage.decision import storage_question
 
-    if plan.blocking:
+    if plan.blocking or plan.obstacle is not None:
         return False
     question = storage_question(plan.submission.layout, storage, transport, os.environ)
     if question is None:

@@ -46,6 +46,10 @@ def run(options: argparse.Namespace) -> int:
         submitted = send(proposal, store, os.environ, confirmed=_confirmed(proposal))
         result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
     _show(options, result)
+    if proposal.obstacle is not None:
+        for line in str(proposal.obstacle).split("\n"):
+            say(line)
+        return proposal.obstacle.exit_code
     return Exit.FAILED if proposal.blocking else Exit.OK
 
 
@@ -91,6 +95,7 @@ def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
         "skipped_checks": [item.id for item in submission.spec.skipped_checks],
         "memory": memory_json(proposal.memory) if proposal.memory is not None else None,
         "notes": list(proposal.notes),
+        "obstacle": str(proposal.obstacle) if proposal.obstacle is not None else None,
     }
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
 _PANE_COMMANDS = {
-    "timeline": (*_PANE_IDS, "monitor.cancel", "monitor.again"),
+    "timeline": (*_PANE_IDS, "monitor.cancel", "monitor.again", "monitor.remove"),
     "curve": (*_PANE_IDS, "monitor.metric"),
     "logs": (*_PANE_IDS, "log.search", "log.follow"),
 }
@@ -56,6 +56,7 @@ class MonitorScreen(Screen[None]):
         self._poller = MonitorPoller(opener, self, host.in_front, host.channels)
         self._opened: OpenedRun | None = None
         self._stopping = False
+        self._checkpoint_removed = False
         self._pane = "timeline"
         self.footer_first: tuple[str, ...] = ()
         self.view = RunView(RunSummary(opening), reason="opening the run …")
@@ -172,6 +173,10 @@ class MonitorScreen(Screen[None]):
         if action == "run_again":
             run = self._run
             return run is not None and run.spec.cluster == "slurm" and self.view.state.ended
+        if action == "remove_checkpoint":
+            run, saved = self._run, self.view.checkpoint is not None
+            kept = saved and not self._checkpoint_removed
+            return run is not None and run.spec.kind != "training" and self.view.state.ended and kept
         if action == "next_metric":
             return self.curve.metrics > 1
         if action == "log" and parameters:
@@ -246,6 +251,17 @@ class MonitorScreen(Screen[None]):
         """Open the run anew, which goes on."""
         self._host.close_monitor(self)
         self._host.open_run(event.directory)
+
+    def action_remove_checkpoint(self) -> None:
+        """Remove the checkpoint of this smoke run or rehearsal, after a confirmation."""
+        from tui.screens.checkpoint_removal import ask_to_remove
+
+        def removed() -> None:
+            self._checkpoint_removed = True
+            self._arrange()
+
+        if self._run is not None:
+            ask_to_remove(self, self._run, removed)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

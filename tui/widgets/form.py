@@ -17,7 +17,7 @@ from textual.widgets.input import Selection
 
 from launcher.fields import Field
 from launcher.text import clean
-from tui.widgets.path_completion import PathSuggester
+from tui.widgets.path_completion import PathInput
 from tui.widgets.styled_lines import StyledLines
 
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
@@ -128,15 +128,7 @@ class FieldRow(Horizontal):
         )
         self.item = item
         self._title = StyledLines(classes="row-title")
-        self.entry: Input | ChoiceInput = (
-            ChoiceInput()
-            if item.kind == "choice"
-            else Input(
-                compact=True,
-                select_on_focus=True,
-                suggester=PathSuggester() if item.kind == "path" else None,
-            )
-        )
+        self.entry = _entry_for(item)
         self._note = StyledLines(classes="row-note")
         self._shown = ("", "")
         self._confirmed = ""
@@ -167,7 +159,7 @@ class FieldRow(Horizontal):
         elif self._confirmed == typed:
             self._confirmed = value
             self._set(value)
-        if isinstance(self.entry, ChoiceInput):
+        if isinstance(self.entry, ChoiceInput | PathInput):
             self.entry.set_values(values)
         self._shown = (note, level)
         self._paint_note()
@@ -197,6 +189,12 @@ class FieldRow(Horizontal):
         self._note.set_lines([text.truncate(max(self._note.size.width, 1), ellipsis=True)])
 
 
+def _entry_for(item: Field) -> Input | ChoiceInput:
+    if item.kind == "choice":
+        return ChoiceInput()
+    return PathInput() if item.kind == "path" else Input(compact=True, select_on_focus=True)
+
+
 class Form(VerticalScroll, can_focus=False):
     """Rows of fields, and the button to the next step."""
 
@@ -209,11 +207,12 @@ class Form(VerticalScroll, can_focus=False):
             self.text = text
 
     class ChoicesRequested(Message):
-        """The user wants a list of a field's values."""
+        """The user wants a list of a field's values: of all, or of some."""
 
-        def __init__(self, name: str) -> None:
+        def __init__(self, name: str, candidates: tuple[str, ...] = ()) -> None:
             super().__init__()
             self.name = name
+            self.candidates = candidates
 
     def __init__(self) -> None:
         super().__init__(id="form")
@@ -250,7 +249,8 @@ class Form(VerticalScroll, can_focus=False):
 
     def focus_first(self) -> None:
         """Focus the first field."""
-        (self.rows[0].entry if self.rows else self.next_button).focus()
+        # At once: `focus` would leave it to a later message, and keys that are typed ahead come before.
+        self.screen.set_focus(self.rows[0].entry if self.rows else self.next_button)
 
     def _row_of(self, entry: Widget) -> FieldRow | None:
         return next((row for row in self.rows if row.entry is entry), None)
@@ -266,6 +266,13 @@ class Form(VerticalScroll, can_focus=False):
         """Focus the next field."""
         event.stop()
         self.screen.focus_next()
+
+    def on_path_input_ambiguous(self, event: PathInput.Ambiguous) -> None:
+        """Request the list of the ways in which a text may go on."""
+        event.stop()
+        row = self._row_of(event.field)
+        if row is not None:
+            self.post_message(self.ChoicesRequested(row.item.name, event.candidates))
 
     def on_choice_input_value_changed(self, event: ChoiceInput.ValueChanged) -> None:
         """Report a chosen value."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.checkout import check_venv
 from launcher.clusters.slurm.client import conf
 from launcher.request import JobOptions
 from launcher.runs import SECRETS
@@ -43,10 +42,9 @@ def bare_batch(
 ) -> Batch:
     """Return the files and the environment of a job with `ray_bare.sub`; `saves`: set the save deadline.
 
-    Raises:
-        TransportError: there is no Python environment with Ray.
+    Whether there is a Python environment with Ray is left to the plan's obstacle.
     """
-    venv = _venv(transport, environment, options)
+    venv = _venv(environment, options)
     script = str(directory / "rehearsal.py") if options.checkout is None else options.checkout.driver
     argv = [str(venv / "bin" / "python"), script]
     return Batch(
@@ -115,11 +113,9 @@ def key_file(keys: Mapping[str, str]) -> bytes:
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
 
 
-def _venv(transport: Transport, environment: Mapping[str, str], options: JobOptions) -> Path:
+def _venv(environment: Mapping[str, str], options: JobOptions) -> Path:
     own = sys.prefix if options.checkout is None else Path(options.checkout.path, ".venv")
-    venv = Path(environment.get("RAY_BARE_VENV") or own)
-    check_venv(transport, venv)
-    return venv
+    return Path(environment.get("RAY_BARE_VENV") or own)
 
 
 def _launcher_files(options: JobOptions) -> dict[str, bytes]:

@@ -27,7 +27,6 @@ def render(transport: Transport, environment: Mapping[str, str], layout: RunLayo
 
     Raises:
         InputError: there is no such container.
-        TransportError: there is no Python environment with Ray.
     """
     options, site = layout.options, layout.site
     launch = container_batch if options.request.launcher == "ray.sub" else bare_batch

@@ -37,12 +37,12 @@ def choices_for(name: str, state: WizardState, status: DraftStatus) -> tuple[Fie
     if item.choices:
         return tuple(FieldChoice(value, description) for value, description in item.choices)
     if name == "recipe":
-        return tuple(
-            FieldChoice(item.text, item.source, item.label or item.text)
-            for item in _recipes_for_kind(state, status)
-        )
+        rows = _recipes_for_kind(state, status)
+        return tuple(FieldChoice(item.text, item.source, item.label or item.text) for item in rows)
     if name in ("student", "teacher"):
         return _model_choices(name, status)
+    if name == "modules":
+        return _module_choices(status)
     if name in ("partition", "account", "qos", "profile"):
         return _cluster_choices(name, state, status)
     return tuple(FieldChoice(str(size)) for size in legal_sizes(name, status))
@@ -68,6 +68,15 @@ def _cluster_choices(name: str, state: WizardState, status: DraftStatus) -> tupl
         return tuple(FieldChoice(item, "your default" if item in default else "") for item in names)
     qos = dict.fromkeys(value for item in accounts for value in item.qos)
     return (FieldChoice("", "the account's default"), *(FieldChoice(value) for value in qos)) if qos else ()
+
+
+def _module_choices(status: DraftStatus) -> tuple[FieldChoice, ...]:
+    """Return the modules that are loaded in the shell, and those of the site."""
+    site = " ".join(status.detection.site.modules) if status.detection is not None else ""
+    shell = " ".join(status.loaded_modules)
+    rows = [FieldChoice(shell, "loaded in your shell"), FieldChoice(site, "as your site has them")]
+    own = [row for row in rows if row.value]
+    return (FieldChoice("", "none, or as the profile has them"), *own) if own else ()
 
 
 def describe_partition(item: Partition) -> str:

@@ -11,6 +11,7 @@ from launcher.errors import InputError, TransportError
 from launcher.text import clean
 from recipes.errors import ExplainedError, RecipeError
 from recipes.models.hub import Hub
+from tui.screens.wizard.draft_request import recipe_overrides, request_of
 from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
@@ -18,8 +19,6 @@ from tui.screens.wizard.model import (
     errors,
     kind_of,
     partition_of,
-    recipe_overrides,
-    request_of,
     text_of,
     time_s,
 )
@@ -56,6 +55,8 @@ class DraftResolver:
     _probed_checkouts: dict[str, NemoCheckout | str] = field(default_factory=dict)
     _job_environments: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
     """Job environments of earlier plans, by the fields that determine them."""
+    _fewest_nodes: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
+    """Nodes of planned smoke runs, by what decides them."""
     _resolver: Resolver | None = None
 
     # ------------------------------------------------------------ Slurm
@@ -81,11 +82,15 @@ class DraftResolver:
 
     def quick_status(self, state: WizardState) -> DraftStatus:
         """Return what is known within milliseconds (but for the first time): recipe, checks, memory, cost."""
+        from launcher.submit.modules import loaded_modules
+
         status = DraftStatus(
             state,
             self._detection(state),
             self.slurm_error,
             default_checkout=self._default_checkout(),
+            fewest_nodes=self._fewest_nodes.get(_nodes_key(state)),
+            loaded_modules=loaded_modules(self.environment),
             resolved=True,
         )
         checkout = self._checkout(text_of("checkout", state, status)) if kind_of(state) != "rehearsal" else ""
@@ -123,6 +128,7 @@ class DraftResolver:
             )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
+        self._fewest_nodes[_nodes_key(state)] = plan.options.nodes
         self._job_environments[self._environment_key(state, status)] = {
             **plan.submission.plans[0].environment,
             **plan.options.keys,
@@ -131,6 +137,8 @@ class DraftResolver:
             status,
             settled=True,
             plan=plan,
+            fewest_nodes=plan.options.nodes,
+            gpus_per_node=plan.options.gpus_per_node,
             storage=storage,
             storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
@@ -232,7 +240,8 @@ class DraftResolver:
             recipe = self._resolved(path, state.overrides)
             base_recipe = self._resolved(path, ()) if state.overrides else recipe
         except RecipeError as error:
-            return replace(status, recipe_error=clean(str(error).replace("\n", " ")))
+            text = clean(str(error).replace("\n", " "))
+            return replace(status, recipe_error=text, recipe_file_exists=path.exists())
         if not isinstance(recipe.get("distillation"), dict):
             problem = "not a distillation recipe (no `distillation:` section)"
             return replace(status, recipe_error=f"{problem}: {clean(str(path))}")
@@ -303,3 +312,9 @@ class DraftResolver:
         cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None
         request = ClusterRequest(nodes, gpus, time_s=limit_s or 0)
         return cluster_request(request, kind_of(state), status.detection.site, partition), cost
+
+
+def _nodes_key(state: WizardState) -> frozenset[tuple[str, str]]:
+    """Return what decides the fewest nodes: everything that was typed, but nodes and time."""
+    texts = {name: text for name, text in state.texts.items() if name not in ("nodes", "time")}
+    return frozenset({**texts, "overrides": "\0".join(state.overrides)}.items())

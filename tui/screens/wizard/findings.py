@@ -6,11 +6,12 @@ findings, so that a mark in one place never contradicts another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from launcher.fields import Field
+from launcher.fields import FIELDS, Field
 from tui.screens.wizard.model import (
     DraftStatus,
     Step,
@@ -20,11 +21,13 @@ from tui.screens.wizard.model import (
     fields_of,
     lacks_gpu_memory,
     steps_of,
+    text_of,
     warning_in,
 )
 
 if TYPE_CHECKING:
     from recipes.checks import Result
+    from recipes.errors import ExplainedError
 
 Level = Literal["", "warn", "error"]
 MARKS: dict[Level, tuple[str, str]] = {
@@ -165,15 +168,28 @@ def _of_memory(state: WizardState, status: DraftStatus) -> Iterator[DraftFinding
 
 def _of_plan(state: WizardState, status: DraftStatus, steps: dict[str, str]) -> Iterator[DraftFinding]:
     """Report why there is no plan, and a checkout that cannot run one."""
-    error = status.slurm_error or status.plan_error
+    error = status.slurm_error or status.plan_error or (status.plan.obstacle if status.plan else None)
     checkout = status.checkout
     if error is not None:
-        in_checkout = checkout is not None and str(error.where or "").startswith(f"{checkout.path}/")
-        name = "checkout" if in_checkout and "checkout" in steps else ""
+        name = _field_of_error(error, state, status)
+        name = name if name in steps else ""
         step = "cluster" if status.slurm_error is not None else steps.get(name, "review")
         yield DraftFinding("error", error.what, step, name, prevents=True)
     elif checkout is not None and checkout.python is None and status.plan is None and "checkout" in steps:
         yield DraftFinding("warn", "no Python environment (.venv)", "recipe", "checkout")
+
+
+def _field_of_error(error: ExplainedError, state: WizardState, status: DraftStatus) -> str:
+    """Return the field that an error is about: by its option, or by the file that it names."""
+    flag = re.split(r"[: =]", error.what, maxsplit=1)[0]
+    by_flag = next((item.name for item in FIELDS if item.flag == flag), "")
+    where, checkout = str(error.where or ""), status.checkout
+    env_file = text_of("env_file", state, status)
+    if not by_flag and env_file and env_file in (where, *error.what.replace(":", " ").split()):
+        return "env_file"
+    if not by_flag and checkout is not None and where.startswith(f"{checkout.path}/"):
+        return "checkout"
+    return by_flag
 
 
 def note_on(item: Field, state: WizardState, status: DraftStatus) -> DraftFinding | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
-from pathlib import Path
 
 from launcher.durations import format_time_limit
 from launcher.effective import user_overrides
@@ -36,13 +36,16 @@ def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
         }
         texts |= {name: text for name, text in slurm_texts.items() if text}
     record = spec.request
-    if record.profile:
-        texts["profile"] = record.profile
+    request_texts = {
+        "profile": record.profile,
+        "modules": record.modules,
+        "env_file": record.env_file,
+        "env": shlex.join(record.env),
+        "no_env": shlex.join(record.no_env),
+        "sbatch_args": shlex.join(record.sbatch_args),
+    }
+    texts |= {name: text for name, text in request_texts.items() if text}
     carried = {
-        "env_file": Path(record.env_file) if record.env_file else None,
-        "env": record.env,
-        "no_env": record.no_env,
-        "sbatch_args": record.sbatch_args,
         "launcher": spec.launcher,
         "container": record.container,
         "mounts": record.mounts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,13 +13,12 @@ from launcher.durations import DurationError, format_time_limit, parse_time_limi
 from launcher.fields import FIELDS, Field
 from launcher.fields import field as field_of
 from launcher.text import clean
-from recipes.planning.edits import hydra
 from tui.screens.wizard.recipe_paths import PACKAGED
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
-    from launcher.request import Cost, Kind, SubmitRequest
+    from launcher.request import Cost, Kind
     from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Report
@@ -118,6 +118,8 @@ class DraftStatus:
     base_recipe: EffectiveRecipe | None = None
     """As in its file, without any override."""
     recipe_error: str = ""
+    recipe_file_exists: bool = True
+    """Whether there is a file of the typed name."""
     checkout: NemoCheckout | None = None
     checkout_error: str = ""
     student: ModelFacts | UnknownModel | None = None
@@ -134,12 +136,21 @@ class DraftStatus:
     """Why no submission can be planned."""
     resolved: bool = False
     """Whether files and the recipe have been read; Slurm may still be asked."""
+    fewest_nodes: int | None = None
+    """Nodes that a smoke run gets where none were typed; None where that is not planned yet."""
+    loaded_modules: tuple[str, ...] = ()
+    """Modules that are loaded in the shell."""
     storage: RunStorage | None = None
     """What the submission would write, and where."""
     storage_question: StorageQuestion | None = None
     """The question where runs are kept; None where that is decided."""
     settled: bool = False
     """Whether everything is resolved."""
+
+
+def step_of(identity: str) -> Step:
+    """Return a step by its id."""
+    return next(step for step in STEPS if step.id == identity)
 
 
 def kind_of(state: WizardState) -> Kind:
@@ -157,6 +168,10 @@ def fields_of(step: Step, state: WizardState, status: DraftStatus) -> tuple[Fiel
         names = [name for name in names if name != "gpu_memory"]
     if status.detection is None or not status.detection.site.profiles:
         names = [name for name in names if name != "profile"]
+    if not (status.loaded_modules or text_of("modules", state, status) or "modules" in state.texts):
+        names = [name for name in names if name != "modules"]
+    if kind_of(state) == "smoke":  # its steps are few, whatever the recipe says
+        names = [name for name in names if name != "steps"]
     return tuple(field_of(name) for name in names)
 
 
@@ -225,6 +240,8 @@ def profile_answer(name: str, state: WizardState, status: DraftStatus) -> str:
     profiles = status.detection.site.profiles if status.detection is not None else {}
     profile = profiles.get(state.texts.get("profile", ""))
     value = getattr(profile, name, None)
+    if isinstance(value, tuple):  # its sbatch arguments come before the request's, in any case
+        return " ".join(value) if name == "modules" else ""
     return str(value) if isinstance(value, str | int) else ""
 
 
@@ -251,9 +268,10 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
         )
     if name == "checkout":
         return status.default_checkout
+    if name == "modules":
+        return " ".join(status.detection.site.modules) if status.detection is not None else ""
     if name == "nodes":
-        count = status.recipe.get("cluster.num_nodes") if status.recipe is not None else None
-        return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
+        return _default_nodes(state, status)
     if name == "time":
         partition = partition_of(state, status)
         max_time_s = partition.max_time_s if partition is not None else None
@@ -261,6 +279,14 @@ def default_text(name: str, state: WizardState, status: DraftStatus) -> str:
             min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"])
         )
     return "1" if name == "chain" else ""
+
+
+def _default_nodes(state: WizardState, status: DraftStatus) -> str:
+    """Return the recipe's nodes; for a smoke run the fewest that suffice, once they are known."""
+    if kind_of(state) == "smoke" and status.fewest_nodes is not None:
+        return str(status.fewest_nodes)
+    count = status.recipe.get("cluster.num_nodes") if status.recipe is not None else None
+    return str(count) if isinstance(count, int) and not isinstance(count, bool) and count > 0 else "1"
 
 
 def _packaged_recipe(name: str, status: DraftStatus) -> str:
@@ -298,21 +324,6 @@ def count_of(name: str, state: WizardState, status: DraftStatus) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else None
 
 
-def recipe_overrides(state: WizardState, status: DraftStatus) -> tuple[str, ...]:
-    """Return the overrides that the recipe's fields produce; invalid values are left out."""
-    overrides = []
-    for item in FIELDS:
-        if not item.key or not state.texts.get(item.name):
-            continue
-        value: object = state.texts[item.name]
-        if item.kind == "whole":
-            value = count_of(item.name, state, status)
-            if value is None:
-                continue
-        overrides.append(f"++{key_of(item, status)}={hydra(value)}")
-    return tuple(overrides)
-
-
 def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     """Return why a field's text cannot be part of a request; empty where it can."""
     text = text_of(item.name, state, status)
@@ -325,11 +336,29 @@ def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
         return "must be a whole number >= 1"
     if item.kind == "time":
         return _time_error(text)
+    if item.repeatable and words_of(text) is None:
+        return "a quote is not closed"
     if item.name == "recipe" and status.recipe_error:
-        return status.recipe_error
+        return _recipe_error(text, status)
     if item.name == "checkout" and status.checkout_error:
         return status.checkout_error
     return ""
+
+
+def _recipe_error(text: str, status: DraftStatus) -> str:
+    """Return why a recipe cannot be read; where a part of its name was typed, how many have it."""
+    matches = [item for item in status.recipes if text.casefold() in item.path.name.casefold()]
+    if status.recipe_file_exists or not matches:
+        return status.recipe_error
+    return f"{len(matches)} match (tab)"
+
+
+def words_of(text: str) -> tuple[str, ...] | None:
+    """Return the words of a text as a shell has them; None where a quote is not closed."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return None
 
 
 def _time_error(text: str) -> str:
@@ -370,28 +399,3 @@ def errors(state: WizardState, status: DraftStatus) -> dict[str, str]:
         for item in fields_of(step, state, status)
     }  # fmt: skip
     return {name: text for name, text in texts.items() if text}
-
-
-def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
-    """Return the submit request of a state without errors."""
-    from launcher.request import SubmitRequest
-
-    assert status.path is not None
-    values = {
-        row.name: text_of(row.name, state, status) or None for row in FIELDS if row.step and not row.key
-    }
-    kind = kind_of(state)
-    return SubmitRequest.of(
-        {
-            **state.carried,
-            **values,
-            "recipe": status.path,
-            "kind": kind,
-            "nodes": count_of("nodes", state, status) or 1,
-            "gpu_memory": count_of("gpu_memory", state, status),
-            "chain": count_of("chain", state, status) or 1,
-            "checkout": None if kind == "rehearsal" else values["checkout"],
-            "overrides": (*state.overrides, *recipe_overrides(state, status)),
-            "skip_checks": state.skipped,
-        }
-    )

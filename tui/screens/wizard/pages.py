@@ -46,7 +46,7 @@ def line(*parts: tuple[str, str] | str) -> Content:
 
 def fact(name: str, text: str, style: str = "") -> Content:
     """Return a named fact."""
-    return line((f"{name:<{_NAME}}", "dim"), (text, style))
+    return line((f"{name:<{_NAME - 1}} ", "dim"), (text, style))
 
 
 def wrap_hanging(lines: Lines, width: int) -> Lines:

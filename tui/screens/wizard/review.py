@@ -60,7 +60,7 @@ def _obstacle_section(status: DraftStatus, assessment: Assessment) -> Lines:
     for item in assessment.preventing:
         title = f"{field_of(item.field).title}: " if item.field else ""
         lines.append(line((f"✗ {title}", "$text-error"), clean(item.message)))
-        error = status.plan_error
+        error = status.plan_error or (status.plan.obstacle if status.plan is not None else None)
         if error is not None and item.message == error.what:
             lines += [line(f"  {text.strip()}") for text in clean_lines(str(error)).split("\n")[1:]]
     return [heading("Cannot be submitted yet"), *lines] if lines else []

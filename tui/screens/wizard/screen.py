@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,9 +82,15 @@ class WizardScreen(StepScreen):
 
     # ------------------------------------------------------------ the review
 
-    def _failing(self) -> list[str]:
-        report = self.status.report
-        return list(dict.fromkeys(item.id for item in report.failing)) if report is not None else []
+    def _failing(self) -> dict[str, str]:
+        """Return failing checks by what skips them: each finding by its key, then rules with several."""
+        from recipes.checks import skip_id
+
+        results = self.status.report.failing if self.status.report is not None else ()
+        counts = Counter(item.id for item in results)
+        single = {skip_id(item) if counts[item.id] > 1 else item.id: item.message for item in results}
+        whole = {check: f"all {count} findings" for check, count in counts.items() if count > 1}
+        return {**single, **whole}
 
     def _fixes(self) -> list[tuple[str, Fix]]:
         """Return fixes of failing checks with the check's id, and changes under which the memory suffices."""
@@ -121,14 +128,10 @@ class WizardScreen(StepScreen):
         """Ask for a failing check to skip, or to enforce again."""
         skipped = self.wizard_state.skipped
         options = [
-            DialogChoice(
-                "",
-                f"{check}  {'skipped: enforce it again' if check in skipped else 'skip'}",
-                check,
-            )
-            for check in self._failing()
+            DialogChoice("", f"{name}  {'skipped: enforce again · ' * (name in skipped)}{message}", name)
+            for name, message in self._failing().items()
         ]
-        text = "The check predicts that the run fails. The run records that it was skipped."
+        text = "Each predicts that the run fails. The run records what was skipped."
 
         async def take(value: str | None) -> None:
             if value is not None:
@@ -168,7 +171,7 @@ class WizardScreen(StepScreen):
         if self._submit_when_ready:
             return
         plan = self.status.plan
-        if plan is None:
+        if plan is None or plan.obstacle is not None:
             preventing = assess(self.wizard_state, self.status).preventing
             result = "\n".join(
                 f"{field_of(item.field).title}: {item.message}" for item in preventing if item.field
@@ -176,7 +179,7 @@ class WizardScreen(StepScreen):
             self.app.push_screen(
                 ChoiceDialog(
                     "Cannot be submitted yet",
-                    result or str(self.status.plan_error or ""),
+                    result or str(self.status.plan_error or (plan.obstacle if plan is not None else "")),
                     [DialogChoice("o", "OK", "ok")],
                 )
             )

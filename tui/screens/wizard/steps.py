@@ -16,7 +16,7 @@ from launcher.text import clean
 from tui.commands import Scope, bindings
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.host import Host
-from tui.screens.wizard.alternatives import choices_for
+from tui.screens.wizard.alternatives import FieldChoice, choices_for
 from tui.screens.wizard.findings import MARKS, Assessment, assess
 from tui.screens.wizard.model import (
     STEPS,
@@ -175,7 +175,7 @@ class StepScreen(Screen[None]):
             await self._refresh_form()
         self.facts_box.scroll_home(animate=False)
         if reviewing:
-            self.facts_box.focus()
+            self.set_focus(self.facts_box)
         else:
             self.form.focus_first()
 
@@ -275,7 +275,7 @@ class StepScreen(Screen[None]):
     def on_form_choices_requested(self, event: Form.ChoicesRequested) -> None:
         """List the field's values."""
         event.stop()
-        self._open_choices(event.name)
+        self._open_choices(event.name, event.candidates)
 
     def action_choose(self) -> None:
         """List the focused field's values."""
@@ -283,8 +283,11 @@ class StepScreen(Screen[None]):
         if row is not None:
             self._open_choices(row.item.name)
 
-    def _open_choices(self, name: str) -> None:
+    def _open_choices(self, name: str, candidates: tuple[str, ...] = ()) -> None:
         choices = choices_for(name, self.wizard_state, self.status)
+        if candidates:
+            described = {choice.value: choice for choice in choices}
+            choices = tuple(described.get(value, FieldChoice(value)) for value in candidates)
         present = text_of(name, self.wizard_state, self.status)
         labels = [choice.label or choice.value or "none" for choice in choices]
         width = max(map(len, labels), default=0)

@@ -1,0 +1,35 @@
+"""The directory of cached data: what was read from checkouts, and a cluster's answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+POINTER = "distill-tui/cache"
+"""File below $XDG_CONFIG_HOME (~/.config) that names the directory, where it is not the default."""
+
+
+def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return $XDG_CACHE_HOME/distill-tui, else what the file `cache` beside the settings names."""
+    if base := environment.get("XDG_CACHE_HOME"):
+        return Path(base).expanduser() / "distill-tui"
+    try:
+        text = pointer(environment).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        text = ""  # the usual case: nobody decided
+    return Path(text) if text.startswith("/") else default_cache_root(environment)
+
+
+def default_cache_root(environment: Mapping[str, str]) -> Path:
+    """Return the directory in the home directory."""
+    return _home(environment) / ".cache" / "distill-tui"
+
+
+def pointer(environment: Mapping[str, str]) -> Path:
+    """Return the file that names another directory."""
+    return Path(environment.get("XDG_CONFIG_HOME") or _home(environment) / ".config") / POINTER
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("HOME") or Path("~").expanduser())
