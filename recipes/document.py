@@ -72,12 +72,18 @@ class Document:
     """Text of one recipe with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
 
     def __init__(
-        self, text: str, name: str = "<text>", *, path: Path | None = None, opened: bytes | None = None
+        self,
+        text: str,
+        name: str = "<text>",
+        *,
+        path: Path | None = None,
+        opened: bytes | None = None,
+        revision: Revision | None = None,
     ) -> None:
         self.name = name
         self.path = path
         self._opened = opened
-        self._history = [Revision(parse(text, name))]
+        self._history = [revision or Revision(parse(text, name))]
         self._now = 0
         self._saved = self._history[0]
 
@@ -86,6 +92,12 @@ class Document:
         """Open a file; raises `RecipeError` with line and column if it is no UTF-8 or no YAML."""
         data = read_bytes(path)
         return cls(decode(data, str(path)), str(path), path=path, opened=data)
+
+    @classmethod
+    def at(cls, revision: Revision, path: Path | None = None) -> Document:
+        """Return a document that begins at a revision, without parsing its text again."""
+        tree = revision.tree
+        return cls(tree.text, tree.name, path=path, revision=revision)
 
     @property
     def revision(self) -> Revision:

@@ -1,0 +1,205 @@
+"""Search of an edited recipe's keys by any part of key, value or comment, also of keys that are not set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recipes.editing.analysis import Analysis
+from recipes.editing.predictor import Predictor
+from recipes.editing.stock_comments import joined
+from recipes.keys import format_key, parse_key
+from recipes.schema.key_info import key_info
+from recipes.values import find as find_value
+
+if TYPE_CHECKING:
+    from recipes.known_keys import KeyTree
+    from recipes.schema.types import Description
+
+_WORDS = re.compile(r"[^a-z0-9]+")
+_TERMS = {
+    "learning rate": "lr",
+    "batch size": "batch_size",
+    "sequence length": "sequence_length",
+    "context length": "sequence_length",
+    "tensor parallel": "tensor parallel_size",
+    "pipeline parallel": "pipeline parallel_size",
+    "context parallel": "context parallel_size",
+    "steps": "steps",
+}
+"""Terms of the field that keys spell otherwise."""
+_DEEPEST = 8
+_SECTIONS = (
+    "distillation",
+    "loss_fn",
+    "policy",
+    "teacher",
+    "data",
+    "env",
+    "cluster",
+    "checkpointing",
+    "logger",
+)
+
+KEY_EXACT, STEP_EXACT, WORD, WORD_START, PART, STEP_PART, INITIALS, VALUE, COMMENT = range(9)
+_REASONS = {VALUE: "value", COMMENT: "comment"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMatch:
+    """A match: `reason` is key, value or comment; `row` the key's index in the outline, if it is set."""
+
+    key: str
+    value: str
+    is_set: bool
+    reason: str
+    help: str
+    row: int | None
+
+
+@dataclass(frozen=True)
+class SearchEntry:
+    """A key with its texts, in lower case where they are searched."""
+
+    key: str
+    value: str
+    help: str
+    row: int | None
+    order: int
+
+    @cached_property
+    def lower(self) -> str:
+        """Key to search."""
+        return self.key.lower()
+
+    @cached_property
+    def last(self) -> str:
+        """Last step that is not a list item's number."""
+        steps = [step for step in self.lower.split(".") if not step.isdigit()]
+        return steps[-1] if steps else self.lower
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words of the last step."""
+        return tuple(word for word in _WORDS.split(self.last) if word)
+
+    @cached_property
+    def initials(self) -> str:
+        """First letters of the words: `tps` for tensor_parallel_size."""
+        return "".join(word[0] for word in self.words)
+
+    @cached_property
+    def help_lower(self) -> str:
+        """Comment to search."""
+        return self.help.lower()
+
+
+class SearchIndex:
+    """Keys of one analysed recipe, set ones first."""
+
+    def __init__(self, entries: Iterable[SearchEntry]) -> None:
+        self.entries = tuple(entries)
+
+    @classmethod
+    def of(cls, predictor: Predictor, analysis: Analysis) -> SearchIndex:
+        """Index an analysed recipe, and the keys that the schema knows besides."""
+        return cls(_entries(predictor, analysis))
+
+    def find(self, text: str, limit: int = 50) -> tuple[KeyMatch, ...]:
+        """Return the keys that match all words of a text, best first."""
+        query = " ".join(text.lower().split())
+        if not query:
+            return ()
+        words = _TERMS.get(query, query).split(" ")
+        ranked = []
+        for entry in self.entries:
+            ranks = [_rank(entry, word) for word in words]
+            if any(rank is None for rank in ranks):
+                continue
+            rank = max(rank for rank in ranks if rank is not None)
+            if query != words[0] and query in entry.lower:
+                rank = min(rank, KEY_EXACT if entry.lower == query else STEP_PART)
+            ranked.append((rank, entry.row is None, _section_rank(entry), entry.order, entry))
+        ranked.sort(key=lambda row: row[:4])
+        return tuple(
+            KeyMatch(
+                entry.key,
+                entry.value,
+                entry.row is not None,
+                _REASONS.get(rank, "key"),
+                entry.help,
+                entry.row,
+            )
+            for rank, _, _, _, entry in ranked[:limit]
+        )
+
+
+def _rank(entry: SearchEntry, word: str) -> int | None:
+    """Return how well a word matches an entry, smaller is better; None where it does not."""
+    if word in (entry.lower, entry.last):
+        return KEY_EXACT
+    if word in entry.lower:
+        return _rank_in_key(entry, word)
+    if len(word) > 1 and word in entry.initials and entry.initials.startswith(word):
+        return INITIALS
+    if len(word) > 2 and entry.initials.endswith(word):
+        return INITIALS
+    if word in entry.value.lower():
+        return VALUE
+    return COMMENT if word in entry.help_lower else None
+
+
+def _rank_in_key(entry: SearchEntry, word: str) -> int:
+    if word in entry.words:
+        return WORD
+    if word in entry.lower.split("."):
+        return STEP_EXACT if word in entry.last else STEP_PART
+    if any(part.startswith(word) for part in entry.words):
+        return WORD_START
+    return PART if word in entry.last else STEP_PART
+
+
+def _section_rank(entry: SearchEntry) -> int:
+    section = entry.lower.partition(".")[0]
+    return _SECTIONS.index(section) if section in _SECTIONS else len(_SECTIONS)
+
+
+def _entries(predictor: Predictor, analysis: Analysis) -> Iterator[SearchEntry]:
+    comments = predictor.comments(analysis)
+    merged = analysis.recipe.merged
+    number = 0
+    for index, row in enumerate(analysis.outline.rows):
+        value = find_value(merged, row.path) if row.state != "commented" else None
+        text = joined(comments.of(value)) if value is not None else ""
+        shown = row.written if row.written == row.effective else f"{row.written} {row.effective}".strip()
+        yield SearchEntry(row.key, shown, text, index, number)
+        number += 1
+    algorithm = predictor.schema.algorithm(analysis.recipe.values)
+    tree, description = predictor.schema.key_tree(algorithm), predictor.schema.description(algorithm)
+    present = {row.key for row in analysis.outline.rows}
+    for key in _unset(tree, (), present) if tree is not None else ():
+        yield SearchEntry(key, "", _help(description, key), None, number)
+        number += 1
+
+
+def _unset(tree: KeyTree, path: tuple[str, ...], present: set[str]) -> Iterator[str]:
+    """Yield the known keys that a recipe does not set, shallow ones before those inside them."""
+    if len(path) > _DEEPEST:
+        return
+    for name, below in tree.keys.items():
+        if not name or name.isdigit():
+            continue
+        key = format_key((*path, name))
+        if key not in present:
+            yield key
+        yield from _unset(below, (*path, name), present)
+
+
+def _help(description: Description | None, key: str) -> str:
+    if description is None or any("." in str(step) for step in parse_key(key)):
+        return ""
+    info = key_info(description, key)
+    return info.doc if info is not None else ""
