@@ -19,6 +19,7 @@ from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import keys_sharing_text
 from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
+from recipes.yaml.comment_out import comment_in, comment_out
 from recipes.yaml.comments import Comment, comment_of, set_comment
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.edit import assign, insert_item, insert_key, set_value, written_depth
@@ -243,6 +244,24 @@ class Document:
             EditRefusedError: there is no line for it: several values share one, or the text has line breaks.
         """
         return self._take(set_comment(self.revision.tree, _path(key), text, above=above), _path(key))
+
+    def comment_out(self, key: str | KeyPath) -> Change:
+        """Comment out a key or an item with all its lines.
+
+        Raises:
+            NotWrittenError: nothing is written at the key.
+            EditRefusedError: it has no line of its own, or its anchor is used elsewhere.
+        """
+        return self._take(comment_out(self.revision.tree, _path(key)), _path(key))
+
+    def comment_in(self, key: str | KeyPath) -> Change:
+        """Take a key that is commented out back in.
+
+        Raises:
+            NotWrittenError: it is not commented out.
+            EditRefusedError: it is set as well, or its lines do not read as the key.
+        """
+        return self._take(comment_in(self.revision.tree, _path(key)), _path(key))
 
     def copy_inherited(self, key: str | KeyPath) -> Change:
         """Write out here a section that comes from a merge or an alias: it stops following its anchor."""

@@ -57,7 +57,7 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     sections = {name: item for name, item in own.items.items() if name not in ("defaults",)}
     unknown = _unknown(Map(sections, own.mark), key_tree, ())
     return [
-        UnknownKey(format_key(path), value.mark.line, _suggestion(path, key_tree))
+        UnknownKey(format_key(path), value.mark.line, suggestion(path, key_tree))
         for path, value in unknown
         if find(recipe.inherited, path) is None
     ]
@@ -95,13 +95,16 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> t
             way = path[: position + 1]
             if find(recipe.inherited, way) is not None:
                 return None
-            return format_key(way), _suggestion(way, key_tree)
+            return format_key(way), suggestion(way, key_tree)
         section = below
     return None
 
 
-def _suggestion(path: KeyPath, key_tree: KeyTree) -> str:
-    """Guess the key that was meant: one with a like name in its section, or its name in another section."""
+def suggestion(path: KeyPath, key_tree: KeyTree) -> str:
+    """Guess the key that was meant: one with a like name in its section, or its name in another section.
+
+    "" without a guess.
+    """
     *above, last = path
     section = key_tree
     for step in above:

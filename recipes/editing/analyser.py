@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.editing.analysis import Analysis, Placement
+from recipes.checks import Report
+from recipes.editing.analysis import Analysis, Placement, Prediction
 from recipes.editing.finding_fixes import verified_fixes
 from recipes.editing.fitting import FittingChange, fitting_changes
 from recipes.editing.key_details import KeyDetails, details_of
@@ -82,6 +83,13 @@ class RecipeAnalyser(Predictor):
         if previous is not None:
             difference = changes(previous.report, prediction.report, previous.memory, prediction.memory)
         return Analysis(state, placement, resolution, outline, prediction, difference, stale)
+
+    def read(self, state: EditState) -> Analysis:
+        """Return an analysis without predictions: the effective tree alone, for a search."""
+        with self.lock:
+            resolution = resolve_state(self.resolver, state, self.overrides)
+            outline = self._outline(resolution, state)
+            return Analysis(state, Placement(), resolution, outline, Prediction(Report(()), None))
 
     def _outline(self, resolution: Resolution, state: EditState) -> Outline:
         key_tree = self.schema.key_tree(self.schema.algorithm(resolution.recipe.values))

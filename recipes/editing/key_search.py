@@ -6,18 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from recipes.editing.analysis import Analysis
 from recipes.editing.predictor import Predictor
 from recipes.editing.stock_comments import joined
-from recipes.keys import format_key, parse_key
-from recipes.schema.key_info import key_info
 from recipes.values import find as find_value
-
-if TYPE_CHECKING:
-    from recipes.known_keys import KeyTree
-    from recipes.schema.types import Description
 
 _WORDS = re.compile(r"[^a-z0-9]+")
 _TERMS = {
@@ -31,7 +24,7 @@ _TERMS = {
     "steps": "steps",
 }
 """Terms of the field that keys spell otherwise."""
-_DEEPEST = 8
+_UNSPOKEN = ("size", "model")
 _SECTIONS = (
     "distillation",
     "loss_fn",
@@ -44,7 +37,7 @@ _SECTIONS = (
     "logger",
 )
 
-KEY_EXACT, STEP_EXACT, WORD, WORD_START, PART, STEP_PART, INITIALS, VALUE, COMMENT = range(9)
+KEY_EXACT, WORD, STEP_EXACT, WORD_START, PART, STEP_PART, VALUE, COMMENT = range(8)
 _REASONS = {VALUE: "value", COMMENT: "comment"}
 
 
@@ -87,9 +80,17 @@ class SearchEntry:
         return tuple(word for word in _WORDS.split(self.last) if word)
 
     @cached_property
-    def initials(self) -> str:
-        """First letters of the words: `tps` for tensor_parallel_size."""
-        return "".join(word[0] for word in self.words)
+    def abbreviations(self) -> tuple[str, ...]:
+        """Usual short names: first letters of the words without `size` and `model`, all or all but the first.
+
+        tp for tensor_parallel_size, gb and mb for train_global_batch_size and train_micro_batch_size.
+        """
+        if "size" not in self.words:
+            return ()
+        letters = "".join(word[0] for word in self.words if word not in _UNSPOKEN)
+        return tuple(
+            text for text in (letters, f"{letters}s", letters[1:], f"{letters[1:]}s") if len(text) > 1
+        )
 
     @cached_property
     def help_lower(self) -> str:
@@ -141,12 +142,10 @@ def _rank(entry: SearchEntry, word: str) -> int | None:
     """Return how well a word matches an entry, smaller is better; None where it does not."""
     if word in (entry.lower, entry.last):
         return KEY_EXACT
+    if len(entry.words) > 1 and word in entry.abbreviations:
+        return WORD
     if word in entry.lower:
         return _rank_in_key(entry, word)
-    if len(word) > 1 and word in entry.initials and entry.initials.startswith(word):
-        return INITIALS
-    if len(word) > 2 and entry.initials.endswith(word):
-        return INITIALS
     if word in entry.value.lower():
         return VALUE
     return COMMENT if word in entry.help_lower else None
@@ -177,29 +176,8 @@ def _entries(predictor: Predictor, analysis: Analysis) -> Iterator[SearchEntry]:
         shown = row.written if row.written == row.effective else f"{row.written} {row.effective}".strip()
         yield SearchEntry(row.key, shown, text, index, number)
         number += 1
-    algorithm = predictor.schema.algorithm(analysis.recipe.values)
-    tree, description = predictor.schema.key_tree(algorithm), predictor.schema.description(algorithm)
     present = {row.key for row in analysis.outline.rows}
-    for key in _unset(tree, (), present) if tree is not None else ():
-        yield SearchEntry(key, "", _help(description, key), None, number)
-        number += 1
-
-
-def _unset(tree: KeyTree, path: tuple[str, ...], present: set[str]) -> Iterator[str]:
-    """Yield the known keys that a recipe does not set, shallow ones before those inside them."""
-    if len(path) > _DEEPEST:
-        return
-    for name, below in tree.keys.items():
-        if not name or name.isdigit():
-            continue
-        key = format_key((*path, name))
+    for key, text in predictor.schema.known_texts(predictor.schema.algorithm(analysis.recipe.values)).items():
         if key not in present:
-            yield key
-        yield from _unset(below, (*path, name), present)
-
-
-def _help(description: Description | None, key: str) -> str:
-    if description is None or any("." in str(step) for step in parse_key(key)):
-        return ""
-    info = key_info(description, key)
-    return info.doc if info is not None else ""
+            yield SearchEntry(key, "", text, None, number)
+            number += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from recipes.editing.own_lines import LineRange, WrittenKey, written_keys
@@ -223,9 +223,15 @@ def one_line(value: object) -> str:
     elif isinstance(value, Map | Seq):
         return "{}" if isinstance(value, Map) else "[]"
     if value is None or isinstance(value, bool | int | float | str):
-        text = scalar_text(value)
-        return text if text.isprintable() else " ".join(text.split())
+        return _scalar_line(value)
     return flow_text(writable(value))
+
+
+@lru_cache(maxsize=8192, typed=True)
+def _scalar_line(value: bool | float | str | None) -> str:
+    """Write a scalar on one line; writing reads it back twice, and the same values come at each change."""
+    text = scalar_text(value)
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def _with_commented(

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from recipes.chain import decode, read_bytes
-from recipes.document import Document, Revision
+from recipes.document import Document
 from recipes.editing.edit_state import EditState, first_state, read_text
 from recipes.editing.here import add_here, apply_edits, counterpart_of, remove_here, set_here
 from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
-from recipes.keys import parse_key
 from recipes.yaml.check import EditRefusedError
-from recipes.yaml.comment_out import comment_in, comment_out
 from recipes.yaml.comments import Comment
 from recipes.yaml.typed import read_typed
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
     from recipes.inheritance import EffectiveRecipe
     from recipes.planning import RecipeEdit
-    from recipes.yaml.nodes import Tree
     from recipes.yaml.write import Writable
 
 _TYPING = "typing"
@@ -167,11 +164,19 @@ class EditSession:
 
     def comment_out(self, key: str) -> None:
         """Comment out a key with all below it."""
-        self._take_tree(f"comment out {key}", comment_out(self._valid().revision.tree, parse_key(key)))
+
+        def edit(document: Document) -> None:
+            document.comment_out(key)
+
+        self._edit(f"comment out {key}", edit)
 
     def comment_in(self, key: str) -> None:
         """Take a key that is commented out back in."""
-        self._take_tree(f"comment in {key}", comment_in(self._valid().revision.tree, parse_key(key)))
+
+        def edit(document: Document) -> None:
+            document.comment_in(key)
+
+        self._edit(f"comment in {key}", edit)
 
     def apply(
         self, edits: Iterable[RecipeEdit], label: str, *, inherited: EffectiveRecipe | None = None
@@ -211,9 +216,6 @@ class EditSession:
         if document.revision is self.state.revision:
             return self.state
         return EditState(self.path, document.text, document.revision)
-
-    def _take_tree(self, label: str, tree: Tree) -> None:
-        self.take(EditState(self.path, tree.text, Revision(tree)), label=label)
 
     def _document(self) -> Document:
         return Document.at(self._valid().revision, self.path)

@@ -50,6 +50,14 @@ class StockComments:
                 return [HelpText(text, f"{document.name}:{document.line(key)}")]
         return []
 
+    def values(self, key: str) -> list[HelpText]:
+        """Return the value that each recipe writes for a key, as YAML; none for sections."""
+        return [
+            HelpText(document.yaml(key), f"{document.name}:{document.line(key)}")
+            for document in self._read()
+            if document.is_written(key) and not isinstance(document.get(key), dict)
+        ]
+
     def _read(self) -> list[Document]:
         if self._documents is None:
             self._documents = []

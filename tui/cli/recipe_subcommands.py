@@ -183,7 +183,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             Argument(
                 "value",
                 "VALUE",
-                "read as YAML; with one argument less, PARENT is the whole path of the new key and KEY the value",
+                "read as YAML; without it, PARENT is the path of the new key and KEY its value",
                 repeat="?",
             ),
             DRY_RUN,

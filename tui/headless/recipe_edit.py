@@ -1,4 +1,4 @@
-"""Handlers of `recipe set, insert, unset, minimise, comment`."""
+"""Handlers of `recipe set, insert, unset, minimise, comment, comment-out`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
 from recipes.document import Change, Document
+from recipes.editing.here import add_here
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
@@ -18,7 +19,7 @@ from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
-from tui.headless.recipe_files import checkout_of, open_document, save_document
+from tui.headless.recipe_files import checkout_of, open_document, resolve_document, save_document
 
 if TYPE_CHECKING:
     import argparse
@@ -116,6 +117,8 @@ def _report_shared(changes: Iterable[Change]) -> None:
 def insert(options: argparse.Namespace) -> int:
     """Add a key or a list item."""
     document = open_document(options.file)
+    if options.value is None:
+        return _insert_at(document, options.parent, options.key, dry_run=options.dry_run)
     typed = read_typed(options.value)
     parent = parse_key(options.parent)
     if document.has(parent) and isinstance(document.get(parent), list):
@@ -125,6 +128,27 @@ def insert(options: argparse.Namespace) -> int:
     else:
         (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
         change = document.insert(parent, key, typed.value, spelling=typed.spelling)
+    save_document(document, dry_run=options.dry_run)
+    _report_shared([change])
+    return 0
+
+
+def _insert_at(document: Document, key: str, text: str, *, dry_run: bool) -> int:
+    """Add a key by its whole path; sections that are not there are made."""
+    typed = read_typed(text)
+    try:
+        inherited = resolve_document(document, (), Resolver())
+    except RecipeError:
+        inherited = None  # whoever runs or checks the recipe will be told
+    add_here(document, key, typed.value, spelling=typed.spelling, inherited=inherited)
+    save_document(document, dry_run=dry_run)
+    return 0
+
+
+def comment_out(options: argparse.Namespace) -> int:
+    """Comment out a key, or take it back in."""
+    document = open_document(options.file)
+    change = document.comment_in(options.key) if options.undo else document.comment_out(options.key)
     save_document(document, dry_run=options.dry_run)
     _report_shared([change])
     return 0
