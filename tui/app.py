@@ -206,7 +206,7 @@ class DistillApp(App[None]):
             return
         from tui.screens.editor.choose_recipe import ask_recipe
 
-        ask_recipe(self, self.screen)
+        ask_recipe(self, self)
 
     def edit_recipe(
         self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ class Scope(StrEnum):
     WIZARD = "New run"
     EDITOR = "Recipe editor"
     OUTLINE = "Tree and text"
+    TEXT_MODE = "Text mode"
     APP = "Everywhere"
 
 
@@ -67,7 +68,8 @@ COMMANDS: tuple[Command, ...] = (
         Scope.HOME, "show_all",
     ),
     Command(
-        "home.edit", ("e",), "Edit a recipe", "Open the recipe of the selected run, or another one, in the editor.",
+        "home.edit", ("e",), "Edit a recipe",
+        "Open the recipe of the selected run, or another one, in the editor.",
         Scope.HOME, "edit_recipe", footer="edit",
     ),
     Command(
@@ -110,7 +112,8 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "run_again", footer="run again",
     ),
     Command(
-        "monitor.edit", ("f6",), "Edit the recipe", "Open the recipe that this run was made from in the editor.",
+        "monitor.edit", ("f6",), "Edit the recipe",
+        "Open the recipe that this run was made from in the editor.",
         Scope.MONITOR, "edit_recipe",
     ),
     Command(
@@ -294,7 +297,8 @@ COMMANDS: tuple[Command, ...] = (
         Scope.EDITOR, "comment_out",
     ),
     Command(
-        "editor.both", ("B",), "Set both", "Give the student's value to the teacher too, or the other way round.",
+        "editor.both", ("B",), "Set both",
+        "Give the student's value to the teacher too, or the other way round.",
         Scope.EDITOR, "set_both",
     ),
     Command(
@@ -328,7 +332,7 @@ COMMANDS: tuple[Command, ...] = (
         Scope.EDITOR, "diff", footer="diff",
     ),
     Command(
-        "editor.save", ("w", "ctrl+s"), "Save", "Write the file; asks if it was changed on disk.",
+        "editor.save", ("w", "f8", "ctrl+s"), "Save", "Write the file; asks if it was changed on disk.",
         Scope.EDITOR, "save", footer="save",
     ),
     Command(
@@ -341,7 +345,8 @@ COMMANDS: tuple[Command, ...] = (
         Scope.EDITOR, "external_editor", footer="$EDITOR",
     ),
     Command(
-        "editor.origin", ("o",), "Open the origin", "Open the parent file that the value comes from, at its line.",
+        "editor.origin", ("o",), "Open the origin",
+        "Open the parent file that the value comes from, at its line.",
         Scope.EDITOR, "open_origin",
     ),
     Command(
@@ -371,18 +376,42 @@ COMMANDS: tuple[Command, ...] = (
         "Leave the text mode, or close the editor; unsaved edits are kept and offered the next time.",
         Scope.EDITOR, "back", footer="back",
     ),
+    Command(
+        "text.leave", ("escape", "f2"), "Leave the text mode", "Return to the tree; the text stays as it is.",
+        # Before the text, which would take escape to leave the field.
+        Scope.TEXT_MODE, "leave_text", footer="leave text mode", priority=True,
+    ),
+    Command(
+        "text.undo", ("f3", "ctrl+u"), "Undo", "Take the last change back.",
+        Scope.TEXT_MODE, "undo", footer="undo",
+    ),
+    Command(
+        "text.redo", ("f4", "ctrl+r"), "Redo", "Make the change again that was taken back.",
+        Scope.TEXT_MODE, "redo", footer="redo",
+    ),
+    Command(
+        "text.diff", ("f5",), "Diff", "Show what would be saved.", Scope.TEXT_MODE, "diff", footer="diff",
+    ),
+    Command(
+        "text.save", ("f8", "ctrl+s"), "Save", "Write the file; asks if it was changed on disk.",
+        Scope.TEXT_MODE, "save", footer="save",
+    ),
     Command("outline.up", ("up", "k"), "Up", "", Scope.OUTLINE, "cursor(-1)", palette=False),
     Command("outline.down", ("down", "j"), "Down", "", Scope.OUTLINE, "cursor(1)", palette=False),
     Command("outline.page-up", ("pageup",), "Page up", "", Scope.OUTLINE, "page(-1)", palette=False),
-    Command("outline.page-down", ("pagedown", "space"), "Page down", "", Scope.OUTLINE, "page(1)", palette=False),
+    Command(
+        "outline.page-down", ("pagedown", "space"), "Page down", "", Scope.OUTLINE, "page(1)", palette=False,
+    ),
     Command("outline.home", ("home", "g"), "First line", "", Scope.OUTLINE, "edge(-1)", palette=False),
     Command("outline.end", ("end", "G"), "Last line", "", Scope.OUTLINE, "edge(1)", palette=False),
     Command(
-        "outline.fold", ("left", "h"), "Fold, or scroll left", "Fold the section; in a key, go to its section.",
+        "outline.fold", ("left", "h"), "Fold, or scroll left",
+        "Fold the section; in a key, go to its section.",
         Scope.OUTLINE, "fold", palette=False,
     ),
     Command(
-        "outline.unfold", ("right", "l"), "Unfold, or scroll right", "Unfold the section, or go to its first key.",
+        "outline.unfold", ("right", "l"), "Unfold, or scroll right",
+        "Unfold the section, or go to its first key.",
         Scope.OUTLINE, "unfold", palette=False,
     ),
     Command(
@@ -420,7 +449,7 @@ COMMANDS: tuple[Command, ...] = (
 _KEY_NAMES = {
     "colon": ":", "ampersand": "&", "number_sign": "#", "delete": "Del",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
-    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6",
+    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f8": "F8",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip
 

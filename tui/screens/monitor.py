@@ -170,6 +170,8 @@ class MonitorScreen(Screen[None]):
         if action == "run_again":
             run = self._run
             return run is not None and run.spec.cluster == "slurm" and self.view.state.ended
+        if action == "edit_recipe":
+            return self._run is not None
         if action == "next_metric":
             return self.curve.metrics > 1
         if action == "log" and parameters:
@@ -231,6 +233,14 @@ class MonitorScreen(Screen[None]):
         ]
         text = f"Changes advised for its failure:\n\n{changes}"
         self.app.push_screen(ChoiceDialog("Run again", text, choices), answered)
+
+    def action_edit_recipe(self) -> None:
+        """Open the recipe that the run was made from; where it is gone, the run's own copy."""
+        run = self._run
+        if run is not None:
+            from tui.screens.editor.choose_recipe import recipe_of_run
+
+            self._host.edit_recipe(recipe_of_run(run))
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Click
 from textual.geometry import Size
@@ -26,6 +27,8 @@ class Choice:
     note: str = ""
     outcome: str = ""
     value: str = ""
+    detail: str = ""
+    """What is said in full while the choice is the current one."""
 
 
 class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
@@ -105,11 +108,11 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
         choice, current = self._choices[index], index == self.cursor
         base = self.rich_style
         if current:
-            base = base + self.get_component_rich_style("choice--cursor", partial=True)
-        column = min(max(len(clean(item.text)) for item in self._choices) + 2, width * 2 // 3)
+            base = base + self.fill("choice--cursor")
+        column = self._text_column(width)
         mark = OUTCOME_MARKS[choice.outcome].glyph if choice.outcome else " "
         head = f"{CURRENT.glyph if current else ' '}{mark} "
-        note = base + self.get_component_rich_style("choice--note", partial=True)
+        note = base + self.ink("choice--note")
         room = max(width - len(head) - column, 0)
         return Strip(
             [
@@ -117,3 +120,9 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
                 Segment(fitted(clean(choice.note), room), base if current else note),
             ]
         ).adjust_cell_length(width, base)
+
+    def _text_column(self, width: int) -> int:
+        """Return the columns of the texts: all where nothing has a note, else at most two thirds."""
+        if not any(item.note for item in self._choices):
+            return width
+        return min(max(cell_len(clean(item.text)) for item in self._choices) + 2, width * 2 // 3)

@@ -1,4 +1,4 @@
-"""A unified diff as styled lines; added and removed lines keep their signs, so that it reads without colour."""
+"""A unified diff as styled lines; they keep their signs, so that it reads without colour."""
 
 from __future__ import annotations
 

@@ -62,10 +62,13 @@ class EntryDialog(ModalScreen[str | None]):
     EntryDialog { background: transparent; }
     EntryDialog.-in-place { align: left top; }
     EntryDialog .entry-box { height: auto; background: $surface; }
-    EntryDialog.-over .entry-box { width: 76; max-width: 96%; border: round $primary; border-title-color: $text-primary; border-title-style: bold; padding: 0 1; }
+    EntryDialog.-over .entry-box { width: 76; max-width: 96%; border: round $primary; padding: 0 1; }
+    EntryDialog.-over .entry-box { border-title-color: $text-primary; border-title-style: bold; }
     EntryDialog.-in-place .entry-box { position: absolute; }
     EntryDialog Input { height: 1; width: 1fr; border: none; padding: 0; background: $panel; }
     EntryDialog.-in-place Input { background: $primary 40%; }
+    EntryDialog.-list Input { height: 0; }
+    EntryDialog.-list ChoiceList { margin: 0; }
     EntryDialog ChoiceList { max-height: 9; background: $surface; }
     EntryDialog.-over ChoiceList { margin: 1 0 0 0; }
     EntryDialog .entry-hint { height: auto; max-height: 4; color: $text-muted; }
@@ -80,6 +83,8 @@ class EntryDialog(ModalScreen[str | None]):
         typed: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(classes="-over" if place is None else "-in-place")
+        # Without a search there is nothing to type: only the list is shown.
+        self.set_class(entry.choose and typed is None, "-list")
         self._entry, self._place, self._typed = entry, place, typed
         self._all = entry.choices
         self._touched = False
@@ -120,7 +125,7 @@ class EntryDialog(ModalScreen[str | None]):
         at = next((number for number, item in enumerate(shown) if item.text == self.text), -1)
         self.list.display = bool(shown)
         self.list.show(shown, 0 if self._entry.choose and at < 0 else at)
-        self._arrange()
+        self._paint_hint()
 
     def say(self, text: str, outcome: str = "") -> None:
         """Show a line below the field, such as what would fail with the text."""
@@ -134,6 +139,9 @@ class EntryDialog(ModalScreen[str | None]):
 
     def _paint_hint(self) -> None:
         text, outcome = self._hint
+        current = self.list.current
+        if not outcome and current is not None and current.detail:
+            text, outcome = current.detail, current.outcome
         mark = OUTCOME_MARKS.get(outcome)
         line = Content.assemble((f"{mark.glyph} ", mark.style) if mark else "", clean(text))
         self._hint_line.display = bool(text)
@@ -156,11 +164,14 @@ class EntryDialog(ModalScreen[str | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter or mark the choices, and report the text."""
         event.stop()
-        if event.value != clean(self._entry.text):
-            self._touched = True
+        self._touched = self._touched or event.value != clean(self._entry.text)
         self.set_choices(self._all)
-        if self._typed is not None:
-            self._typed(event.value)
+        self._report(event.value)
+
+    def _report(self, text: str) -> None:
+        """Report the text, once it is another one than at first."""
+        if self._typed is not None and self._touched:
+            self._typed(text)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer with the text, or with the choice under the cursor."""
@@ -182,13 +193,14 @@ class EntryDialog(ModalScreen[str | None]):
         if not self.list.choices:
             return
         self.list.move(step)
+        self._paint_hint()
         current = self.list.current
         if current is not None and not self._entry.choose:
             with self.field.prevent(Input.Changed):
                 self.field.value = current.text
             self.field.cursor_position = len(current.text)
-            if self._typed is not None:
-                self._typed(current.text)
+            self._touched = True
+            self._report(current.text)
 
     def action_leave(self) -> None:
         """Dismiss."""

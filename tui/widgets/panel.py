@@ -30,7 +30,7 @@ class PanelTitle(Widget):
 
 
 def title_rule(title: str, subtitle: str, width: int, *, active: bool) -> Content:
-    """Return `─ title ─── subtitle ─`, exactly `width` cells wide; the subtitle goes first where both do not fit."""
+    """Return `─ title ─── subtitle ─` in `width` cells; without the subtitle where both do not fit."""
     stroke = _HEAVY if active else _LIGHT
     left = Content(f" {title} ").truncate(max(width - 2, 0), ellipsis=True) if title else Content("")
     right = Content(f" {subtitle} ") if subtitle else Content("")

@@ -6,25 +6,26 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.screen import Screen
+from textual.app import App
 
 from recipes.errors import ExplainedError
+from recipes.files import is_file
 from tui.background import call_on, in_background
-from tui.screens.wizard.recipe_paths import RecipeChoice, recipe_choices, recipe_file
+from tui.screens.wizard.recipe_paths import PACKAGED, RecipeChoice, recipe_choices, recipe_file
 from tui.widgets.choice_list import Choice
 from tui.widgets.entry_dialog import Entry, EntryDialog
 
 if TYPE_CHECKING:
+    from launcher.runs import Run
     from tui.screens.host import Host
 
 _UNSAVED = "unsaved edits"
 
 
-def ask_recipe(host: Host, screen: Screen[object], first: Path | None = None) -> None:
-    """Ask for a recipe and open it; `first` is offered before the others."""
-    text = str(first) if first is not None else ""
+def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
+    """Ask for a recipe and open it; that of a run is offered first."""
     dialog = EntryDialog(
-        Entry("Edit a recipe", text, "path of a recipe; the list has those at hand", filtered=True)
+        Entry("Edit a recipe", hint="path of a recipe; the list has those at hand", filtered=True)
     )
 
     def answered(typed: str | None) -> None:
@@ -32,12 +33,29 @@ def ask_recipe(host: Host, screen: Screen[object], first: Path | None = None) ->
             host.edit_recipe(recipe_file(typed))
 
     def gather() -> None:
-        rows = [*_drafts(), *recipe_choices((first,) if first is not None else (), _checkout())]
-        choices = [Choice(row.text, row.source) for row in rows]
-        call_on(screen, lambda: dialog.set_choices(choices) if dialog.is_mounted else None)
+        rows = [*_of_run(run_directory), *_drafts(), *recipe_choices((), _checkout())]
+        distinct = {row.path: row for row in reversed(rows) if row.source != PACKAGED}
+        choices = [Choice(row.text, row.source) for row in reversed(distinct.values())]
+        call_on(app, lambda: dialog.set_choices(choices) if dialog.is_mounted else None)
 
-    screen.app.push_screen(dialog, answered)
-    in_background(gather, "recipes", lambda error: call_on(screen, lambda: _say(dialog, error)))
+    app.push_screen(dialog, answered)
+    in_background(gather, "recipes", lambda error: call_on(app, lambda: _say(dialog, error)))
+
+
+def recipe_of_run(run: Run) -> Path:
+    """Return the file that a run's recipe came from, or the run's copy where that is gone."""
+    source = Path(run.spec.recipe.source).expanduser()
+    return source if is_file(source) else Path(run.directory) / "recipe.yaml"
+
+
+def _of_run(directory: str) -> list[RecipeChoice]:
+    if not directory:
+        return []
+    from launcher.runs import user_store
+    from tui.opening import local
+
+    path = recipe_of_run(user_store(local(), Path(directory).parent).find(directory))
+    return [RecipeChoice(str(path), path, "of the selected run")]
 
 
 def _say(dialog: EntryDialog, error: ExplainedError) -> None:

@@ -1,4 +1,4 @@
-"""The details of one key, as facts: what is wrong with it first, then value, type, origin, and who follows it."""
+"""The details of one key as facts: what is wrong with it, its value, type, origin, and who follows it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ _MOST_CHARACTERS = 400
 def detail_lines(row: OutlineRow | None, details: KeyDetails, width: int) -> list[Content]:
     """Return the details of a key in `width` cells; `row` is None for a key that is not set."""
     return fact_lines(detail_facts(row, details), width)
+
+
+def finding_lines(finding: Result, width: int) -> list[Content]:
+    """Return a finding in full: message, what NeMo-RL would say, where it is, and how to fix it."""
+    facts = [finding_fact(finding)]
+    if finding.foretells:
+        facts.append(Fact("predicted", clean(finding.foretells), "dim"))
+    facts += [
+        Fact("at", clean(f"{line.key}  ({Path(line.file).name}:{line.line})")) for line in finding.where
+    ]
+    facts += [Fact("fixes", clean(fix.title)) for fix in finding.fixes if fix.edits]
+    return fact_lines(facts, width)
 
 
 def detail_facts(row: OutlineRow | None, details: KeyDetails) -> Iterator[Fact]:

@@ -16,7 +16,7 @@ from recipes.checks import Result
 from recipes.editing import Placement
 from tui.commands import Scope, bindings
 from tui.formatting import plural
-from tui.screens.editor.detail_lines import detail_lines
+from tui.screens.editor.detail_lines import detail_lines, finding_lines
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
@@ -43,6 +43,7 @@ from tui.screens.host import Host
 from tui.theme import FAILURE, MODIFIED
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
+from tui.widgets.facts import wrapped
 from tui.widgets.keybar import KeyBar
 from tui.widgets.message_line import MessageLine
 from tui.widgets.panel import Panel
@@ -94,11 +95,11 @@ class EditorLayout(Screen[None]):
     """Shows a session and its analysis; the commands are those of its subclass."""
 
     BINDINGS = bindings(Scope.EDITOR)
-    SCOPES = (Scope.EDITOR, Scope.OUTLINE, Scope.APP)
+    SCOPES: tuple[Scope, ...] = (Scope.EDITOR, Scope.OUTLINE, Scope.APP)
     ABOUT = (
-        "A recipe: what NeMo-RL gets at the left, the file at the right. ● is set in this file, ◆ there over a "
-        "parent's value, ▲ by an override, # commented out; ↳ follows another key, ? is unknown to NeMo-RL, "
-        "✗ would fail; without a mark: inherited. Unsaved edits are kept on disk after each change."
+        "A recipe: what NeMo-RL gets at the left, the file at the right. ● is set in this file, ◆ there over "
+        "a parent's value, ▲ by an override, # commented out; ↳ follows another key, ? is unknown to "
+        "NeMo-RL, ✗ would fail; without a mark: inherited. Unsaved edits are kept on disk after each change."
     )
 
     def __init__(self, host: Host, file: EditedFile, key: str = "", line: int = 0) -> None:
@@ -177,7 +178,7 @@ class EditorLayout(Screen[None]):
         if event.done:
             self.message.say(event.done)
             if self.text_area is not None and self.text_area.text != state.text:
-                self.text_area.open_text(state.text, self.text_area.cursor_location[0] + 1)
+                self.text_area.replace_by(state.text)
         self.show_title()
 
     def on_analysis_ready(self, event: AnalysisReady) -> None:
@@ -193,6 +194,7 @@ class EditorLayout(Screen[None]):
             return
         self.analysis = analysis
         self.findings = findings_of(analysis)
+        self._show_details()
         if analysis.error is not None:
             self.message.say(_error_text(analysis.error), "fail")
         elif text:
@@ -266,6 +268,7 @@ class EditorLayout(Screen[None]):
         self.query_one(KeyBar).update_keys()
 
     def show_title(self) -> None:
+        """Show the file's name, and whether there is something to save."""
         view = self.view
         parts: list[tuple[str, str]] = [
             (" recipe ", "bold $text-primary"),
@@ -305,6 +308,8 @@ class EditorLayout(Screen[None]):
 
     def _ask_details(self) -> None:
         key = self.details_key
+        if self.pane == "checks":
+            self._show_details()
         if not key or self.analysis is None:
             return
 
@@ -332,13 +337,23 @@ class EditorLayout(Screen[None]):
         return self.findings[index] if 0 <= index < len(self.findings) else None
 
     def _show_details(self) -> None:
-        details = self._details
-        if details is None or self.analysis is None:
-            return
-        row = self.analysis.outline.row(details.key)
+        """Show what has the focus in full: the error of the text, the finding, or the key."""
+        details, finding = self._details, self.current_finding
         width = max(self.details_box.size.width - 3, 24)
-        self.details.set_lines(detail_lines(row, details, width))
-        self.details_panel.set_title(clean(details.key), clean(details.type))
+        error = self.view.state.error if self.view is not None and self.text_area is not None else None
+        if error is not None and self.view is not None:
+            lines = [Content(clean(text)) for text in str(error).split("\n")]
+            self.details.set_lines([piece for line in lines for piece in wrapped(line, width)])
+            self.details_panel.set_title(
+                f"no YAML: line {self.view.state.error_line}", "the tree is the last good one"
+            )
+        elif self.pane == "checks" and finding is not None:
+            self.details.set_lines(finding_lines(finding, width))
+            self.details_panel.set_title(f"{finding.id}: {finding.title}")
+        elif details is not None and self.analysis is not None:
+            row = self.analysis.outline.row(details.key)
+            self.details.set_lines(detail_lines(row, details, width))
+            self.details_panel.set_title(clean(details.key), clean(details.type))
         self.details_box.scroll_home(animate=False)
 
     # ------------------------------------------------------------ in step
@@ -363,10 +378,10 @@ class EditorLayout(Screen[None]):
             lines = f"line {row.lines.first}" + (
                 f"–{row.lines.last}" if row.lines.last > row.lines.first else ""
             )
-            self.text_panel.set_title("2 file", lines)
+            self.set_text_title(lines)
         else:
             self.text_view.mark(0, 0)
-            self.text_panel.set_title("2 file", "not set in this file" if row is not None else "")
+            self.set_text_title("not set in this file" if row is not None else "")
 
     def on_recipe_text_view_line_focused(self, event: RecipeTextView.LineFocused) -> None:
         """Move to the key that is written on the line."""
@@ -385,7 +400,11 @@ class EditorLayout(Screen[None]):
             self.go_to(row.key)
         if row.lines is not None:
             self.text_view.mark_quietly(row.lines.first, row.lines.last)
-        self.text_panel.set_title("2 file", f"line {line}")
+        self.set_text_title(f"line {line}")
+
+    def set_text_title(self, subtitle: str) -> None:
+        """Set what stands at the right of the text's title."""
+        self.text_panel.set_title("2 file" if self.text_area is None else "2 file: text mode", subtitle)
 
     def on_choice_list_moved(self, event: ChoiceList.Moved) -> None:
         """Show the selected finding in full."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 from recipes.files import ChangedOnDiskError
 from recipes.yaml.check import EditRefusedError
-from tui.background import call_on
 from tui.formatting import duration, plural
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.editor.diff_screen import DiffScreen

@@ -1,4 +1,4 @@
-"""The effective recipe as a tree: one row for each key, foldable, with marks for where its value comes from."""
+"""The effective recipe as a tree: a row for each key, foldable, marked by where its value comes from."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
             return False
         self._unfold_around(key)
         self._layout()
-        self._move_to(self._shown.index(self._at[key]))
+        self._move_to(self._shown.index(self._at[key]), jump=True)
         return True
 
     def value_region(self) -> tuple[Offset, int]:
@@ -164,21 +164,24 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
                 self._folded.discard(row.key)
                 depth = row.depth
 
-    def _move_to(self, cursor: int) -> None:
+    def _move_to(self, cursor: int, *, jump: bool = False) -> None:
         if not self._shown:
             return
         self.cursor = min(max(cursor, 0), len(self._shown) - 1)
-        self._reveal()
+        self._reveal(jump=jump)
         self.refresh()
         key = self._rows[self._shown[self.cursor]].key
         if key != self.key:
             self.key = key
             self.post_message(self.KeyFocused(key))
 
-    def _reveal(self) -> None:
+    def _reveal(self, *, jump: bool = False) -> None:
+        """Bring the cursor into view; after a jump with what is around it."""
         height = max(self.size.height, 1)
         top = self.scroll_offset.y
-        if self.cursor < top:
+        if jump and not top <= self.cursor < top + height:
+            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False)
+        elif self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False)
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False)
@@ -269,24 +272,21 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, base)
         row = self._rows[self._shown[index]]
         if index == self.cursor:
-            base = base + self._style("outline--cursor")
+            base = base + self.fill("outline--cursor")
         segments = [
             *self._mark_segments(row, base),
             *self._text_segments(row, base, current=index == self.cursor),
         ]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True)
-
     def _mark_segments(self, row: OutlineRow, base: Style) -> list[Segment]:
         outcome = self._outcome_of(row)
         glyph = OUTCOME_MARKS[outcome].glyph if outcome else UNDECIDED.glyph if row.unknown else " "
-        style = self._style(f"outline--{outcome}") if outcome else self._style("outline--quiet")
+        style = self.ink(f"outline--{outcome}") if outcome else self.ink("outline--quiet")
         mark = state_mark(row)
         return [
             Segment(f" {glyph}", base + style),
-            Segment(f"{mark.glyph} ", base + self._style("outline--mark")),
+            Segment(f"{mark.glyph} ", base + self.ink("outline--mark")),
         ]
 
     def _outcome_of(self, row: OutlineRow) -> str:
@@ -301,11 +301,9 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
     def _text_segments(self, row: OutlineRow, base: Style, *, current: bool) -> list[Segment]:
         fold = ("▸ " if row.key in self._folded else "▾ ") if row.size else "  "
         name = f"{'  ' * row.depth}{fold}{clean(row.name)}"
-        quiet = base + self._style("outline--quiet")
-        own = base + self._style("outline--own")
-        name_style = (
-            base + self._style("outline--section") if row.size else own if row.state == "own" else base
-        )
+        quiet = base + self.ink("outline--quiet")
+        own = base + self.ink("outline--own")
+        name_style = base + self.ink("outline--section") if row.size else own if row.state == "own" else base
         value_style = own if row.state in ("own", "override") else base if current else quiet
         if row.state == "commented":
             name_style = value_style = quiet

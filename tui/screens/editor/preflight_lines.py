@@ -10,7 +10,7 @@ from textual.content import Content
 from launcher.text import clean
 from recipes.editing.preflight_changes import changes
 from tui.formatting import plural
-from tui.theme import FAILURE, OK, OUTCOME_MARKS, WARNING
+from tui.theme import FAILURE, OK, WARNING
 from tui.widgets.choice_list import Choice
 from tui.widgets.meter import mark_of, meter
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from recipes.checks import Result
     from recipes.editing import Analysis, Placement
     from recipes.memory import Estimate, Phase
+    from recipes.memory.shapes import PhaseId
 
 _ORDER = ("fail", "warn")
 _SHORT = {"student-train": "student", "teacher-score": "teacher"}
-_STRIP_PHASES = ("student-train", "teacher-score", "generation")
+_STRIP_PHASES: tuple[PhaseId, ...] = ("student-train", "teacher-score", "generation")
 """Phases on the one line of a small terminal."""
 _LABEL = 11
 _FIGURES = 24
@@ -107,29 +108,35 @@ def memory_lines(estimate: Estimate, width: int) -> list[Content]:
                 (f"{mark.glyph} {word}", mark.style),
             )
         )
-    return lines or [Content("memory is unknown").stylize("dim")]
+    present = {phase.id for phase in estimate.phases}
+    lines += [
+        Content.assemble((f"{_SHORT.get(name, name):<{_LABEL}}unknown", "dim"))
+        for name in _STRIP_PHASES
+        if name not in present
+    ]
+    return lines
 
 
 def memory_strip(estimate: Estimate, width: int) -> Content:
     """Return the phases on one line: name, short bar, GiB needed."""
-    phases = [phase for phase in estimate.phases if phase.id in _STRIP_PHASES]
-    if not phases:
-        return Content("memory: unknown").stylize("dim")
+    phases = {phase.id: phase for phase in estimate.phases}
     tail = f"of {estimate.gpu_gib:g} GiB"
-    fixed = sum(len(_short(phase)) + len(_figure(phase)) + 5 for phase in phases)
-    bar_width = max((width - fixed - len(tail)) // len(phases), 3)
+    fixed = sum(len(_SHORT.get(name, name)) + 8 for name in _STRIP_PHASES)
+    bar_width = max((width - fixed - len(tail)) // len(_STRIP_PHASES), 3)
     parts: list[Content | tuple[str, str]] = []
-    for phase in phases:
+    for name in _STRIP_PHASES:
+        parts.append((f"{_SHORT.get(name, name)} ", "dim"))
+        phase = phases.get(name)
+        if phase is None:
+            parts.append((f"{'unknown':<{bar_width + 7}}", "dim"))
+            continue
         mark = mark_of(phase.needed, estimate.gpu_gib)
         parts += [
-            (f"{_short(phase)} ", "dim"), meter(phase.needed, estimate.gpu_gib, bar_width),
-            (f" {_figure(phase)}", "" if phase.fits else f"{mark.style} bold"), (f"{mark.glyph}  ", mark.style),
+            meter(phase.needed, estimate.gpu_gib, bar_width),
+            (f" {phase.needed:>3.0f} ", "" if phase.fits else f"{mark.style} bold"),
+            (f"{mark.glyph} ", mark.style),
         ]  # fmt: skip
     return Content.assemble(*parts, (tail, "dim"))
-
-
-def _figure(phase: Phase) -> str:
-    return f"{phase.needed:.0f}"
 
 
 def _short(phase: Phase) -> str:
@@ -137,7 +144,7 @@ def _short(phase: Phase) -> str:
 
 
 def difference_text(before: Analysis | None, after: Analysis) -> tuple[str, str]:
-    """Return what fails now and did not, or is solved, as a sentence with its outcome; empty for no difference."""
+    """Return what fails now or is solved as a sentence, with its outcome; empty for no difference."""
     if before is None:
         return "", ""
     difference = changes(before.report, after.report, before.memory, after.memory)

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.events import ScreenResume
 
 from launcher.text import clean
-from recipes.editing import Placement
 from recipes.errors import ExplainedError
-from tui.formatting import plural
+from tui.commands import Scope
+from tui.screens.editor.check_commands import CheckCommands
+from tui.screens.editor.editor_choices import match_choice, value_choice
 from tui.screens.editor.editor_layout import EditorLayout
 from tui.screens.editor.file_commands import FileCommands
 from tui.screens.editor.outline_view import OutlineView
-from tui.screens.editor.preflight_lines import placement_text
 from tui.screens.editor.session_worker import EditedFile, SessionOpened
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
 from tui.widgets.choice_list import Choice
 from tui.widgets.entry_dialog import Entry, EntryDialog, EntryPlace
+from tui.widgets.keybar import KeyBar
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
-    from recipes.checks import Result
-    from recipes.editing import Analysis, EditSession, FittingChange, KeyMatch, LegalValue, OutlineRow
-    from recipes.planning import Fix
+    from recipes.editing import Analysis, EditSession, KeyMatch, LegalValue, OutlineRow, RecipeAnalyser
 
-_PLACE = re.compile(
-    r"\s*(\d+)\s*[x×*]\s*(\d+)(?:\s*(?:GPUs?)?\s*[x×*]\s*(\d+(?:\.\d+)?)\s*(?:GiB|GB)?)?\s*", re.IGNORECASE
-)
-_PLACE_HINT = "nodes x GPUs of each node x GiB of a GPU, such as 2 x 4 x 40; empty for the recipe's own"
 _MOST_MATCHES = 60
 _TYPING_PAUSE_S = 1.0
 """Pause after which typing begins another step to undo."""
@@ -45,6 +39,7 @@ class RecipeEditorScreen(EditorLayout):
     def __init__(self, host: Host, file: EditedFile, key: str = "", line: int = 0) -> None:
         super().__init__(host, file, key, line)
         self._files = FileCommands(self)
+        self._checks = CheckCommands(self)
         self._last_typed = 0.0
 
     def on_unmount(self) -> None:
@@ -66,6 +61,8 @@ class RecipeEditorScreen(EditorLayout):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
         row, view = self.row, self.view
+        if action == "leave_text":
+            return self.text_area is not None
         ready = view is not None and self.analysis is not None
         own = row is not None and row.lines is not None
         valid = {
@@ -76,9 +73,9 @@ class RecipeEditorScreen(EditorLayout):
             "remark": own,
             "comment_out": own,
             "set_both": ready and self._details is not None and bool(self._details.counterpart),
-            "fix": ready and self._finding_to_fix() is not None,
-            "choose_fix": ready and self._finding_to_fix() is not None,
-            "what_would_fit": ready and self._is_overfull(),
+            "fix": ready and self._checks.finding() is not None,
+            "choose_fix": ready and self._checks.finding() is not None,
+            "what_would_fit": ready and self._checks.is_overfull(),
             "undo": view is not None and view.can_undo,
             "redo": view is not None and view.can_redo,
             "diff": view is not None,
@@ -101,7 +98,7 @@ class RecipeEditorScreen(EditorLayout):
             self.action_edit_text()
             return
         if self.pane == "checks":
-            self._go_to_finding()
+            self._checks.go_to_finding()
             return
         row = self.row
         if row is None:
@@ -136,7 +133,7 @@ class RecipeEditorScreen(EditorLayout):
             self._set(key, typed, adding=adding)
 
         def offer(values: tuple[LegalValue, ...]) -> None:
-            choices = [Choice(item.text, item.note, "pass" if item.present else "") for item in values]
+            choices = [value_choice(item) for item in values]
             if dialog.is_mounted:
                 dialog.set_choices(choices)
 
@@ -202,10 +199,16 @@ class RecipeEditorScreen(EditorLayout):
     def _suggest_keys(self, dialog: EntryDialog, typed: str) -> None:
         def show(matches: tuple[KeyMatch, ...]) -> None:
             if dialog.is_mounted and dialog.text == typed:
-                fitting = [match for match in matches if not match.is_set and match.key.startswith(typed)]
-                dialog.set_choices([Choice(match.key, match.help) for match in fitting])
+                unset = [match for match in matches if not match.is_set]
+                unset.sort(key=lambda match: not match.key.startswith(typed))
+                dialog.set_choices([Choice(match.key, match.help, detail=match.help) for match in unset])
 
-        self.worker.ask(lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show)
+        def search(analyser: RecipeAnalyser, analysis: Analysis) -> tuple[KeyMatch, ...]:
+            below = analyser.find(analysis, typed, limit=_MOST_MATCHES)
+            name = typed.rpartition(".")[2]
+            return below or (analyser.find(analysis, name, limit=_MOST_MATCHES) if name else ())
+
+        self.worker.ask(search, show)
 
     def action_remove_key(self) -> None:
         """Remove the key from the file."""
@@ -282,134 +285,35 @@ class RecipeEditorScreen(EditorLayout):
     def _search(self, dialog: EntryDialog, typed: str) -> None:
         def show(matches: tuple[KeyMatch, ...]) -> None:
             if dialog.is_mounted and dialog.text == typed:
-                dialog.set_choices([_match_choice(match) for match in matches])
-                dialog.say(plural(len(matches), "match").replace("matchs", "matches") if typed else "")
+                dialog.set_choices([match_choice(match) for match in matches])
+                unmatched = typed and not matches
+                dialog.say(
+                    "no key, value or comment has this text" if unmatched else "", "warn" if unmatched else ""
+                )
 
         self.worker.ask(lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show)
 
-    # ------------------------------------------------------------ checks
-
-    def _finding_to_fix(self) -> Result | None:
-        """Return the finding that `f` is about: the selected one, or the first on the current key."""
-        if self.pane == "checks":
-            return self.current_finding
-        row = self.row
-        if self.analysis is None or row is None:
-            return None
-        on_key = [item for item in self.analysis.findings_on(row.key) if item.outcome in ("fail", "warn")]
-        return on_key[0] if on_key else None
+    # ------------------------------------------------------------ checks and memory
 
     def action_fix(self) -> None:
         """Apply the first fix of the finding."""
-        self._with_fixes(lambda result, fixes: self._apply_fix(result, fixes[0], len(fixes) - 1))
+        self._checks.fix()
 
     def action_choose_fix(self) -> None:
         """Choose among the fixes of the finding."""
-
-        def choose(result: Result, fixes: tuple[Fix, ...]) -> None:
-            choices = tuple(Choice(fix.title, value=str(index)) for index, fix in enumerate(fixes))
-            entry = Entry(f"Fixes of {result.id}", "", result.message, choices, choose=True)
-            self.app.push_screen(
-                EntryDialog(entry),
-                lambda answer: self._apply_fix(result, fixes[int(answer)], 0) if answer is not None else None,
-            )
-
-        self._with_fixes(choose)
-
-    def _with_fixes(self, use: Callable[[Result, tuple[Fix, ...]], None]) -> None:
-        result = self._finding_to_fix()
-        if result is None:
-            return
-
-        def answered(fixes: tuple[Fix, ...]) -> None:
-            if fixes:
-                use(result, fixes)
-            else:
-                self.message.say(
-                    f"{result.id} has no fix that is an edit of the recipe: {result.message}", "warn"
-                )
-
-        self.worker.ask(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
-
-    def _apply_fix(self, result: Result, fix: Fix, others: int) -> None:
-        def edit(session: EditSession, analysis: Analysis) -> str:
-            session.apply(fix.edits, fix.title, inherited=analysis.recipe)
-            more = f"; F lists {plural(others, 'other')}" if others else ""
-            return f"fixed {result.id}: {fix.title} (u undoes{more})"
-
-        self.worker.edit(edit)
+        self._checks.choose_fix()
 
     def action_next_finding(self, step: int) -> None:
         """Go to the next finding's key."""
-        if self.findings:
-            self.finding_list.cursor = (self.finding_list.cursor + step) % len(self.findings)
-            self.finding_list.move(0)
-            self._go_to_finding()
-
-    def _go_to_finding(self) -> None:
-        finding = self.current_finding
-        if finding is not None and finding.where and self.go_to(finding.where[0].key):
-            self.action_show_pane("tree")
-        elif finding is not None:
-            self.message.say(f"{finding.id} {finding.message}", finding.outcome)
-
-    # ------------------------------------------------------------ memory
-
-    def _is_overfull(self) -> bool:
-        memory = self.analysis.memory if self.analysis is not None else None
-        return memory is not None and not memory.fits
+        self._checks.next_finding(step)
 
     def action_what_would_fit(self) -> None:
-        """List the cheapest changes that fit, and apply the chosen one."""
-        self.message.say("looking for what would fit …")
-
-        def offer(changes: tuple[FittingChange, ...]) -> None:
-            if not changes:
-                self.message.say(
-                    "nothing that was tried fits: use more nodes, or GPUs with more memory (p)", "warn"
-                )
-                return
-            self.message.say("")
-            choices = tuple(_change_choice(change, index) for index, change in enumerate(changes))
-            entry = Entry("What would fit", "", "cheapest first; enter applies it", choices, choose=True)
-            self.app.push_screen(
-                EntryDialog(entry),
-                lambda answer: self._apply_change(changes[int(answer)]) if answer is not None else None,
-            )
-
-        self.worker.ask(lambda analyser, analysis: analyser.what_would_fit(analysis), offer)
-
-    def _apply_change(self, change: FittingChange) -> None:
-        if change.placement != self.placement:
-            self.placement = change.placement
-            self.worker.place(change.placement)
-
-        def edit(session: EditSession, analysis: Analysis) -> str:
-            session.apply(change.fix.edits, change.fix.title, inherited=analysis.recipe)
-            return f"applied: {change.fix.title} (u undoes)"
-
-        self.worker.edit(edit)
+        """List the cheapest changes that fit."""
+        self._checks.what_would_fit()
 
     def action_change_place(self) -> None:
         """Ask for nodes, GPUs and memory."""
-        present = (
-            placement_text(self.placement, self.analysis)
-            .replace("×", "x")
-            .replace(" GPUs", "")
-            .replace(" GiB", "")
-        )
-
-        def answered(text: str | None) -> None:
-            if text is None:
-                return
-            placement = placement_of(text)
-            if placement is None:
-                self.message.say(f"invalid place: '{text}' (expected {_PLACE_HINT})", "fail")
-                return
-            self.placement = placement
-            self.worker.place(placement)
-
-        self.app.push_screen(EntryDialog(Entry("Place", present, _PLACE_HINT)), answered)
+        self._checks.change_place()
 
     # ------------------------------------------------------------ text mode
 
@@ -425,19 +329,16 @@ class RecipeEditorScreen(EditorLayout):
             return
         if self.view is None:
             return
-        area, text, line = RecipeTextArea(), self.view.state.text, self.current_line
-
-        def opened() -> None:
-            if not area.open_text(text, line):
-                self.message.say(
-                    "this file's line breaks would not survive the text mode; E opens $EDITOR", "warn"
-                )
-                self.leave_text_mode()
-
+        text = self.view.state.text
+        area = RecipeTextArea(text, self.current_line)
+        if area.text != text:
+            self.message.say("the text mode would change this file's line breaks; E opens $EDITOR", "warn")
+            return
         self.text_area = area
         self.text_view.display = False
         self.text_panel.mount(area)
-        self.call_after_refresh(opened)
+        self.SCOPES = (Scope.TEXT_MODE, Scope.APP)
+        self.query_one(KeyBar).use_scopes(*self.SCOPES, hidden=("app.quit",))
         self.action_show_pane("text")
 
     def leave_text_mode(self) -> None:
@@ -447,7 +348,18 @@ class RecipeEditorScreen(EditorLayout):
             self.text_view.line = area.cursor_location[0] + 1
             area.remove()
             self.text_view.display = True
+            self.SCOPES = type(self).SCOPES
+            self.query_one(KeyBar).use_scopes(*self.SCOPES)
             self.action_show_pane("text")
+
+    def action_leave_text(self) -> None:
+        """Leave the text mode."""
+        self.leave_text_mode()
+
+    async def on_recipe_text_area_command_requested(self, event: RecipeTextArea.CommandRequested) -> None:
+        """Run a command that was asked for in the text mode."""
+        event.stop()
+        await self.run_action(event.command)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Read the text on the thread."""
@@ -505,32 +417,9 @@ class RecipeEditorScreen(EditorLayout):
             self._files.close()
 
 
-def placement_of(text: str) -> Placement | None:
-    """Read `nodes x GPUs [x GiB]`; empty text is the recipe's own place, None is no place."""
-    if not text.strip():
-        return Placement()
-    match = _PLACE.fullmatch(text)
-    if match is None or int(match[1]) < 1 or int(match[2]) < 1:
-        return None
-    memory = float(match[3]) if match[3] else None
-    return Placement(int(match[1]), int(match[2]), memory) if memory is None or memory > 0 else None
-
-
 def _hint(row: OutlineRow | None) -> str:
     if row is None:
         return ""
     if row.interpolated:
         return f"follows {row.written}: another value stops that"
     return "inherited: enter sets it in this file" if row.state == "inherited" else ""
-
-
-def _match_choice(match: KeyMatch) -> Choice:
-    value = match.value if match.is_set else "(not set)"
-    reason = match.help if match.reason in ("comment", "help") or not match.is_set else ""
-    return Choice(match.key, f"{value}  {reason}".strip(), value=match.key)
-
-
-def _change_choice(change: FittingChange, index: int) -> Choice:
-    needed = ", ".join(f"{phase} {gib:.0f}" for phase, gib in change.needed)
-    note = f"{' and '.join(change.overfull)} still would not fit" if change.overfull else f"{needed} GiB"
-    return Choice(change.fix.title, note, "warn" if change.overfull else "pass", str(index))

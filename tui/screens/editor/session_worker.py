@@ -1,4 +1,4 @@
-"""The thread that owns an edit session: edits, analyses, drafts and queries, in the order they were asked for.
+"""The thread that owns an edit session: edits, analyses, drafts and queries, in the order of the requests.
 
 The event loop never touches the session: it sends jobs, and gets views and analyses as messages. An analysis
 is given up as soon as another job waits, so that the latest text is analysed next.
@@ -110,7 +110,6 @@ class SessionWorker:
         self._preview: EditState | None = None
         self._stale = False
         """Whether the session changed since the last analysis."""
-        self._drafts_fail = False
         self._thread = threading.Thread(target=self._work, name="editor", daemon=True)
 
     # ------------------------------------------------------------ jobs, from the event loop
@@ -275,25 +274,20 @@ class SessionWorker:
             session.changed_lines() if session.dirty else frozenset(),
             session.can_undo,
             session.can_redo,
-            self._drafts_fail and session.dirty,
+            self._writer.error is not None and session.dirty,
         )
         post(self._target, SessionChanged(view, done))
 
     def _keep_draft(self, session: EditSession) -> None:
-        try:
-            if session.dirty:
-                self._writer.put(session.text, session.opened)
-            else:
-                self._writer.discard()
-            self._drafts_fail = False
-        except (ExplainedError, OSError):
-            self._drafts_fail = True
+        if session.dirty:
+            self._writer.put(session.text, session.opened)
+        else:
+            self._writer.discard()
 
     def _flush(self) -> None:
-        try:
-            self._writer.flush()
-        except (ExplainedError, OSError):
-            self._drafts_fail = True
+        """Wait for the draft; where it could not be written, the screen says so before the edits are lost."""
+        if not self._writer.flush() or self._writer.error is not None:
+            self._changed(self._current_session, "", edited=False)
 
     def _catch_up(self) -> None:
         """Analyse what changed, unless another job waits."""

@@ -6,9 +6,10 @@ import re
 from typing import ClassVar
 
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import TextArea
 
+from tui.commands import Scope, bindings
 from tui.widgets.yaml_tokens import KINDS, ScanState, scan_line
 
 _CONTROLS = re.compile(
@@ -21,16 +22,19 @@ _STAND_IN = "�"
 class RecipeTextArea(TextArea):
     """The text under edit; its keys that are no text are those of the screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "screen.back", "Leave the text mode", show=False),
-        Binding("ctrl+u", "screen.undo", "Undo", show=False),
-        Binding("ctrl+r", "screen.redo", "Redo", show=False),
-    ]
+    BINDINGS = bindings(Scope.TEXT_MODE)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"yaml--{kind}" for kind in KINDS}
 
-    def __init__(self) -> None:
+    class CommandRequested(Message):
+        """A command of the screen was asked for."""
+
+        def __init__(self, command: str) -> None:
+            super().__init__()
+            self.command = command
+
+    def __init__(self, text: str, line: int) -> None:
         super().__init__(
-            "",
+            text,
             language=None,
             soft_wrap=False,
             show_line_numbers=True,
@@ -40,15 +44,38 @@ class RecipeTextArea(TextArea):
         self.cursor_blink = False
         self.indent_width = 2
         self._states: list[ScanState] = []
+        self._first_line = line
 
-    def open_text(self, text: str, line: int) -> bool:
-        """Show a text with the cursor on a line (from 1); False where it would not come back byte for byte."""
+    def on_mount(self) -> None:
+        """Begin on the line."""
+        self.call_after_refresh(self.move_cursor, (max(self._first_line - 1, 0), 0), center=True)
+
+    def action_leave_text(self) -> None:
+        """Ask to leave the text mode."""
+        self.post_message(self.CommandRequested("leave_text"))
+
+    def action_undo(self) -> None:
+        """Ask for the session's undo: it has the changes made in the tree, too."""
+        self.post_message(self.CommandRequested("undo"))
+
+    def action_redo(self) -> None:
+        """Ask for the session's redo."""
+        self.post_message(self.CommandRequested("redo"))
+
+    def action_diff(self) -> None:
+        """Ask for the difference to the file."""
+        self.post_message(self.CommandRequested("diff"))
+
+    def action_save(self) -> None:
+        """Ask to save."""
+        self.post_message(self.CommandRequested("save"))
+
+    def replace_by(self, text: str) -> None:
+        """Show another text, the cursor on the same line."""
+        row = self.cursor_location[0]
         self.load_text(text)
         self._forget_from(0)
-        if self.text != text:
-            return False
-        self.move_cursor((max(line - 1, 0), 0), center=True)
-        return True
+        self.move_cursor((min(row, self.document.line_count - 1), 0))
 
     def _forget_from(self, row: int) -> None:
         del self._states[row:]

@@ -1,4 +1,4 @@
-"""The file's text, read only: highlighted, with line numbers, the current key's lines and changed lines marked."""
+"""The file's text, read only: highlighted, with line numbers, and marks of the current key and of changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
         self._changed: Container[int] = ()
         self._range = (0, 0)
         self._error_line = 0
-        self._styles: dict[str, Style] = {}
         self.line = 1
         """Line of the cursor, counted from 1."""
 
@@ -130,16 +129,6 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
         self.refresh()
         self.post_message(self.LineFocused(self.line))
 
-    def notify_style_update(self) -> None:
-        """Compute the styles anew for another theme."""
-        super().notify_style_update()
-        self._styles = {}
-
-    def _style(self, name: str) -> Style:
-        if name not in self._styles:
-            self._styles[name] = self.get_component_rich_style(name, partial=True)
-        return self._styles[name]
-
     def render_line(self, y: int) -> Strip:
         """Return a line: number, mark of a change, text."""
         left, top = self.scroll_offset
@@ -149,18 +138,18 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, base)
         number = index + 1
         if number == self.line and self.has_focus:
-            base = base + self._style("text--cursor")
+            base = base + self.fill("text--cursor")
         elif self._range[0] <= number <= self._range[1]:
-            base = base + self._style("text--range")
+            base = base + self.fill("text--range")
         wrong = number == self._error_line
         gutter = [
             Segment(
                 f"{number:>{self._gutter - 3}} ",
-                base + self._style("text--error" if wrong else "text--number"),
+                base + self.ink("text--error" if wrong else "text--number"),
             ),
             Segment(
                 "✗ " if wrong else f"{_CHANGED if number in self._changed else _UNCHANGED} ",
-                base + self._style("text--error" if wrong else "text--changed"),
+                base + self.ink("text--error" if wrong else "text--changed"),
             ),
         ]
         room = max(width - self._gutter + 1, 1)
@@ -174,7 +163,7 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
         segments = []
         for start, end in pairwise(edges):
             token = kinds.get(start)
-            style = base + self._style(f"yaml--{token.kind}") if token is not None else base
+            style = base + self.ink(f"yaml--{token.kind}") if token is not None else base
             segments.append(Segment(line[start:end], style))
         return segments
 
