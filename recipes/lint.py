@@ -84,6 +84,12 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> t
 
     None where all is known, or comes from a parent too.
     """
+    way = unknown_way(recipe, path, key_tree)
+    return None if way is None else (format_key(way), suggestion(way, key_tree))
+
+
+def unknown_way(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> KeyPath | None:
+    """Return the path up to its first unknown key; None where all is known, or comes from a parent too."""
     section = key_tree
     for position, step in enumerate(path):
         if section.open or not section.keys:
@@ -93,9 +99,7 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> t
         below = section.keys.get(str(step))
         if below is None:
             way = path[: position + 1]
-            if find(recipe.inherited, way) is not None:
-                return None
-            return format_key(way), suggestion(way, key_tree)
+            return way if find(recipe.inherited, way) is None else None
         section = below
     return None
 

@@ -78,6 +78,7 @@ class RecipeAnalyser(Predictor):
         else:
             outline = self._outline(resolution, state)
         check_cancelled(cancelled)
+        self.first_recipe = self.first_recipe or resolution.recipe
         prediction = self.predict_resolved(state, resolution, placement, cancelled)
         difference = PreflightChanges()
         if previous is not None:

@@ -10,8 +10,6 @@ from recipes.keys import KeyMissingError, KeyPath, format_key, parse_key
 from recipes.lint import STUDENT, TEACHER
 from recipes.values import Leaf, Map, Seq, find, item_index, plain
 from recipes.yaml.check import EditRefusedError
-from recipes.yaml.edit import written_depth
-from recipes.yaml.nodes import AliasNode
 from recipes.yaml.typed import writable
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ def set_here(
     path = parse_key(key)
     with document.group():
         if inherited is not None:
-            _write_lists(document, path[:-1], inherited)
+            _write_lists(document, path[:-1], inherited, write_out=write_out)
             _check_followed(document, path, inherited, write_out=write_out)
         document.set(path, value, spelling=spelling, copy=write_out)
 
@@ -59,6 +57,7 @@ def add_here(
     value: Writable,
     *,
     spelling: str = "",
+    write_out: bool = False,
     inherited: EffectiveRecipe | None = None,
 ) -> None:
     """Add a key, or an item of a list by its number; the items from there on move up.
@@ -72,7 +71,7 @@ def add_here(
         raise EditRefusedError("A new key needs a name", where=document.name, fix="Write it as a.b.c.")
     with document.group():
         if inherited is not None:
-            _write_lists(document, path[:-1], inherited)
+            _write_lists(document, path[:-1], inherited, write_out=write_out)
         if document.has(path[:-1]) and isinstance(held := document.get(path[:-1]), list):
             index = item_index(path[-1], len(held) + 1)
             if index is None:
@@ -82,11 +81,9 @@ def add_here(
             return
         if document.has(path):
             raise EditRefusedError(
-                f"'{format_key(path)}' already exists",
-                where=document.revision.tree.position(0) if not document.is_written(path) else document.name,
-                fix="Set it instead.",
+                f"'{format_key(path)}' already exists", where=document.name, fix="Set it instead."
             )
-        set_here(document, key, value, spelling=spelling, inherited=inherited)
+        set_here(document, key, value, spelling=spelling, write_out=write_out, inherited=inherited)
 
 
 def remove_here(document: Document, key: str, *, inherited: EffectiveRecipe | None = None) -> None:
@@ -135,13 +132,22 @@ def _not_here(document: Document, path: KeyPath, inherited: EffectiveRecipe | No
     return EditRefusedError(f"'{key}' is not set here but inherited", where=where, fix=fix)
 
 
-def _write_lists(document: Document, path: KeyPath, inherited: EffectiveRecipe) -> None:
+def _write_lists(
+    document: Document, path: KeyPath, inherited: EffectiveRecipe, *, write_out: bool = False
+) -> None:
     """Write the inherited lists on a path into the recipe's own text."""
     for depth in range(1, len(path) + 1):
         way = path[:depth]
         value = find(inherited.merged, way)
-        if isinstance(value, Seq) and not document.is_written(way) and not document.has(way):
-            document.set(way, writable(plain(value)))
+        if not isinstance(value, Seq) or document.is_written(way):
+            continue
+        if document.has(way) and not write_out:
+            fix = "Write the section out here first, or edit the list where it is written."
+            where = document.revision.tree.position(value.mark.start)
+            raise EditRefusedError(
+                f"'{format_key(way)}' comes from a merge or an alias", where=where, fix=fix
+            )
+        document.set(way, writable(plain(value)), copy=write_out)
 
 
 def _check_followed(
@@ -166,9 +172,3 @@ def _check_followed(
         target, _ = inherited.evaluator.settle(value, way)
         document.set(way, writable(plain(target)))
         return
-
-
-def is_behind_alias(document: Document, path: KeyPath) -> bool:
-    """Return whether a key is written for another one, which an alias on the way names."""
-    depth, node = written_depth(document.revision.tree, path)
-    return isinstance(node, AliasNode) and depth < len(path)

@@ -14,7 +14,7 @@ from recipes.editing.predictor import Predictor
 from recipes.editing.stock_comments import HelpText, joined
 from recipes.editing.units import unit_of
 from recipes.keys import KeyPath, parse_key
-from recipes.lint import is_read_from_teacher, unknown_path
+from recipes.lint import is_read_from_teacher, teacher_drift, unknown_path
 from recipes.origins import Link, chain_of, followers_of, replaced_by
 from recipes.schema.key_info import key_info
 from recipes.values import find
@@ -37,7 +37,8 @@ class KeyDetails:
 
     `allowed` are values in the recipe's spelling, () where there are others besides. `counterpart` is the
     teacher's key of a student's setting (or the other way round) that has another value and would be
-    read; "" where there is none. `did_you_mean` is the key that an unknown one was meant for.
+    read, "" where there is none; it `drifts` where both had one value until one of them was changed.
+    `did_you_mean` is the key that an unknown one was meant for.
     """
 
     key: str
@@ -54,6 +55,7 @@ class KeyDetails:
     followers: tuple[str, ...] = ()
     counterpart: str = ""
     counterpart_value: str = ""
+    drifts: bool = False
     findings: tuple[Result, ...] = ()
     remark: Comment = _NO_COMMENT
     unknown: bool = False
@@ -85,6 +87,7 @@ def details_of(predictor: Predictor, analysis: Analysis, key: str) -> KeyDetails
         followers=tuple(followers_of(recipe, key)),
         counterpart=counterpart,
         counterpart_value=other,
+        drifts=bool(counterpart) and _drifts(predictor, recipe, key, counterpart),
         findings=analysis.findings_on(key),
         remark=_remark(analysis, path),
         unknown=unknown is not None,
@@ -111,6 +114,15 @@ def _counterpart(recipe: EffectiveRecipe, key: str, value: object) -> tuple[str,
     if not is_read_from_teacher(recipe, below) or below == "model_name":
         return "", ""
     return other, one_line(other_value)
+
+
+def _drifts(predictor: Predictor, recipe: EffectiveRecipe, key: str, counterpart: str) -> bool:
+    """Return whether two settings were equal when the recipe was opened, or in the file below."""
+    first = predictor.first_recipe
+    if first is not None and first.has(key) and same(first.get(key), first.get(counterpart, _MISSING)):
+        return True
+    below = key.partition(".")[2]
+    return any(drift.key == below for drift in teacher_drift(recipe))
 
 
 def _remark(analysis: Analysis, path: KeyPath) -> Comment:

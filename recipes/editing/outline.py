@@ -12,7 +12,7 @@ from recipes.editing.own_lines import LineRange, WrittenKey, written_keys
 from recipes.inheritance import Origin
 from recipes.interpolation import is_interpolation
 from recipes.keys import KeyPath, Step, format_key, format_step
-from recipes.lint import unknown_path
+from recipes.lint import unknown_way
 from recipes.values import Leaf, Map, Seq, Value
 from recipes.yaml.comment_out import CommentedEntry, commented_entries
 from recipes.yaml.typed import writable
@@ -212,8 +212,7 @@ def is_unknown(recipe: EffectiveRecipe, path: KeyPath, known: KeyTree | None) ->
     """Return whether NeMo-RL knows no key of a path's last step, where it knows the section around it."""
     if known is None or not isinstance(path[-1], str):
         return False
-    unknown = unknown_path(recipe, path, known)
-    return unknown is not None and unknown[0] == format_key(path)
+    return unknown_way(recipe, path, known) == path
 
 
 def one_line(value: object) -> str:
@@ -263,7 +262,7 @@ def _key_test(recipe: EffectiveRecipe, known: KeyTree | None) -> Callable[[Comme
     def test(entry: CommentedEntry) -> bool:
         if not entry.prose:
             return True
-        return known is not None and unknown_path(recipe, entry.path, known) is None
+        return known is not None and unknown_way(recipe, entry.path, known) is None
 
     return test
 

@@ -51,6 +51,8 @@ class Predictor:
         self.inputs = Inputs.of(environment=environment, checkout=checkout)
         self.schema = KnownSchema(self.inputs.schemas, checkout, path)
         self.stock_comments = StockComments(checkout)
+        self.first_recipe: EffectiveRecipe | None = None
+        """Effective recipe as it was opened."""
         self.lock = threading.RLock()
         self._indexes: dict[str, SpotIndex] = {}
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _TYPING = "typing"
 _MOST_STEPS = 2000
 """Steps that can be undone."""
-_PARSED_STEPS = 20
+_PARSED_STEPS = 6
 """Latest steps that keep their tree; the others keep their text alone and are parsed again."""
 
 
@@ -140,13 +140,20 @@ class EditSession:
             lambda document: set_here(document, key, value, write_out=write_out, inherited=inherited),
         )
 
-    def add(self, key: str, text: str, *, inherited: EffectiveRecipe | None = None) -> None:
+    def add(
+        self, key: str, text: str, *, write_out: bool = False, inherited: EffectiveRecipe | None = None
+    ) -> None:
         """Add a key, or a list item by its number, with a value as it is typed."""
         typed = read_typed(text)
         self._edit(
             f"add {key}",
             lambda document: add_here(
-                document, key, typed.value, spelling=typed.spelling, inherited=inherited
+                document,
+                key,
+                typed.value,
+                spelling=typed.spelling,
+                write_out=write_out,
+                inherited=inherited,
             ),
         )
 

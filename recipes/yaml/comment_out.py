@@ -1,7 +1,7 @@
 """Commenting of entries and items out of a text, and back in.
 
 The lines of an entry get `# ` at the entry's column. Comment lines are taken for such an entry where they
-begin with `key:` and stand where a key of their column could stand.
+begin with `key:`, or with `-` for an item, and stand where one of their column could stand.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from recipes.yaml.check import EditRefusedError, Shape, checked, expected, shape
 from recipes.yaml.find import NotWrittenError, child_index, find_spot, key_of
 from recipes.yaml.layout import child_stop
 from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tree
+from recipes.yaml.offsets import BOM, LINE_BREAK
 from recipes.yaml.parse import parse
 from recipes.yaml.scalars import same
 from recipes.yaml.splice import Splice, splice
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 
     from recipes.yaml.nodes import Collection, Node
 
-_KEY = re.compile(r"(?:[A-Za-z_][\w.-]*|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]|$)")
+_KEY = re.compile(r"(?:[A-Za-z_][\w.-]*|-?[0-9]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]|$)")
 _WORDS = re.compile(r"[^\s\"'\[{|>&*!#][^#]*\s[^\s#]")
 """Value of several plain words: most likely a sentence with a colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommentedEntry:
-    """Entry that is commented out: where it would be, its value as text, its first and last line."""
+    """Entry or item that is commented out: where it would be, its value as text, its first and last line."""
 
     path: KeyPath
     value: str
@@ -62,7 +63,7 @@ def comment_out(tree: Tree, path: KeyPath) -> Tree:
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(start))
     splices = _marks(tree, tree.lines.column(start), tree.lines.start(start), child_stop(tree, parent, index))
     if len(parent.children) == 1:
-        splices += _emptied(tree, spot.trail[:-1], parent)
+        splices = _emptied(tree, spot.trail[:-1], parent) + splices  # at one offset, before the marks
 
     def drop(old: list[Shape]) -> list[Shape]:
         return old[:index] + old[index + 1 :]
@@ -81,7 +82,7 @@ def _marks(tree: Tree, column: int, start: int, stop: int) -> list[Splice]:
     while True:
         end = tree.lines.end(line)
         text = tree.text[line:end]
-        bom = 1 if text.startswith("\ufeff") else 0
+        bom = 1 if text.startswith(BOM) else 0
         depth = len(text) - bom - len(text[bom:].lstrip(" "))
         if not text[bom:].strip():
             at = line + bom + min(depth, column)
@@ -104,7 +105,7 @@ def _emptied(tree: Tree, trail: tuple[tuple[Collection, int], ...], parent: Coll
     empty = "{}" if isinstance(parent, MappingNode) else "[]"
     if not trail:
         line = tree.lines.start(parent.start)
-        bom = 1 if tree.text.startswith("\ufeff") and line == 0 else 0
+        bom = 1 if tree.text.startswith(BOM) and line == 0 else 0
         return [Splice(line + bom, line + bom, empty + tree.lines.newline(line))]
     holder, index = trail[-1]
     outer = holder.children[index]
@@ -125,12 +126,12 @@ def comment_in(tree: Tree, path: KeyPath) -> Tree:
     if entry is None:
         raise NotWrittenError(f"'{format_key(path)}' is not commented out", where=tree.name)
     parent = find_spot(tree, path[:-1]).node if tree.root is not None and path[:-1] else tree.root
-    if parent is not None and child_index(parent, path[-1]) is not None:
+    if isinstance(parent, MappingNode) and child_index(parent, path[-1]) is not None:
         fix = "Remove it there, or edit its value."
         where = tree.position(find_spot(tree, path).child.start)
         raise EditRefusedError(f"'{format_key(path)}' is set as well", where=where, fix=fix)
     splices = list(_unmarks(tree, entry))
-    if isinstance(parent, MappingNode) and not parent.children:
+    if isinstance(parent, MappingNode | SequenceNode) and not parent.children:
         splices.append(_without_braces(tree, parent))
     text = splice(tree.text, sorted(splices, key=lambda part: part.start))
     return _verified(tree, text, path)
@@ -147,16 +148,16 @@ def _unmarks(tree: Tree, entry: CommentedEntry) -> Iterator[Splice]:
         if tree.text[mark + 1 : end].strip():
             yield Splice(mark, mark + (2 if tree.text[mark + 1 : mark + 2] == " " else 1), "")
         else:
-            first = start if not tree.text[start:mark].lstrip("\ufeff").strip(" ") else mark
+            first = start if not tree.text[start:mark].lstrip(BOM).strip(" ") else mark
             yield Splice(first, mark + 1, "")
 
 
-def _without_braces(tree: Tree, parent: MappingNode) -> Splice:
-    """Return the splice that takes `{}` away with the space before it, or with its line at the top."""
+def _without_braces(tree: Tree, parent: Collection) -> Splice:
+    """Return the splice that takes `{}` or `[]` away with the space before it; at the top, with its line."""
     start, end = parent.body, parent.end
     line = tree.lines.start(start)
     if tree.lines.indented(start) and not tree.text[end : tree.lines.end(end)].strip():
-        bom = 1 if tree.text.startswith("\ufeff") and line == 0 else 0
+        bom = 1 if tree.text.startswith(BOM) and line == 0 else 0
         return Splice(line + bom, tree.lines.next(end), "")
     while tree.text[start - 1] in " \t":
         start -= 1
@@ -191,43 +192,63 @@ def _as_map(one: Shape) -> Shape:
 
 
 def commented_entries(tree: Tree) -> list[CommentedEntry]:
-    """List the entries of mappings that are commented out, in the order of the text."""
+    """List the entries and the list items that are commented out, in the order of the text."""
     if "#" not in tree.text:
         return []
-    lines = [tree.text[slice(*tree.lines.span(number))] for number in range(1, tree.lines.count + 1)]
+    lines = LINE_BREAK.split(tree.text)
     holders = _Holders(tree)
     entries: list[CommentedEntry] = []
     number = 1
     while number <= len(lines):
-        column = tree.lines.comment_line(tree.lines.span(number)[0])
+        column = _comment_column(lines[number - 1])
         text = _uncommented(lines[number - 1]) if column is not None else ""
-        match = _KEY.match(text) if column is not None else None
         last = number
-        if match is not None and column is not None:
-            last = _last_line(tree, lines, number, column, text)
-            holder = holders.at(number, column)
-            if holder is not None:
-                key = match.group().rstrip(" \t").removesuffix(":").rstrip(" \t").strip("\"'")
-                value = text[match.end() :].strip()
-                prose = _WORDS.match(value) is not None or (not value and last == number)
-                entries.append(CommentedEntry((*holder, key), value, number, last, prose))
+        if column is not None and (text.startswith("- ") or _KEY.match(text)):
+            last = _last_line(lines, number, column, text)
+            entry = _entry(holders, text, column, number, last)
+            if entry is not None:
+                entries.append(entry)
         number = last + 1
-    return entries
+    certain = {entry.path for entry in entries if not entry.prose}
+    return [entry for entry in entries if not entry.prose or entry.path not in certain]
+
+
+def _entry(holders: _Holders, text: str, column: int, number: int, last: int) -> CommentedEntry | None:
+    """Return the entry whose comment lines begin with a text; None where none could stand there."""
+    match = _KEY.match(text)
+    if match is None:
+        path = holders.item_at(number, column)
+        value = text.removeprefix("- ").strip()
+        return CommentedEntry(path, value, number, last, _WORDS.match(value) is not None) if path else None
+    holder = holders.at(number, column)
+    if holder is None:
+        return None
+    key = match.group().rstrip(" \t").removesuffix(":").rstrip(" \t").strip("\"'")
+    value = text[match.end() :].strip()
+    prose = _WORDS.match(value) is not None or (not value and last == number)
+    return CommentedEntry((*holder, key), value, number, last, prose)
+
+
+def _comment_column(line: str) -> int | None:
+    """Return the column of the '#' of a line that is a comment; None for another one."""
+    line = line.lstrip(BOM)
+    mark = line.lstrip(" \t")
+    return len(line) - len(mark) if mark.startswith("#") else None
 
 
 def _uncommented(line: str) -> str:
-    return line.lstrip("\ufeff").lstrip(" \t").removeprefix("#").removeprefix(" ").rstrip()
+    return line.lstrip(BOM).lstrip(" \t").removeprefix("#").removeprefix(" ").rstrip()
 
 
-def _last_line(tree: Tree, lines: list[str], number: int, column: int, first: str) -> int:
-    """Return the last comment line that belongs to the entry: deeper ones, list items of it, blank ones."""
+def _last_line(lines: list[str], number: int, column: int, first: str) -> int:
+    """Return the last comment line of the entry: of deeper ones, its items, closing brackets, blank ones."""
     last = number
     bare = re.search(r":[ \t]*(?:#.*|[|>][-+0-9]*)?$", first) is not None
     for following in range(number + 1, len(lines) + 1):
-        if tree.lines.comment_line(tree.lines.span(following)[0]) != column:
+        if _comment_column(lines[following - 1]) != column:
             break
         text = _uncommented(lines[following - 1])
-        if text.startswith((" ", "\t")) or (bare and text.startswith("- ")):
+        if text.startswith((" ", "\t", "]", "}")) or (bare and text.startswith("- ")):
             last = following
         elif text:
             break
@@ -235,11 +256,15 @@ def _last_line(tree: Tree, lines: list[str], number: int, column: int, first: st
 
 
 class _Holders:
-    """Mappings of a text by line: which of them a key at a line and column would belong to."""
+    """Collections of a text by line: which of them a key or item at a line and column would belong to."""
 
     def __init__(self, tree: Tree) -> None:
         self.rows: list[tuple[int, int, KeyPath, bool]] = []
         """Line, column, path and whether a key may stand below, of each entry that begins its line."""
+        self.lists: list[tuple[int, KeyPath, list[int]]] = []
+        """Column, path and the lines of the items of each list in lines."""
+        self.empty_lists: list[tuple[int, KeyPath]] = []
+        """Line and path of each `[]`."""
         if tree.root is not None:
             self._collect(tree, tree.root, ())
         self.rows.sort()
@@ -260,7 +285,12 @@ class _Holders:
                         )
                     )
                     self._collect(tree, entry.value, below)
-        elif isinstance(node, SequenceNode) and not node.flow:
+        elif isinstance(node, SequenceNode):
+            if not node.flow:
+                columns = tree.lines.column(node.children[0].start)
+                self.lists.append((columns, path, [tree.lines.number(item.start) for item in node.children]))
+            elif not node.children and path:
+                self.empty_lists.append((tree.lines.number(node.start), path))
             for index, item in enumerate(node.children):
                 self._collect(tree, item.value, (*path, index))
 
@@ -279,6 +309,30 @@ class _Holders:
             return path if not inside or inside[0][1] == column else None
         inside = [row for row in self.rows if len(row[2]) == 1]
         return () if self.top and (inside[0][1] == column if inside else column == 0) else None
+
+    def item_at(self, line: int, column: int) -> KeyPath | None:
+        """Return the path that an item at a line and column would have, in a list of that column around it.
+
+        Right above the first item and right below the last one count; so does the line after `[]`.
+        """
+        if any(first <= line <= last for first, last in self.blocks):
+            return None
+        for number, path in self.empty_lists:
+            if number == line - 1:
+                return (*path, 0)
+        around = [(path, items) for depth, path, items in self.lists if depth == column]
+        for path, items in around:
+            above = [item for item in items if item < line]
+            if above and not self._ends(above[-1], line, column):
+                return (*path, len(above))
+        for path, items in around:
+            if items[0] > line and not self._ends(line, items[0], column + 1):
+                return (*path, 0)
+        return None
+
+    def _ends(self, first: int, last: int, column: int) -> bool:
+        """Return whether a key left of a column begins between two lines."""
+        return any(first < number < last and depth < column for number, depth, _, _ in self.rows)
 
 
 def _is_open(node: Node) -> bool:
