@@ -123,19 +123,15 @@ class SearchIndex:
             rank = max(rank for rank in ranks if rank is not None)
             if query != words[0] and query in entry.lower:
                 rank = min(rank, KEY_EXACT if entry.lower == query else STEP_PART)
-            ranked.append((rank, entry.row is None, _section_rank(entry), entry.order, entry))
-        ranked.sort(key=lambda row: row[:4])
-        return tuple(
-            KeyMatch(
-                entry.key,
-                entry.value,
-                entry.row is not None,
-                _REASONS.get(rank, "key"),
-                entry.help,
-                entry.row,
-            )
-            for rank, _, _, _, entry in ranked[:limit]
-        )
+            order = (rank, entry.row is None, entry.lower.count("."), _section_rank(entry), entry.order)
+            ranked.append((order, entry))
+        ranked.sort(key=lambda pair: pair[0])
+        return tuple(_match(entry, order[0]) for order, entry in ranked[:limit])
+
+
+def _match(entry: SearchEntry, rank: int) -> KeyMatch:
+    reason = _REASONS.get(rank, "key")
+    return KeyMatch(entry.key, entry.value, entry.row is not None, reason, entry.help, entry.row)
 
 
 def _rank(entry: SearchEntry, word: str) -> int | None:
