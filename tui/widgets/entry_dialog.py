@@ -119,8 +119,10 @@ class EntryDialog(ModalScreen[str | None]):
         return self.field.value
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
-        """Offer other choices."""
+        """Offer other choices; an answer may come before the dialog is shown, or after."""
         self._all = tuple(choices)
+        if not self.is_attached or not self.field.is_attached:
+            return
         shown = [item for item in self._all if not self._filtering or self.text.lower() in item.text.lower()]
         at = next((number for number, item in enumerate(shown) if item.text == self.text), -1)
         self.list.display = bool(shown)
@@ -131,7 +133,8 @@ class EntryDialog(ModalScreen[str | None]):
         """Show a line below the field, such as what would fail with the text."""
         if (text, outcome) != self._hint:
             self._hint = (text, outcome)
-            self._paint_hint()
+            if self.is_attached:
+                self._paint_hint()
 
     @property
     def _filtering(self) -> bool:

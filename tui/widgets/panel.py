@@ -65,11 +65,14 @@ class Panel(Vertical):
 
     def on_descendant_focus(self) -> None:
         """Mark the panel as the one that keys go to."""
-        self._heading.add_class("-active")
+        self._show_focus()
 
     def on_descendant_blur(self) -> None:
-        """Take the mark away."""
-        self._heading.remove_class("-active")
+        """Take the mark away, unless the focus only moved within the panel."""
+        self._show_focus()
+
+    def _show_focus(self) -> None:
+        self._heading.set_class(self.has_focus_within, "-active")
 
 
 def fitted(text: str, width: int) -> str:

@@ -36,7 +36,7 @@ def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
         rows = [*_of_run(run_directory), *_drafts(), *recipe_choices((), _checkout())]
         distinct = {row.path: row for row in reversed(rows) if row.source != PACKAGED}
         choices = [Choice(row.text, row.source) for row in reversed(distinct.values())]
-        call_on(app, lambda: dialog.set_choices(choices) if dialog.is_mounted else None)
+        call_on(app, lambda: dialog.set_choices(choices))
 
     app.push_screen(dialog, answered)
     in_background(gather, "recipes", lambda error: call_on(app, lambda: _say(dialog, error)))
@@ -59,8 +59,7 @@ def _of_run(directory: str) -> list[RecipeChoice]:
 
 
 def _say(dialog: EntryDialog, error: ExplainedError) -> None:
-    if dialog.is_mounted:
-        dialog.say(error.what, "warn")
+    dialog.say(error.what, "warn")
 
 
 def _drafts() -> list[RecipeChoice]:

@@ -56,7 +56,7 @@ def detail_facts(row: OutlineRow | None, details: KeyDetails) -> Iterator[Fact]:
         yield Fact("state", "not set; enter sets it in this file")
     elif details.origin is not None:
         yield Fact("from", origin_text(details.origin, row))
-    for link in details.replaced[:1]:
+    for link in details.replaced[:1] if row is None or not row.size else ():
         yield Fact("replaces", _cut(f"{link.written}  ({place(link.origin)})"))
     yield from _relations(details)
     for text in filter(None, (details.remark.beside, details.remark.above)):

@@ -117,6 +117,9 @@ class EditorLayout(Screen[None]):
         self.pane = "tree"
         self.others = ""
         """Who else edits the file."""
+        self._has_error = False
+        self._done = ""
+        """Words for the edit that the next analysis follows."""
         self._details: KeyDetails | None = None
         self._details_timer: Timer | None = None
         self._in_step = False
@@ -176,6 +179,7 @@ class EditorLayout(Screen[None]):
         state = event.view.state
         self.text_view.show(state.text, event.view.changed_lines, state.error_line or 0)
         if event.done:
+            self._done = event.done
             self.message.say(event.done)
             if self.text_area is not None and self.text_area.text != state.text:
                 self.text_area.replace_by(state.text)
@@ -195,12 +199,16 @@ class EditorLayout(Screen[None]):
         self.analysis = analysis
         self.findings = findings_of(analysis)
         self._show_details()
+        had_error, self._has_error = self._has_error, analysis.error is not None
         if analysis.error is not None:
             self.message.say(_error_text(analysis.error), "fail")
         elif text:
-            self.message.say(text, outcome)
-        elif before is None:
-            self.message.say("")
+            # What would fail is said first: the line may be too short for both.
+            parts = (text, self._done) if outcome == "fail" else (self._done, text)
+            self.message.say(" · ".join(filter(None, parts)), outcome)
+        elif before is None or had_error:
+            self.message.say(self._done)
+        self._done = ""
         self._show_analysis(analysis, first=before is None)
 
     def on_preview_refused(self, event: PreviewRefused) -> None:

@@ -34,6 +34,8 @@ class FileCommands:
         self._presence: EditorPresence | None = None
         self._disk = ""
         self._leaving = False
+        self._asking = False
+        """Whether the user is being asked about the file on disk."""
 
     # ------------------------------------------------------------ drafts
 
@@ -123,6 +125,9 @@ class FileCommands:
         if view is not None and not view.dirty and not saving:
             self._reload()
             return
+        if self._asking:
+            return
+        self._asking = True
         choices = [
             DialogChoice("r", "reload: take the file; u brings your edits back", "reload"),
             DialogChoice("k", "keep mine: the next save replaces the file", "keep"),
@@ -133,6 +138,7 @@ class FileCommands:
 
     def _decide_disk(self, answer: str | None) -> None:
         worker = self._screen.worker
+        self._asking = False
         if answer == "reload":
             self._reload()
         elif answer == "keep":

@@ -114,6 +114,10 @@ class RecipeEditorScreen(EditorLayout):
         self, key: str, text: str, *, failed: ExplainedError | None = None, adding: bool = False
     ) -> None:
         row = self.analysis.outline.row(key) if self.analysis is not None else None
+        if row is not None:
+            self.go_to(key)
+            # A key that a parent has is set, not added.
+            text, adding = text or row.written, False
         offset, width = self.tree_view.value_region()
         in_place = row is not None and not self.text_area and self.tree_view.region.width > 0
         hint = _hint(row)
@@ -134,8 +138,7 @@ class RecipeEditorScreen(EditorLayout):
 
         def offer(values: tuple[LegalValue, ...]) -> None:
             choices = [value_choice(item) for item in values]
-            if dialog.is_mounted:
-                dialog.set_choices(choices)
+            dialog.set_choices(choices)
 
         self.app.push_screen(dialog, answered)
         self.worker.ask(lambda analyser, analysis: analyser.legal_values(analysis, key), offer)
@@ -198,7 +201,7 @@ class RecipeEditorScreen(EditorLayout):
 
     def _suggest_keys(self, dialog: EntryDialog, typed: str) -> None:
         def show(matches: tuple[KeyMatch, ...]) -> None:
-            if dialog.is_mounted and dialog.text == typed:
+            if dialog.text == typed:
                 unset = [match for match in matches if not match.is_set]
                 unset.sort(key=lambda match: not match.key.startswith(typed))
                 dialog.set_choices([Choice(match.key, match.help, detail=match.help) for match in unset])
@@ -284,7 +287,7 @@ class RecipeEditorScreen(EditorLayout):
 
     def _search(self, dialog: EntryDialog, typed: str) -> None:
         def show(matches: tuple[KeyMatch, ...]) -> None:
-            if dialog.is_mounted and dialog.text == typed:
+            if dialog.text == typed:
                 dialog.set_choices([match_choice(match) for match in matches])
                 unmatched = typed and not matches
                 dialog.say(
@@ -346,11 +349,13 @@ class RecipeEditorScreen(EditorLayout):
         area, self.text_area = self.text_area, None
         if area is not None:
             self.text_view.line = area.cursor_location[0] + 1
-            area.remove()
             self.text_view.display = True
             self.SCOPES = type(self).SCOPES
             self.query_one(KeyBar).use_scopes(*self.SCOPES)
             self.action_show_pane("text")
+            self.set_text_title(f"line {self.text_view.line}")
+            # Removed last: removing what has the focus would leave nothing focused.
+            area.remove()
 
     def action_leave_text(self) -> None:
         """Leave the text mode."""
