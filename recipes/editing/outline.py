@@ -115,13 +115,13 @@ class Outline:
 
 def outline_of(recipe: EffectiveRecipe, tree: Tree, known: KeyTree | None = None) -> Outline:
     """Return the outline of a recipe whose own text is `tree`; `known` are the keys that NeMo-RL knows."""
-    builder = _Builder(recipe, written_keys(tree), known)
+    builder = _OutlineBuilder(recipe, written_keys(tree), known)
     rows = list(builder.mapping(recipe.merged, recipe.values, (), 0))
     return Outline(tuple(_with_commented(rows, commented_entries(tree), recipe, known)))
 
 
 @dataclass(slots=True)
-class _Builder:
+class _OutlineBuilder:
     recipe: EffectiveRecipe
     written: Mapping[KeyPath, WrittenKey]
     known: KeyTree | None

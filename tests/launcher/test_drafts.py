@@ -73,8 +73,8 @@ def killed_after(process: subprocess.Popen[str], lines: int, pause_s: float = 0.
     rest = process.stdout.read()
     process.wait()
     process.stdout.close()
-    whole = [line for line in rest.splitlines() if line.isdigit()]
-    return max([count, *map(int, whole[:-1]), *(map(int, whole[-1:]) if rest.endswith("\n") else ())])
+    whole = [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    return max([count, *whole])
 
 
 def test_the_draft_of_a_killed_editor_is_offered(recipe: Path, environment: dict[str, str]) -> None:
