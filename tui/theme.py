@@ -27,20 +27,25 @@ THEME = Theme(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class StyledGlyph:
     """Glyph of one cell with its style; it always stands beside a word or in a legend that names it."""
 
     glyph: str
     style: str
 
 
-OK = Mark("✓", "$text-success")
-WARNING = Mark("!", "$text-warning")
-FAILURE = Mark("✗", "$text-error")
-UNDECIDED = Mark("?", "dim")
-MODIFIED = Mark("●", "$text-warning")
-CURRENT = Mark("▸", "$text-primary")
-OUTCOME_MARKS: Mapping[str, Mark] = {"pass": OK, "warn": WARNING, "fail": FAILURE, "unknown": UNDECIDED}
+OK = StyledGlyph("✓", "$text-success")
+WARNING = StyledGlyph("!", "$text-warning")
+FAILURE = StyledGlyph("✗", "$text-error")
+UNDECIDED = StyledGlyph("?", "dim")
+MODIFIED = StyledGlyph("●", "$text-warning")
+CURRENT = StyledGlyph("▸", "$text-primary")
+OUTCOME_MARKS: Mapping[str, StyledGlyph] = {
+    "pass": OK,
+    "warn": WARNING,
+    "fail": FAILURE,
+    "unknown": UNDECIDED,
+}
 """Marks of a check's outcome, and of a message's level."""
 
 LABEL_COLUMNS = 12

@@ -19,14 +19,6 @@ _CHECKOUT = Argument(
 
 RECIPE_COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
-        "recipe edit",
-        "edit a recipe on the screen",
-        "Open a recipe in the editor: effective tree, text, checks and memory as you type.",
-        "tui.headless.open_editor:run",
-        (_EDITED, OVERRIDES, NO_MOUSE),
-        "recipe edit recipe.yaml",
-    ),
-    Subcommand(
         "recipe get",
         "print a value",
         "Print a value as YAML or JSON.",
@@ -154,6 +146,14 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             flag("--dry-run", "print the text, write nothing"),
         ),
         "recipe derive recipe.yaml child.yaml --dry-run",
+    ),
+    Subcommand(
+        "recipe edit",
+        "edit a recipe on the screen",
+        "Open a recipe in the editor: effective tree, text, checks and memory as you type.",
+        "tui.headless.open_editor:run",
+        (_EDITED, OVERRIDES, NO_MOUSE),
+        "recipe edit recipe.yaml",
     ),
     Subcommand(
         "recipe set",

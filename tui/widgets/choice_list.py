@@ -20,7 +20,7 @@ from tui.widgets.panel import fitted
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ListChoice:
     """A choice: its text, a note beside it, a mark by outcome, and the value that it stands for."""
 
     text: str
@@ -41,7 +41,7 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
     ChoiceList > .choice--note { color: $text-muted; }
     """
 
-    class Clicked(Message):
+    class ChoiceClicked(Message):
         """A choice was clicked."""
 
         def __init__(self, index: int) -> None:
@@ -53,20 +53,20 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._choices: tuple[Choice, ...] = ()
+        self._choices: tuple[ListChoice, ...] = ()
         self.cursor = 0
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[ListChoice, ...]:
         """The choices that are listed."""
         return self._choices
 
     @property
-    def current(self) -> Choice | None:
+    def current(self) -> ListChoice | None:
         """The choice under the cursor."""
         return self._choices[self.cursor] if 0 <= self.cursor < len(self._choices) else None
 
-    def show(self, choices: Sequence[Choice], cursor: int = 0) -> None:
+    def show(self, choices: Sequence[ListChoice], cursor: int = 0) -> None:
         """List choices; the cursor is on one of them (-1: on none)."""
         self._choices = tuple(choices)
         self.cursor = min(cursor, len(self._choices) - 1)
@@ -98,7 +98,7 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
         event.stop()
         index = event.y + self.scroll_offset.y
         if index < len(self._choices):
-            self.post_message(self.Clicked(index))
+            self.post_message(self.ChoiceClicked(index))
 
     def render_line(self, y: int) -> Strip:
         """Return a row: cursor, mark, text, and the note at a common column."""

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from launcher.text import clean
 from tui.theme import OUTCOME_MARKS
-from tui.widgets.choice_list import Choice, ChoiceList
+from tui.widgets.choice_list import ChoiceList, ListChoice
 from tui.widgets.styled_lines import StyledLines
 
 _MOST_CHOICES = 9
@@ -32,13 +32,13 @@ class EntryPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryRequest:
     """What is asked for: title, present text, and a line that says what is accepted."""
 
     title: str
     text: str = ""
     hint: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ListChoice, ...] = ()
     filtered: bool = False
     """Whether typing filters the choices; else it only marks the one that is typed."""
     select: bool = True
@@ -77,7 +77,7 @@ class EntryDialog(ModalScreen[str | None]):
 
     def __init__(
         self,
-        entry: Entry,
+        entry: EntryRequest,
         *,
         place: EntryPlace | None = None,
         typed: Callable[[str], None] | None = None,
@@ -118,7 +118,7 @@ class EntryDialog(ModalScreen[str | None]):
         """The text of the field."""
         return self.field.value
 
-    def set_choices(self, choices: Sequence[Choice]) -> None:
+    def set_choices(self, choices: Sequence[ListChoice]) -> None:
         """Offer other choices; an answer may come before the dialog is shown, or after."""
         self._all = tuple(choices)
         if not self.is_attached or not self.field.is_attached:
@@ -185,7 +185,7 @@ class EntryDialog(ModalScreen[str | None]):
         else:
             self.dismiss(self.text)
 
-    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
+    def on_choice_list_choice_clicked(self, event: ChoiceList.ChoiceClicked) -> None:
         """Take the choice that was clicked."""
         event.stop()
         choice = self.list.choices[event.index]

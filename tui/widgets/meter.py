@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from tui.theme import FAILURE, OK, Mark
+from tui.theme import FAILURE, OK, StyledGlyph
 
 _USED, _FREE, _HALF = "━", "─", "╸"
 
@@ -24,6 +24,6 @@ def meter(used: float, limit: float, width: int) -> Content:
     return Content.assemble((filled, mark.style), (_FREE * (width - len(filled)), "$foreground 30%"))
 
 
-def mark_of(used: float, limit: float) -> Mark:
+def mark_of(used: float, limit: float) -> StyledGlyph:
     """Return the mark of a use: whether it is within the limit."""
     return OK if used <= limit else FAILURE

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from tui.formatting import plural
 from tui.screens.editor.editor_choices import PLACE_HINT, change_choice, fix_choice, placement_of
 from tui.screens.editor.preflight_lines import placement_text
-from tui.widgets.entry_dialog import Entry, EntryDialog
+from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
 if TYPE_CHECKING:
     from recipes.checks import Result
     from recipes.editing import Analysis, EditSession, FittingChange
     from recipes.planning import Fix
-    from tui.screens.editor.recipe_editor import RecipeEditorScreen
+    from tui.screens.editor.editor_layout import EditorLayout
 
 
 class CheckCommands:
     """Commands of one editor on what its checks say."""
 
-    def __init__(self, screen: RecipeEditorScreen) -> None:
+    def __init__(self, screen: EditorLayout) -> None:
         self._screen = screen
 
     def finding(self) -> Result | None:
@@ -52,7 +52,7 @@ class CheckCommands:
         def choose(result: Result, fixes: tuple[Fix, ...]) -> None:
             choices = tuple(fix_choice(fix, index) for index, fix in enumerate(fixes))
             self._screen.app.push_screen(
-                EntryDialog(Entry(f"Fixes of {result.id}", "", result.message, choices, choose=True)),
+                EntryDialog(EntryRequest(f"Fixes of {result.id}", "", result.message, choices, choose=True)),
                 lambda answer: self._apply_fix(result, fixes[int(answer)], 0) if answer is not None else None,
             )
 
@@ -119,7 +119,7 @@ class CheckCommands:
             screen.message.say("")
             choices = tuple(change_choice(change, index) for index, change in enumerate(changes))
             screen.app.push_screen(
-                EntryDialog(Entry("What would fit, cheapest first", choices=choices, choose=True)),
+                EntryDialog(EntryRequest("What would fit, cheapest first", choices=choices, choose=True)),
                 lambda answer: self._apply_change(changes[int(answer)]) if answer is not None else None,
             )
 
@@ -152,4 +152,4 @@ class CheckCommands:
             screen.placement = placement
             screen.worker.place(placement)
 
-        screen.app.push_screen(EntryDialog(Entry("Place", present, PLACE_HINT)), answered)
+        screen.app.push_screen(EntryDialog(EntryRequest("Place", present, PLACE_HINT)), answered)

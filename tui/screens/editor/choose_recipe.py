@@ -12,8 +12,8 @@ from recipes.errors import ExplainedError
 from recipes.files import is_file
 from tui.background import call_on, in_background
 from tui.screens.wizard.recipe_paths import PACKAGED, RecipeChoice, recipe_choices, recipe_file
-from tui.widgets.choice_list import Choice
-from tui.widgets.entry_dialog import Entry, EntryDialog
+from tui.widgets.choice_list import ListChoice
+from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
 if TYPE_CHECKING:
     from launcher.runs import Run
@@ -25,7 +25,7 @@ _UNSAVED = "unsaved edits"
 def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
     """Ask for a recipe and open it; that of a run is offered first."""
     dialog = EntryDialog(
-        Entry("Edit a recipe", hint="path of a recipe; the list has those at hand", filtered=True)
+        EntryRequest("Edit a recipe", hint="path of a recipe; the list has those at hand", filtered=True)
     )
 
     def answered(typed: str | None) -> None:
@@ -35,7 +35,7 @@ def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
     def gather() -> None:
         rows = [*_of_run(run_directory), *_drafts(), *recipe_choices((), _checkout())]
         distinct = {row.path: row for row in reversed(rows) if row.source != PACKAGED}
-        choices = [Choice(row.text, row.source) for row in reversed(distinct.values())]
+        choices = [ListChoice(row.text, row.source) for row in reversed(distinct.values())]
         call_on(app, lambda: dialog.set_choices(choices))
 
     app.push_screen(dialog, answered)

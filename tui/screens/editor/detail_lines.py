@@ -11,7 +11,7 @@ from textual.content import Content
 from launcher.text import clean
 from tui.formatting import plural
 from tui.theme import OUTCOME_MARKS, UNDECIDED
-from tui.widgets.facts import Fact, fact_lines
+from tui.widgets.fact_lines import Fact, fact_lines
 
 if TYPE_CHECKING:
     from recipes.checks import Result

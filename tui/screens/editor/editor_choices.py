@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from recipes.editing import Placement
-from tui.widgets.choice_list import Choice
+from tui.widgets.choice_list import ListChoice
 
 if TYPE_CHECKING:
     from recipes.editing import FittingChange, KeyMatch, LegalValue
@@ -30,27 +30,27 @@ def placement_of(text: str) -> Placement | None:
     return Placement(int(match[1]), int(match[2]), memory) if memory is None or memory > 0 else None
 
 
-def value_choice(item: LegalValue) -> Choice:
+def value_choice(item: LegalValue) -> ListChoice:
     """Return a value to choose: what it would make fail, in full while it is the current one."""
     note = item.note or ("present value" if item.present else "")
-    return Choice(item.text, note, "fail" if item.note else "", detail=item.note)
+    return ListChoice(item.text, note, "fail" if item.note else "", detail=item.note)
 
 
-def match_choice(match: KeyMatch) -> Choice:
+def match_choice(match: KeyMatch) -> ListChoice:
     """Return a match of the search: its value, or that it is not set."""
     value = match.value if match.is_set else "(not set)"
     reason = match.help if match.reason == "comment" or not match.is_set else ""
-    return Choice(match.key, f"{value}  {reason}".strip(), value=match.key, detail=match.help)
+    return ListChoice(match.key, f"{value}  {reason}".strip(), value=match.key, detail=match.help)
 
 
-def change_choice(change: FittingChange, index: int) -> Choice:
+def change_choice(change: FittingChange, index: int) -> ListChoice:
     """Return a change with which the recipe fits: what each phase then needs."""
     needed = ", ".join(f"{phase} {gib:.0f}" for phase, gib in change.needed)
     left = f"; {' and '.join(change.overfull)} would still not fit" if change.overfull else ""
     detail = f"{change.fix.title} · then {needed} GiB{left}"
-    return Choice(change.fix.title, "", "warn" if change.overfull else "pass", str(index), detail)
+    return ListChoice(change.fix.title, "", "warn" if change.overfull else "pass", str(index), detail)
 
 
-def fix_choice(fix: Fix, index: int) -> Choice:
+def fix_choice(fix: Fix, index: int) -> ListChoice:
     """Return a fix to choose."""
-    return Choice(fix.title, value=str(index), detail=fix.title)
+    return ListChoice(fix.title, value=str(index), detail=fix.title)

@@ -43,7 +43,7 @@ from tui.screens.host import Host
 from tui.theme import FAILURE, MODIFIED
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
-from tui.widgets.facts import wrapped
+from tui.widgets.fact_lines import wrapped
 from tui.widgets.keybar import KeyBar
 from tui.widgets.message_line import MessageLine
 from tui.widgets.panel import Panel

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from launcher.storage.drafts import Draft
     from launcher.storage.editors import EditorPresence, OtherEditor
     from recipes.editing import Analysis, EditSession
-    from tui.screens.editor.recipe_editor import RecipeEditorScreen
+    from tui.screens.editor.editor_layout import EditorLayout
 
 WATCH_S = 2.0
 """Period of looking at the file, and for other editors of it."""
@@ -29,7 +29,7 @@ WATCH_S = 2.0
 class FileCommands:
     """Commands of one editor on its file."""
 
-    def __init__(self, screen: RecipeEditorScreen) -> None:
+    def __init__(self, screen: EditorLayout) -> None:
         self._screen = screen
         self._presence: EditorPresence | None = None
         self._disk = ""

@@ -15,24 +15,24 @@ from textual.strip import Strip
 
 from launcher.text import clean
 from tui.commands import Scope, bindings
-from tui.theme import FAILURE, OUTCOME_MARKS, UNDECIDED, Mark
+from tui.theme import FAILURE, OUTCOME_MARKS, UNDECIDED, StyledGlyph
 from tui.widgets.line_view import LineView
 from tui.widgets.panel import fitted
 
 if TYPE_CHECKING:
     from recipes.editing import Outline, OutlineRow
 
-OWN = Mark("●", "$text-primary")
-REPLACING = Mark("◆", "$text-primary")
-OVERRIDDEN = Mark("▲", "$text-warning")
-COMMENTED = Mark("#", "dim")
-INHERITED = Mark(" ", "")
-LEGEND: tuple[tuple[Mark, str], ...] = (
+OWN = StyledGlyph("●", "$text-primary")
+REPLACING = StyledGlyph("◆", "$text-primary")
+OVERRIDDEN = StyledGlyph("▲", "$text-warning")
+COMMENTED = StyledGlyph("#", "dim")
+INHERITED = StyledGlyph(" ", "")
+LEGEND: tuple[tuple[StyledGlyph, str], ...] = (
     (OWN, "set in this file"),
     (REPLACING, "set in this file, over a parent's value"),
     (OVERRIDDEN, "set by an override"),
     (COMMENTED, "commented out"),
-    (Mark("↳", ""), "interpolated: follows another key"),
+    (StyledGlyph("↳", ""), "interpolated: follows another key"),
     (UNDECIDED, "unknown to NeMo-RL"),
     (FAILURE, "would fail"),
 )
@@ -42,7 +42,7 @@ _MARKS = 4
 _LEAST_NAME = 14
 
 
-def state_mark(row: OutlineRow) -> Mark:
+def state_mark(row: OutlineRow) -> StyledGlyph:
     """Return the mark of where a row's value comes from."""
     if row.state == "override":
         return OVERRIDDEN

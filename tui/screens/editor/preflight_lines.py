@@ -11,7 +11,7 @@ from launcher.text import clean
 from recipes.editing.preflight_changes import changes
 from tui.formatting import plural
 from tui.theme import FAILURE, OK, WARNING
-from tui.widgets.choice_list import Choice
+from tui.widgets.choice_list import ListChoice
 from tui.widgets.meter import mark_of, meter
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ def findings_of(analysis: Analysis) -> tuple[Result, ...]:
     return tuple(sorted(results, key=lambda item: _ORDER.index(item.outcome)))
 
 
-def finding_choices(findings: Iterable[Result]) -> list[Choice]:
+def finding_choices(findings: Iterable[Result]) -> list[ListChoice]:
     """Return the findings as rows: id and key, and the message beside it."""
     rows = []
     for item in findings:
         key = item.where[0].key if item.where else ""
-        rows.append(Choice(f"{item.id} {key.rpartition('.')[2]}".strip(), item.message, item.outcome, key))
+        rows.append(
+            ListChoice(f"{item.id} {key.rpartition('.')[2]}".strip(), item.message, item.outcome, key)
+        )
     return rows
 
 

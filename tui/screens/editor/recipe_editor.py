@@ -19,8 +19,8 @@ from tui.screens.editor.session_worker import EditedFile, SessionOpened
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
-from tui.widgets.choice_list import Choice
-from tui.widgets.entry_dialog import Entry, EntryDialog, EntryPlace
+from tui.widgets.choice_list import ListChoice
+from tui.widgets.entry_dialog import EntryDialog, EntryPlace, EntryRequest
 from tui.widgets.keybar import KeyBar
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class RecipeEditorScreen(EditorLayout):
         hint = _hint(row)
         title = f"{'Add' if adding else 'Set'} {key}"
         dialog = EntryDialog(
-            Entry(title, text, hint if failed is None else str(failed), filtered=True),
+            EntryRequest(title, text, hint if failed is None else str(failed), filtered=True),
             place=EntryPlace(offset, width) if in_place else None,
             typed=lambda typed: self.worker.preview(key, typed),
         )
@@ -183,7 +183,7 @@ class RecipeEditorScreen(EditorLayout):
             return
         prefix = f"{section}." if section else ""
         dialog = EntryDialog(
-            Entry(
+            EntryRequest(
                 "Add a key",
                 prefix,
                 "dotted, such as policy.optimizer.kwargs.lr; missing sections are made",
@@ -204,7 +204,7 @@ class RecipeEditorScreen(EditorLayout):
             if dialog.text == typed:
                 unset = [match for match in matches if not match.is_set]
                 unset.sort(key=lambda match: not match.key.startswith(typed))
-                dialog.set_choices([Choice(match.key, match.help, detail=match.help) for match in unset])
+                dialog.set_choices([ListChoice(match.key, match.help, detail=match.help) for match in unset])
 
         def search(analyser: RecipeAnalyser, analysis: Analysis) -> tuple[KeyMatch, ...]:
             below = analyser.find(analysis, typed, limit=_MOST_MATCHES)
@@ -247,7 +247,7 @@ class RecipeEditorScreen(EditorLayout):
         key = row.key
 
         def ask(remark: str) -> None:
-            entry = Entry(
+            entry = EntryRequest(
                 f"Remark on {key}",
                 remark,
                 "one line, written behind the value as a comment; empty removes it",
@@ -268,7 +268,7 @@ class RecipeEditorScreen(EditorLayout):
     def action_find(self) -> None:
         """Find a key by any part of it, its value, or its comments."""
         dialog = EntryDialog(
-            Entry(
+            EntryRequest(
                 "Find",
                 "",
                 "part of a key, a value or a comment; keys that are not set are offered too",
