@@ -107,13 +107,22 @@ def _of_recipe(
         needed = option.nodes if option.nodes != nodes else None
         by_side.setdefault(option.side, []).append((option.fix, needed))
     student, teacher = by_side.get("policy", []), by_side.get("teacher", [])
-    for first, first_nodes in student:
-        for second, second_nodes in teacher:
-            if first_nodes == second_nodes and not _clash(first, second):
-                yield _joined(first, second), first_nodes
+    yield from _pairs(student, teacher)
     yield from student
     yield from teacher
     yield from ((fix, None) for fix in _of_generation(predictor, recipe))
+
+
+def _pairs(
+    student: list[tuple[Fix, int | None]], teacher: list[tuple[Fix, int | None]]
+) -> Iterator[tuple[Fix, int | None]]:
+    """Yield a change of both models for each pair that agrees about the nodes, the cheapest first."""
+    indexes = [(i, j) for i in range(len(student)) for j in range(len(teacher))]
+    for i, j in sorted(indexes, key=lambda pair: (sum(pair), pair)):
+        (first, first_nodes), (second, second_nodes) = student[i], teacher[j]
+        agree = first_nodes == second_nodes or None in (first_nodes, second_nodes)
+        if agree and not _clash(first, second):
+            yield _joined(first, second), first_nodes or second_nodes
 
 
 def _clash(first: Fix, second: Fix) -> bool:

@@ -8,6 +8,7 @@ loop does waited for its turn while another one analyses: on a busy machine it i
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import threading
@@ -48,6 +49,7 @@ def times_of(path: Path, checkout: Path) -> EditorTimes:
     opened = time.process_time()
     analyser.update(session.state, PLACE)
     first = time.process_time()
+    gc.freeze()  # as the screen does: a full collection over all that is loaded takes 0.1 s
 
     def press(number: int) -> None:
         nonlocal analysis
@@ -92,19 +94,21 @@ def percentile_95(values: list[float]) -> float:
 
 def main() -> int:
     """Print a line for each recipe."""
-    worst, met = 0.0, True
+    worst, longest, met = 0.0, 0.0, True
     for checkout in map(Path, sys.argv[1:]):
         for path in distillation_recipes(checkout):
             times = times_of(path, checkout)
             late = percentile_95(times.presses)
             worst = max(worst, late)
+            longest = max(longest, max(times.presses))
             met = met and late <= TARGET_MS and times.open <= OPEN_MS
             middle = statistics.median(times.presses)
             print(
                 f"{checkout.name[:8]:9}{path.name[:52]:53}open {times.open:4.0f}  first {times.first:4.0f}  "
                 f"press median {middle:5.1f}  p95 {late:5.1f}  loop {times.wait:4.0f} ms"
             )
-    print(f"worst p95 {worst:.1f} ms of {TARGET_MS:.0f}; targets {'met' if met else 'MISSED'}")
+    print(f"worst p95 {worst:.1f} ms of {TARGET_MS:.0f}, longest {longest:.1f} ms")
+    print(f"targets {'met' if met else 'MISSED'}")
     return 0 if met else 1
 
 
