@@ -46,9 +46,16 @@ class RecipeAnalyser(Predictor):
         self._search: tuple[Analysis, SearchIndex] | None = None
 
     def update(
-        self, state: EditState, placement: Placement | None = None, *, cancelled: Callable[[], bool] = never
+        self,
+        state: EditState,
+        placement: Placement | None = None,
+        *,
+        refresh: bool = False,
+        cancelled: Callable[[], bool] = never,
     ) -> Analysis:
         """Analyse a state of the text, and compare with the analysis before.
+
+        With `refresh` also the same text again: a parent may have changed.
 
         Raises:
             SupersededError: `cancelled` returned true; the next analysis compares with the one before.
@@ -58,6 +65,7 @@ class RecipeAnalyser(Predictor):
             previous = self._previous
             if (
                 previous is not None
+                and not refresh
                 and previous.state.revision is state.revision
                 and previous.placement == placement
             ):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recipes.document import Revision
 from recipes.errors import FilePosition, RecipeError
+from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.parse import parse
 
 if TYPE_CHECKING:
@@ -33,9 +34,14 @@ class EditState:
 
     @property
     def error_line(self) -> int | None:
-        """Line of the error, counted from 1; None where there is none."""
+        """Line of the error, counted from 1; None where there is none.
+
+        An error at the end of the text, such as a bracket that is not closed, counts for the last line.
+        """
         where = self.error.where if self.error is not None else None
-        return where.line or None if isinstance(where, FilePosition) else None
+        if not isinstance(where, FilePosition) or not where.line:
+            return None
+        return max(min(where.line, len(LINE_BREAK.split(self.text.rstrip()))), 1)
 
 
 def first_state(path: Path, text: str) -> EditState:

@@ -21,7 +21,6 @@ _TERMS = {
     "tensor parallel": "tensor parallel_size",
     "pipeline parallel": "pipeline parallel_size",
     "context parallel": "context parallel_size",
-    "steps": "steps",
 }
 """Terms of the field that keys spell otherwise."""
 _UNSPOKEN = ("size", "model")

@@ -57,11 +57,6 @@ class KnownSchema:
             self._texts[algorithm] = {key: _doc(description, key) for key in keys}
         return self._texts[algorithm]
 
-    def shipped_release(self, algorithm: str) -> str:
-        """Return the release whose classes stand in for a checkout's; "" for the checkout's own."""
-        schema = self.schemas.of(driver_of_algorithm(algorithm), self.checkout)
-        return schema.shipped if schema is not None else ""
-
 
 def _keys_of(tree: KeyTree, path: tuple[str, ...]) -> Iterator[str]:
     if len(path) > _DEEPEST:

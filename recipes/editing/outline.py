@@ -113,18 +113,18 @@ class Outline:
         return next((above for above in range(index - 1, -1, -1) if self.rows[above].depth < depth), None)
 
 
-def outline_of(recipe: EffectiveRecipe, tree: Tree, known: KeyTree | None = None) -> Outline:
-    """Return the outline of a recipe whose own text is `tree`; `known` are the keys that NeMo-RL knows."""
-    builder = _OutlineBuilder(recipe, written_keys(tree), known)
+def outline_of(recipe: EffectiveRecipe, tree: Tree, key_tree: KeyTree | None = None) -> Outline:
+    """Return the outline of a recipe whose own text is `tree`; `key_tree` has the keys that NeMo-RL knows."""
+    builder = _OutlineBuilder(recipe, written_keys(tree), key_tree)
     rows = list(builder.mapping(recipe.merged, recipe.values, (), 0))
-    return Outline(tuple(_with_commented(rows, commented_entries(tree), recipe, known)))
+    return Outline(tuple(_with_commented(rows, commented_entries(tree), recipe, key_tree)))
 
 
 @dataclass(slots=True)
 class _OutlineBuilder:
     recipe: EffectiveRecipe
     written: Mapping[KeyPath, WrittenKey]
-    known: KeyTree | None
+    key_tree: KeyTree | None
 
     def mapping(self, value: Map, data: Any, path: KeyPath, depth: int) -> Iterator[OutlineRow]:  # noqa: ANN401
         for key, item in value.items.items():
@@ -183,7 +183,7 @@ class _OutlineBuilder:
             effective=one_line(data) if kind == "value" and data is not _ABSENT else "" if size else written,
             interpolated=interpolated,
             replaces=state == "own" and kind == "value" and value.under is not None,
-            unknown=state == "own" and is_unknown(self.recipe, path, self.known),
+            unknown=state == "own" and is_unknown(self.recipe, path, self.key_tree),
             origin=self.recipe.origin_of(value),
             lines=here.lines if here is not None else None,
             size=size,
@@ -208,11 +208,11 @@ class _OutlineBuilder:
                 yield from self.followed(item, row)
 
 
-def is_unknown(recipe: EffectiveRecipe, path: KeyPath, known: KeyTree | None) -> bool:
+def is_unknown(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree | None) -> bool:
     """Return whether NeMo-RL knows no key of a path's last step, where it knows the section around it."""
-    if known is None or not isinstance(path[-1], str):
+    if key_tree is None or not isinstance(path[-1], str):
         return False
-    return unknown_way(recipe, path, known) == path
+    return unknown_way(recipe, path, key_tree) == path
 
 
 def one_line(value: object) -> str:
@@ -237,10 +237,10 @@ def _with_commented(
     rows: list[OutlineRow],
     entries: list[CommentedEntry],
     recipe: EffectiveRecipe,
-    known: KeyTree | None,
+    key_tree: KeyTree | None,
 ) -> list[OutlineRow]:
     """Add the rows of commented-out keys at the ends of their sections; sentences with a colon are none."""
-    is_key = _key_test(recipe, known)
+    is_key = _key_test(recipe, key_tree)
     for entry in entries:
         key = format_key(entry.path)
         if not is_key(entry) or any(row.key == key and row.state == "commented" for row in rows):
@@ -258,11 +258,11 @@ def _with_commented(
     return rows
 
 
-def _key_test(recipe: EffectiveRecipe, known: KeyTree | None) -> Callable[[CommentedEntry], bool]:
+def _key_test(recipe: EffectiveRecipe, key_tree: KeyTree | None) -> Callable[[CommentedEntry], bool]:
     def test(entry: CommentedEntry) -> bool:
         if not entry.prose:
             return True
-        return known is not None and unknown_way(recipe, entry.path, known) is None
+        return key_tree is not None and unknown_way(recipe, entry.path, key_tree) is None
 
     return test
 

@@ -15,6 +15,7 @@ from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment
+from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.typed import read_typed
 
 if TYPE_CHECKING:
@@ -101,9 +102,8 @@ class EditSession:
 
     def changed_lines(self) -> frozenset[int]:
         """Return the lines of the text, counted from 1, that the saved file has not so."""
-        matcher = difflib.SequenceMatcher(
-            None, self.saved_text.splitlines(), self.text.splitlines(), autojunk=False
-        )
+        before, after = LINE_BREAK.split(self.saved_text), LINE_BREAK.split(self.text)
+        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
         return frozenset(
             number + 1
             for tag, _, _, first, last in matcher.get_opcodes()
@@ -272,12 +272,16 @@ class EditSession:
     def _state_at(self, index: int) -> EditState:
         """Return the state of a step, read again where its tree was let go."""
         step = self._steps[index]
-        if step.state is None:
-            state = first_state(self.path, step.text)
-            if state.error is not None and index:
-                state = read_text(self._state_at(index - 1), step.text)
-            step.state = state
-        return step.state
+        if step.state is not None:
+            return step.state
+        state = first_state(self.path, step.text)
+        for earlier in reversed(self._steps[:index] if state.error is not None else []):
+            base = earlier.state or first_state(self.path, earlier.text)
+            if earlier.state is not None or base.error is None:
+                state = read_text(base, step.text)
+                break
+        step.state = state
+        return state
 
     # The file
 

@@ -147,6 +147,14 @@ def test_an_unreadable_recipe_keeps_its_last_outline(editing: Editing) -> None:
     assert analysis.error is editing.session.error
 
 
+def test_a_changed_parent_is_read_on_request(editing: Editing) -> None:
+    parent = editing.path.with_name("recipe.yaml")
+    parent.write_text(parent.read_text().replace("max_num_steps: 100", "max_num_steps: 7"))
+    assert editing.update().recipe.get("distillation.max_num_steps") == 100
+    analysis = editing.analyser.update(editing.session.state, PLACE, refresh=True)
+    assert analysis.recipe.get("distillation.max_num_steps") == 7
+
+
 def test_an_analysis_can_be_cancelled(editing: Editing) -> None:
     editing.session.set_text("distillation.max_num_steps", "9")
     with pytest.raises(SupersededError):

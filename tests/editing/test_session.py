@@ -177,6 +177,17 @@ def test_old_steps_are_read_again(child: Path) -> None:
     assert effective(session).get("distillation.max_num_steps") == 20
 
 
+def test_a_long_row_of_broken_texts_can_be_undone(child: Path) -> None:
+    session = EditSession.open(child)
+    for number in range(40):
+        session.replace_text(CHILD + f"broken{number}: [\n")
+    for _ in range(40):
+        assert session.state.error_line == 8
+        assert effective(session).get("distillation.max_num_steps") == 20
+        session.undo()
+    assert session.state.is_yaml
+
+
 def test_a_broken_file_opens_and_can_be_repaired(child: Path) -> None:
     child.write_text("a: [1\n")
     session = EditSession.open(child)
