@@ -142,3 +142,28 @@ def test_insert_takes_a_dotted_path(command: Command) -> None:
     code, _, err = command("insert", "child.yaml", "policy.model_name", "x")
     assert code == 1
     assert "already exists" in err
+
+
+def test_no_control_character_reaches_the_terminal(command: Command) -> None:
+    escape = '"k\\e]52;c;x\\a": "\\e[31mred"\n"\\e[2Jsection":\n  below: 1\n'
+    (command.directory / "hostile.yaml").write_text(escape)
+    for arguments in (
+        ("find", "hostile.yaml", "k"),
+        ("find", "hostile.yaml", "red"),
+        ("find", "hostile.yaml", "e"),
+    ):
+        code, out, err = command(*arguments)
+        assert code == 0
+        assert not set(out + err) & {"\x1b", "\x07", "\x9b"}
+        assert "\x1b" not in command(*arguments, "--json")[1]
+    code, out, err = command("explain", "a.\x1b[31mb")
+    assert code == 1
+    assert "\x1b" not in out + err
+    code, _, err = command("new", "copy.yaml", "--from", "\x1b[31mx")
+    assert code == 2
+    assert "\x1b" not in err
+
+
+def test_a_followed_value_is_shown_with_what_it_follows(command: Command) -> None:
+    _, out, _ = command("find", "child.yaml", "policy.generation.max_new_tokens")
+    assert out.startswith("policy.generation.max_new_tokens: 4096 (from ${policy.max_total_sequence_length})")

@@ -73,7 +73,9 @@ def _match_line(analysis: Analysis, match: KeyMatch) -> str:
     elif row.state == "commented":
         text = f"{match.key}: (commented out) {row.written}"
     else:
-        text = f"{match.key}: {_short(match.value)}".rstrip()
+        text = f"{match.key}: {_short(row.effective)}".rstrip()
+        if row.interpolated and row.written != row.effective:
+            text += f" (from {_short(row.written)})"
         if row.state != "own" and row.origin is not None:
             text += f"  [{row.origin.file}:{row.origin.line}]"
     return f"{text}  # {_short(match.help)}" if match.help else text
