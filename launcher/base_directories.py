@@ -10,8 +10,13 @@ from string import Template
 
 def default_runs_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of runs where nothing was decided: $XDG_STATE_HOME/distill-tui/runs."""
+    return state_root(environment) / "runs"
+
+
+def state_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory of the program's state: $XDG_STATE_HOME/distill-tui."""
     state = environment.get("XDG_STATE_HOME") or _home(environment) / ".local" / "state"
-    return Path(state) / "distill-tui" / "runs"
+    return Path(state) / "distill-tui"
 
 
 def config_root(environment: Mapping[str, str] = os.environ) -> Path:

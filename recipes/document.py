@@ -19,6 +19,7 @@ from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import keys_sharing_text
 from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
 from recipes.yaml.check import EditRefusedError
+from recipes.yaml.comment_out import comment_in, comment_out
 from recipes.yaml.comments import Comment, comment_of, set_comment
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.edit import assign, insert_item, insert_key, set_value, written_depth
@@ -73,12 +74,18 @@ class Document:
     """Text of one recipe with its history. Keys are dotted (`a.b.0`) or tuples of steps."""
 
     def __init__(
-        self, text: str, name: str = "<text>", *, path: Path | None = None, opened: bytes | None = None
+        self,
+        text: str,
+        name: str = "<text>",
+        *,
+        path: Path | None = None,
+        opened: bytes | None = None,
+        revision: Revision | None = None,
     ) -> None:
         self.name = name
         self.path = path
         self._opened = opened
-        self._history = [Revision(parse(text, name))]
+        self._history = [revision or Revision(parse(text, name))]
         self._now = 0
         self._saved = self._history[0]
 
@@ -87,6 +94,12 @@ class Document:
         """Open a file; raises `RecipeError` with line and column if it is no UTF-8 or no YAML."""
         data = read_bytes(path)
         return cls(decode(data, str(path)), str(path), path=path, opened=data)
+
+    @classmethod
+    def at(cls, revision: Revision, path: Path | None = None) -> Document:
+        """Return a document that begins at a revision, without parsing its text again."""
+        tree = revision.tree
+        return cls(tree.text, tree.name, path=path, revision=revision)
 
     @property
     def revision(self) -> Revision:
@@ -232,6 +245,24 @@ class Document:
             EditRefusedError: there is no line for it: several values share one, or the text has line breaks.
         """
         return self._take(set_comment(self.revision.tree, _path(key), text, above=above), _path(key))
+
+    def comment_out(self, key: str | KeyPath) -> Change:
+        """Comment out a key or an item with all its lines.
+
+        Raises:
+            NotWrittenError: nothing is written at the key.
+            EditRefusedError: it has no line of its own, or its anchor is used elsewhere.
+        """
+        return self._take(comment_out(self.revision.tree, _path(key)), _path(key))
+
+    def comment_in(self, key: str | KeyPath) -> Change:
+        """Take a key that is commented out back in.
+
+        Raises:
+            NotWrittenError: it is not commented out.
+            EditRefusedError: it is set as well, or its lines do not read as the key.
+        """
+        return self._take(comment_in(self.revision.tree, _path(key)), _path(key))
 
     def copy_inherited(self, key: str | KeyPath) -> Change:
         """Write out here a section that comes from a merge or an alias: it stops following its anchor."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recipes.chain_comments import ChainComments
 from recipes.errors import RecipeError
 from recipes.keys import KeyPath, Step
 from recipes.values import Leaf, Map, Plain, Seq, Value, plain
-from recipes.yaml.comments import comment_at
 from recipes.yaml.compose import compose
-from recipes.yaml.find import Spot
 from recipes.yaml.layout import Layout
 from recipes.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from recipes.yaml.parse import parse
@@ -22,7 +20,6 @@ from recipes.yaml.write import KEY, BlockWriter, Manner, flow_text, scalar_text
 if TYPE_CHECKING:
     from recipes.chain import RecipeReader
     from recipes.inheritance import EffectiveRecipe
-    from recipes.yaml.check import Trail
     from recipes.yaml.nodes import Tree
     from recipes.yaml.write import Writable
 
@@ -37,7 +34,8 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
     """
     expected_values = recipe.public if resolved else plain(recipe.merged)
     for with_spelling in (True, False):
-        writer = _Expander(recipe, reader, tree, resolved=resolved, with_spelling=with_spelling)
+        comments = ChainComments(reader, tree, recipe.files)
+        writer = _Expander(recipe, comments, resolved=resolved, with_spelling=with_spelling)
         text = "\n".join(writer.mapping(recipe.merged, (), 0)) + "\n"
         value = compose(parse(text, "the expanded recipe")).value
         if same(plain(value) if value is not None else {}, expected_values):
@@ -48,22 +46,21 @@ def expand(recipe: EffectiveRecipe, reader: RecipeReader, tree: Tree, *, resolve
 @dataclass(slots=True)
 class _Expander:
     recipe: EffectiveRecipe
-    reader: RecipeReader
-    tree: Tree
+    comments: ChainComments
     resolved: bool
     with_spelling: bool
-    spots: dict[str, tuple[Tree, dict[int, Spot]]] = field(default_factory=dict)
 
     def mapping(self, value: Map, path: KeyPath, column: int) -> list[str]:
         """Write the entries of a mapping, one line after another."""
         lines: list[str] = []
         pad = " " * column
         for key, item in value.items.items():
-            above, beside = self.comments(item)
+            comment = self.comments.of(item)
             if not path and lines:
                 lines.append("")
-            lines += [f"{pad}# {line}".rstrip() for line in above.splitlines()]
-            lines += self.entry(key, item, (*path, key), column, f" # {beside}" if beside else "")
+            lines += [f"{pad}# {line}".rstrip() for line in comment.above.splitlines()]
+            note = f" # {comment.beside}" if comment.beside else ""
+            lines += self.entry(key, item, (*path, key), column, note)
         return lines
 
     def entry(self, key: Step, item: Value, path: KeyPath, column: int, note: str) -> list[str]:
@@ -79,8 +76,8 @@ class _Expander:
         lines: list[str] = []
         pad = " " * column
         for index, item in enumerate(value.items):
-            above, beside = self.comments(item)
-            lines += [f"{pad}# {line}".rstrip() for line in above.splitlines()]
+            comment = self.comments.of(item)
+            lines += [f"{pad}# {line}".rstrip() for line in comment.above.splitlines()]
             if isinstance(item, Map) and item.items and not self.is_flow(item):
                 inner = self.mapping(item, (*path, index), column + 2)
                 comments = inner[: _first_entry(inner)]
@@ -88,13 +85,13 @@ class _Expander:
                 lines += [*comments, f"{pad}- {first.lstrip(' ')}", *rest]
             else:
                 first, *rest = f"{pad}-{self.inline(item, (*path, index), column, dash=True)}".split("\n")
-                lines += [first + (f" # {beside}" if beside else ""), *rest]
+                lines += [first + (f" # {comment.beside}" if comment.beside else ""), *rest]
         return lines
 
     def inline(self, item: Value, path: KeyPath, column: int, *, dash: bool = False) -> str:
         """Write what follows a ':' or '-': a scalar, or a collection that was in brackets or is empty."""
         data: Writable = writable(self.data(item, path))
-        spot = self.spot(item)
+        spot = self.comments.spot(item)
         node = spot.node if spot is not None else None
         if isinstance(item, Seq) or (isinstance(node, MappingNode | SequenceNode) and node.flow):
             return " " + flow_text(data)
@@ -110,8 +107,8 @@ class _Expander:
         """Return how a scalar is spelled where it comes from, if that still says the same."""
         if not isinstance(item, Leaf) or not isinstance(node, ScalarNode) or node.block or node.tag:
             return Manner()
-        source = self.source(item.mark.file)
-        text = source[0].text[node.body : node.end] if source is not None else ""
+        index = self.comments.index_of(item.mark.file)
+        text = index.tree.text[node.body : node.end] if index is not None else ""
         if "\n" in text or "\r" in text or not same(item.value, data):
             return Manner(quotes=node.style)
         return Manner(quotes=node.style, old=text, spelling=text)
@@ -127,50 +124,8 @@ class _Expander:
 
     def is_flow(self, item: Map | Seq) -> bool:
         """Return whether a collection stands in brackets where it was written last."""
-        spot = self.spot(item)
+        spot = self.comments.spot(item)
         return spot is not None and isinstance(spot.node, MappingNode | SequenceNode) and spot.node.flow
-
-    def comments(self, value: Value) -> tuple[str, str]:
-        """Return the comments above and beside a key: its own, or those of what it replaced."""
-        above = beside = ""
-        now: Value | None = value
-        while now is not None and not (above and beside):
-            spot = self.spot(now)
-            if spot is not None:
-                source = self.source(now.mark.file)
-                assert source is not None
-                comment = comment_at(source[0], spot)
-                above, beside = above or comment.above, beside or comment.beside
-            now = now.under
-        return above, beside
-
-    def spot(self, value: Value) -> Spot | None:
-        source = self.source(value.mark.file)
-        return source[1].get(value.mark.start) if source is not None else None
-
-    def source(self, file: str) -> tuple[Tree, dict[int, Spot]] | None:
-        """Return the text of a file of the chain, with its nodes by their offset."""
-        if file not in self.spots:
-            if file == self.tree.name:
-                tree = self.tree
-            elif file in self.recipe.files:
-                tree = self.reader.source(Path(file)).tree
-            else:
-                return None
-            index: dict[int, Spot] = {}
-            if tree.root is not None:
-                _index(tree.root, (), index)
-            self.spots[file] = (tree, index)
-        return self.spots[file]
-
-
-def _index(node: Node, trail: Trail, index: dict[int, Spot]) -> None:
-    if not isinstance(node, MappingNode | SequenceNode):
-        return
-    for number, value in enumerate([child.value for child in node.children]):
-        way = (*trail, (node, number))
-        index.setdefault(value.start, Spot(value, way))
-        _index(value, way, index)
 
 
 def _first_entry(lines: list[str]) -> int:

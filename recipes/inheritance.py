@@ -175,12 +175,18 @@ class Resolver:
         refuse_bombs(apply_overrides(self.reader.merged(chain, strict=False), parsed, strict=False))
         if chain.exact:
             try:
-                return self._by_ourselves(chain, parsed)
+                return self.by_ourselves(chain, parsed)
             except UnsupportedError:
                 pass  # OmegaConf decides below, and words the failure if it is one
         return self._by_omegaconf(chain, parsed)
 
-    def _by_ourselves(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
+    def by_ourselves(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
+        """Resolve a chain without OmegaConf.
+
+        Raises:
+            UnresolvedError: OmegaConf cannot resolve it either.
+            UnsupportedError: only OmegaConf can resolve it.
+        """
         merged = apply_overrides(self.reader.merged(chain), overrides)
         evaluator = Evaluator(merged)
         values = evaluator.plain(merged, ())

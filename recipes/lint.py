@@ -58,7 +58,7 @@ def unknown_keys(recipe: EffectiveRecipe, own: Value, checkout: Path | None = No
     unknown = _unknown(Map(sections, own.mark), key_tree, ())
     return [
         UnknownKey(
-            format_key(path), value.mark.line, _suggestion(path, key_tree) if number < _MOST_GUESSES else ""
+            format_key(path), value.mark.line, suggestion(path, key_tree) if number < _MOST_GUESSES else ""
         )
         for number, (path, value) in enumerate(unknown)
         if find(recipe.inherited, path) is None
@@ -91,6 +91,12 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> t
 
     None where all is known, or comes from a parent too.
     """
+    way = unknown_way(recipe, path, key_tree)
+    return None if way is None else (format_key(way), suggestion(way, key_tree))
+
+
+def unknown_way(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> KeyPath | None:
+    """Return the path up to its first unknown key; None where all is known, or comes from a parent too."""
     section = key_tree
     for position, step in enumerate(path):
         if section.open or not section.keys:
@@ -100,15 +106,16 @@ def unknown_path(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree) -> t
         below = section.keys.get(str(step))
         if below is None:
             way = path[: position + 1]
-            if find(recipe.inherited, way) is not None:
-                return None
-            return format_key(way), _suggestion(way, key_tree)
+            return way if find(recipe.inherited, way) is None else None
         section = below
     return None
 
 
-def _suggestion(path: KeyPath, key_tree: KeyTree) -> str:
-    """Guess the key that was meant: one with a like name in its section, or its name in another section."""
+def suggestion(path: KeyPath, key_tree: KeyTree) -> str:
+    """Guess the key that was meant: one with a like name in its section, or its name in another section.
+
+    "" without a guess.
+    """
     *above, last = path
     section = key_tree
     for step in above:

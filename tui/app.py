@@ -50,11 +50,21 @@ class AppSettings:
     demo: DemoStart | None = None
     wizard_state: WizardState | None = None
     """Draft to open in the wizard at once."""
+    edit: EditStart | None = None
+    """Recipe to open in the editor at once."""
     notify: tuple[str, ...] = ()
     """Notification channels for a run's start and end; empty for those of the user's settings."""
     guarded: bool = False
     """Whether to handle signals and a lost terminal; not in tests, which have neither."""
     now: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class EditStart:
+    """Recipe to edit (None: ask which one), and overrides to look at it with."""
+
+    path: Path | None
+    overrides: tuple[str, ...] = ()
 
 
 class AppStopped(Message):
@@ -113,6 +123,8 @@ class DistillApp(App[None]):
             self.open_run(self.settings.open_run)
         elif self.settings.wizard_state is not None:
             self._open_wizard(self.settings.wizard_state)
+        elif self.settings.edit is not None:
+            self._open_editor(self.settings.edit)
 
     def on_ready(self) -> None:
         """Import the other screens on a thread, so that no key waits for a slow file system."""
@@ -187,6 +199,33 @@ class DistillApp(App[None]):
         from tui.screens.wizard.screen import WizardScreen
 
         self.push_screen(WizardScreen(self, wizard_state))
+
+    def _open_editor(self, start: EditStart) -> None:
+        if start.path is not None:
+            self.edit_recipe(start.path, overrides=start.overrides)
+            return
+        from tui.screens.editor.choose_recipe import ask_recipe
+
+        ask_recipe(self, self)
+
+    def edit_recipe(
+        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+    ) -> None:
+        """Open a recipe in the editor, at a key or a line."""
+        from tui.screens.editor.recipe_editor import RecipeEditorScreen
+        from tui.screens.editor.session_worker import EditedFile
+
+        self.push_screen(RecipeEditorScreen(self, EditedFile(path.absolute(), overrides), key, line))
+
+    def close_editor(self, screen: Screen[None], remark: str) -> None:
+        """Return from an editor to the screen below it; one that was opened alone ends the app."""
+        editors = [item for item in self.screen_stack if type(item) is type(screen)]
+        alone = self.settings.edit is not None and self.settings.edit.path is not None and len(editors) == 1
+        self._close(screen)
+        if alone:
+            self.exit(message=remark or None)
+        elif remark:
+            self.notify(remark, markup=False)
 
     def draft_resolver(self) -> DraftResolver:
         """Return a resolver of drafts on this machine, for the wizard."""
@@ -353,7 +392,7 @@ def _demo_run(start: DemoStart) -> DemoRun:
 
 
 def _import_screens(*, freeze: bool) -> None:
-    for name in ("monitor", "help", "dialogs", "cancelling", "wizard.screen"):
+    for name in ("monitor", "help", "dialogs", "cancelling", "wizard.screen", "editor.recipe_editor"):
         import_module(f"tui.screens.{name}")
     if freeze:
         # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.
@@ -369,8 +408,10 @@ def run_app(
     open_watch: tuple[str, Watch] | None = None,
     wizard_state: WizardState | None = None,
     notify: tuple[str, ...] = (),
+    edit: EditStart | None = None,
 ) -> int:
     """Run the app and return its exit code; `tui.terminal` has checked the terminal before."""
-    app = DistillApp(AppSettings(runs_root, open_run, open_watch, demo, wizard_state, notify, guarded=True))
+    settings = AppSettings(runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True)
+    app = DistillApp(settings)
     app.run(mouse=mouse)
     return app.return_code or 0

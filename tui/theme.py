@@ -1,8 +1,12 @@
-"""The app's colour theme; no meaning depends on colour alone."""
+"""The app's look as data: colour theme, and the marks that carry a meaning without colour.
+
+`docs/design.md` says how they are used; `distill.tcss` has the layout. No meaning depends on colour alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from textual.theme import Theme
 
@@ -20,6 +24,32 @@ THEME = Theme(
     panel="#242933",
     dark=True,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class StyledGlyph:
+    """Glyph of one cell with its style; it always stands beside a word or in a legend that names it."""
+
+    glyph: str
+    style: str
+
+
+OK = StyledGlyph("✓", "$text-success")
+WARNING = StyledGlyph("!", "$text-warning")
+FAILURE = StyledGlyph("✗", "$text-error")
+UNDECIDED = StyledGlyph("?", "dim")
+MODIFIED = StyledGlyph("●", "$text-warning")
+CURRENT = StyledGlyph("▸", "$text-primary")
+OUTCOME_MARKS: Mapping[str, StyledGlyph] = {
+    "pass": OK,
+    "warn": WARNING,
+    "fail": FAILURE,
+    "unknown": UNDECIDED,
+}
+"""Marks of a check's outcome, and of a message's level."""
+
+LABEL_COLUMNS = 12
+"""Columns of the label beside a value, in every panel of facts."""
 
 
 def initial_theme(environ: Mapping[str, str]) -> str:

@@ -304,6 +304,12 @@ def _reap_later(pid: int) -> None:
     threading.Thread(target=os.waitpid, args=(pid, 0), name=f"reap-{pid}", daemon=True).start()
 
 
+def this_process() -> ProcessId:
+    """Return the process that this program runs in."""
+    pid = os.getpid()
+    return ProcessId(platform.node(), _boot_id(), pid, _start_ticks(pid) or 0)
+
+
 def _boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 

@@ -196,22 +196,31 @@ class Checker:
         self, path: Path, overrides: Sequence[str], revision: Revision | None, error: RecipeError
     ) -> Report:
         """Return the entry rule that a recipe breaks: the overrides', the interpolations' or the files'."""
-        rule = ENTRY_RULES[0]
         try:
             self._resolve(path, (), revision)
-            rule = ENTRY_RULES[2] if overrides else rule
         except RecipeError as alone:
-            if "nterpolation" in alone.what or "${" in alone.what:
-                rule = ENTRY_RULES[1]
-        position = error.where
-        where = (
-            (RecipeLine(str(getattr(position, "file", position)), getattr(position, "line", 0), ""),)
-            if position
-            else ()
-        )
-        message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
-        predicted = f"{rule.foretells} ({rule.source_file})"
-        return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
+            return entry_report(error, alone)
+        return entry_report(error, None if overrides else error)
+
+
+def entry_report(error: RecipeError, alone: RecipeError | None) -> Report:
+    """Return the report of a recipe that cannot be resolved.
+
+    `alone` is the error without the overrides; None where the recipe resolves without them.
+    """
+    rule = ENTRY_RULES[2]
+    if alone is not None:
+        of_interpolation = "nterpolation" in alone.what or "${" in alone.what
+        rule = ENTRY_RULES[1] if of_interpolation else ENTRY_RULES[0]
+    position = error.where
+    where = (
+        (RecipeLine(str(getattr(position, "file", position)), getattr(position, "line", 0), ""),)
+        if position
+        else ()
+    )
+    message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
+    predicted = f"{rule.foretells} ({rule.source_file})"
+    return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
 
 
 _OF_ANY_DRIVER = frozenset(("C5", "C18", "C19", "C62", "C63", "C70"))

@@ -25,6 +25,16 @@ class Lines:
         """Return the line an offset stands in, counted from 1."""
         return bisect_right(self._starts, offset)
 
+    @property
+    def count(self) -> int:
+        """Number of lines; a line break at the end of the text begins one more, which is empty."""
+        return len(self._starts)
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Return where a line, counted from 1, begins and ends, without its line break."""
+        start = self._starts[number - 1]
+        return start, self.end(start)
+
     def start(self, offset: int) -> int:
         """Return where the line of an offset begins."""
         return self._starts[bisect_right(self._starts, offset) - 1]

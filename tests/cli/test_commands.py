@@ -23,6 +23,8 @@ ROOT = Path(__file__).parent.parent.parent
 NEED_CLUSTER_OR_SCREEN = (
     "demo",
     "new",
+    "edit",
+    "recipe edit",
     "detect",
     "submit",
     "resume",

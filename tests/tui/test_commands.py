@@ -13,6 +13,9 @@ from tests.tui.replay import running
 from tui.app import DistillApp
 from tui.commands import COMMANDS, Command, Scope, bindings, commands, key_name, key_tables
 from tui.logview.view import LogView
+from tui.screens.editor.outline_view import OutlineView
+from tui.screens.editor.recipe_editor import RecipeEditorScreen
+from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
@@ -24,6 +27,9 @@ OWNERS = {
     Scope.MONITOR: MonitorScreen,
     Scope.LOG: LogView,
     Scope.WIZARD: WizardScreen,
+    Scope.EDITOR: RecipeEditorScreen,
+    Scope.OUTLINE: OutlineView,
+    Scope.TEXT_MODE: RecipeTextArea,
     Scope.APP: DistillApp,
 }
 TAKEN_BY_TMUX = {"ctrl+b"}
@@ -38,9 +44,13 @@ def test_ids_are_unique_and_every_action_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "screen", [HomeScreen, MonitorScreen, WizardScreen], ids=lambda screen: screen.__name__
+    "screen",
+    [HomeScreen, MonitorScreen, WizardScreen, RecipeEditorScreen],
+    ids=lambda screen: screen.__name__,
 )
-def test_a_key_means_one_thing_on_a_screen(screen: type[HomeScreen | MonitorScreen | WizardScreen]) -> None:
+def test_a_key_means_one_thing_on_a_screen(
+    screen: type[HomeScreen | MonitorScreen | WizardScreen | RecipeEditorScreen],
+) -> None:
     keys = [key for command in commands(*screen.SCOPES) for key in command.keys]
     assert len(keys) == len(set(keys))
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from tui.cli.spec import ACCEPT_CHANGES, DRY_RUN, JSON, OVERRIDES, Argument, Subcommand, flag
+from tui.cli.spec import ACCEPT_CHANGES, DRY_RUN, JSON, NO_MOUSE, OVERRIDES, Argument, Subcommand, flag
 
 _READ, _EDIT = "tui.headless.recipe_read", "tui.headless.recipe_edit"
+_KEYS, _NEW = "tui.headless.recipe_keys", "tui.headless.recipe_new"
 _KEY_FORMAT = 'dotted, list items by number: policy.scheduler.0.kwargs; quote a key with a dot: a."b.c"'
 
 _FILE = Argument("file", "FILE", "recipe")
 _EDITED = Argument("file", "FILE", "recipe, edited in place")
 _KEY = Argument("key", "KEY", _KEY_FORMAT)
+_CHECKOUT = Argument(
+    "--checkout",
+    "DIR",
+    "NeMo-RL checkout, for its keys and recipes (default: $NEMO_RL_ROOT, else the one around FILE)",
+)
 
 RECIPE_COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
@@ -76,6 +82,80 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         "recipe lint recipe.yaml --json",
     ),
     Subcommand(
+        "recipe find",
+        "find keys by a part of key, value or comment",
+        "Find keys of the effective recipe by any part of key, value or comment, and keys that NeMo-RL knows "
+        "but that are not set. Exit code 1 if there are none.",
+        f"{_KEYS}:find",
+        (
+            _FILE,
+            Argument("text", "TEXT", "all its words must be found"),
+            OVERRIDES,
+            _CHECKOUT,
+            Argument("--limit", "N", "matches to print", kind="count", default=20),
+            JSON,
+        ),
+        "recipe find recipe.yaml lr",
+    ),
+    Subcommand(
+        "recipe explain",
+        "show what a key takes and what NeMo-RL says of it",
+        "Show the type, the allowed values, the unit and the explanations of a key, with its values in stock "
+        "recipes.",
+        f"{_KEYS}:explain",
+        (
+            _KEY,
+            Argument(
+                "--checkout",
+                "DIR",
+                "NeMo-RL checkout (default: $NEMO_RL_ROOT, else the one around the current directory)",
+            ),
+            Argument("--algorithm", "NAME", "algorithm that the recipe is for", default="distillation"),
+            JSON,
+        ),
+        "recipe explain policy.train_micro_batch_size",
+    ),
+    Subcommand(
+        "recipe new",
+        "write a new recipe as a copy of another one",
+        "Write a new recipe as a copy of another one; parents are named from the new place.",
+        f"{_NEW}:new",
+        (
+            Argument("file", "FILE", "new recipe"),
+            Argument(
+                "--from",
+                "STOCK",
+                "path, or name of a recipe of NeMo-RL or of this program",
+                required=True,
+                dest="stock",
+            ),
+            _CHECKOUT,
+            flag("--dry-run", "print the text, write nothing"),
+        ),
+        "recipe new my-recipe.yaml --from qwen3-1.7b-from-4b --dry-run",
+    ),
+    Subcommand(
+        "recipe derive",
+        "write a new recipe that inherits from another one",
+        "Write a new recipe that inherits everything from another one.",
+        f"{_NEW}:derive",
+        (
+            Argument("parent", "PARENT", "path, or name of a recipe of NeMo-RL or of this program"),
+            Argument("child", "CHILD", "new recipe"),
+            _CHECKOUT,
+            flag("--dry-run", "print the text, write nothing"),
+        ),
+        "recipe derive recipe.yaml child.yaml --dry-run",
+    ),
+    Subcommand(
+        "recipe edit",
+        "edit a recipe on the screen",
+        "Open a recipe in the editor: effective tree, text, checks and memory as you type.",
+        "tui.headless.open_editor:run",
+        (_EDITED, OVERRIDES, NO_MOUSE),
+        "recipe edit recipe.yaml",
+    ),
+    Subcommand(
         "recipe set",
         "set values, leaving the rest of the file as it is",
         "Set values. The rest of the file stays as it is, byte for byte.",
@@ -101,7 +181,12 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             _EDITED,
             Argument("parent", "PARENT", f"{_KEY_FORMAT}; . is the whole recipe"),
             Argument("key", "KEY", "new key, or number of the new list item"),
-            Argument("value", "VALUE", "read as YAML"),
+            Argument(
+                "value",
+                "VALUE",
+                "read as YAML; without it, PARENT is the path of the new key and KEY its value",
+                repeat="?",
+            ),
             DRY_RUN,
             ACCEPT_CHANGES,
         ),
@@ -152,5 +237,19 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             JSON,
         ),
         "recipe comment recipe.yaml policy.model_name --json",
+    ),
+    Subcommand(
+        "recipe comment-out",
+        "comment out a key, or take it back in",
+        "Comment out a key with all below it, or take it back in.",
+        f"{_EDIT}:comment_out",
+        (
+            _EDITED,
+            _KEY,
+            flag("--undo", "take the key that is commented out back in"),
+            DRY_RUN,
+            ACCEPT_CHANGES,
+        ),
+        "recipe comment-out recipe.yaml distillation.max_num_steps --dry-run",
     ),
 )

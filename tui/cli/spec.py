@@ -71,6 +71,7 @@ def flag(name: str, help: str, *, group: str = "") -> Argument:  # noqa: A002 - 
 
 
 JSON = flag("--json", "print one JSON object")
+NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
 DRY_RUN = flag("--dry-run", "print the diff, change nothing")
 ACCEPT_CHANGES = flag(
     "--accept-changes", "save even if the file's owner, group, mode or access list changes by that"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from tui.cli.recipe_subcommands import RECIPE_COMMANDS
-from tui.cli.spec import DRY_RUN, JSON, OVERRIDES, Argument, Group, Subcommand, flag
+from tui.cli.spec import DRY_RUN, JSON, NO_MOUSE, OVERRIDES, Argument, Group, Subcommand, flag
 
 TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
 ROLES = ("slurm", "head", "driver", "worker", "companion")
 SHELLS = ("bash", "zsh", "tcsh")
 
-_NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
 _RECIPE = Argument("file", "FILE", "recipe")
 _RUN = Argument("run", "RUN", "name of a run, or an unambiguous part of it")
 _PROFILE = Argument("name", "NAME", "profile (default: all)", repeat="?")
@@ -51,7 +50,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             flag("--plain", "print events as lines of text"),
             flag("--json", "print events as JSON, one object a line"),
             flag("--yes", "start Ray here even if this is a shared login node"),
-            _NO_MOUSE,
+            NO_MOUSE,
         ),
         "demo --plain distillation.max_num_steps=2",
     ),
@@ -63,9 +62,17 @@ COMMANDS: tuple[Subcommand, ...] = (
         (
             Argument("recipe", "RECIPE", "recipe file, or the name of a starting recipe", repeat="?"),
             OVERRIDES,
-            _NO_MOUSE,
+            NO_MOUSE,
         ),
         "new recipe.yaml policy.train_global_batch_size=64",
+    ),
+    Subcommand(
+        "edit",
+        "edit a recipe: effective tree, text, checks and memory as you type",
+        "Open a recipe in the editor; without FILE, choose one. The same as `recipe edit`.",
+        "tui.headless.open_editor:run",
+        (Argument("file", "FILE", "recipe (default: choose one)", repeat="?"), OVERRIDES, NO_MOUSE),
+        "edit recipe.yaml",
     ),
     Subcommand(
         "detect",
@@ -171,7 +178,7 @@ COMMANDS: tuple[Subcommand, ...] = (
                 "notify at start, failure and end; COMMAND gets DISTILL_TUI_… variables (repeatable)",
                 repeat="*",
             ),
-            _NO_MOUSE,
+            NO_MOUSE,
         ),
         "watch --once --json logs/",
     ),

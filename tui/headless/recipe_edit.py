@@ -1,4 +1,4 @@
-"""Handlers of `recipe set, insert, unset, minimise, comment`."""
+"""Handlers of `recipe set, insert, unset, minimise, comment, comment-out`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
 from recipes.compare import rebase
 from recipes.document import Change, Document
+from recipes.editing.here import add_here
 from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, list_index, parse_key
@@ -18,7 +19,7 @@ from recipes.lint import STUDENT, TEACHER, set_in_both
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
-from tui.headless.recipe_files import checkout_of, edited_file, open_document
+from tui.headless.recipe_files import checkout_of, edited_file, open_document, resolve_document
 
 if TYPE_CHECKING:
     import argparse
@@ -122,9 +123,13 @@ def _report_shared(changes: Iterable[Change]) -> None:
 def insert(options: argparse.Namespace) -> int:
     """Add a key or a list item."""
     with edited_file(options) as file:
-        change = _inserted(file.document, options)
+        if options.value is None:
+            changes = []
+            _insert_at(file.document, options.parent, options.key)
+        else:
+            changes = [_inserted(file.document, options)]
         file.save()
-    _report_shared([change])
+    _report_shared(changes)
     return 0
 
 
@@ -138,6 +143,26 @@ def _inserted(document: Document, options: argparse.Namespace) -> Change:
         return document.insert_item(parent, index, typed.value, spelling=typed.spelling)
     (key,) = parse_key(options.key) if len(parse_key(options.key)) == 1 else (options.key,)
     return document.insert(parent, key, typed.value, spelling=typed.spelling)
+
+
+def _insert_at(document: Document, key: str, text: str) -> None:
+    """Add a key by its whole path; sections that are not there are made."""
+    typed = read_typed(text)
+    try:
+        inherited = resolve_document(document, (), Resolver())
+    except RecipeError:
+        inherited = None  # whoever runs or checks the recipe will be told
+    add_here(document, key, typed.value, spelling=typed.spelling, inherited=inherited)
+
+
+def comment_out(options: argparse.Namespace) -> int:
+    """Comment out a key, or take it back in."""
+    with edited_file(options) as file:
+        document = file.document
+        change = document.comment_in(options.key) if options.undo else document.comment_out(options.key)
+        file.save()
+    _report_shared([change])
+    return 0
 
 
 def unset(options: argparse.Namespace) -> int:

@@ -212,6 +212,13 @@ class HomeScreen(Screen[None]):
         """Open the wizard."""
         self._host.new_run()
 
+    def action_edit_recipe(self) -> None:
+        """Choose a recipe to edit; that of the selected run comes first."""
+        from tui.screens.editor.choose_recipe import ask_recipe
+
+        row = self.runs.selected
+        ask_recipe(self._host, self.app, row.directory if row is not None and not row.damaged else "")
+
     async def action_filter(self) -> None:
         """Open the filter field."""
         from textual.widgets import Input

@@ -52,6 +52,16 @@ class Host(Protocol):
         """Return a resolver of drafts on this machine; it is used on a thread."""
         ...
 
+    def edit_recipe(
+        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+    ) -> None:
+        """Open a recipe in the editor, at a key or a line."""
+        ...
+
+    def close_editor(self, screen: Screen[None], remark: str) -> None:
+        """Return from an editor to the screen below it, or leave where there is none; the remark is shown."""
+        ...
+
     def use_runs_root(self, root: Path) -> None:
         """Keep and list runs in another directory from now on."""
         ...

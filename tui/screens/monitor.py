@@ -177,6 +177,8 @@ class MonitorScreen(Screen[None]):
             run, saved = self._run, self.view.checkpoint is not None
             kept = saved and not self._checkpoint_removed
             return run is not None and run.spec.kind != "training" and self.view.state.ended and kept
+        if action == "edit_recipe":
+            return self._run is not None
         if action == "next_metric":
             return self.curve.metrics > 1
         if action == "log" and parameters:
@@ -262,6 +264,14 @@ class MonitorScreen(Screen[None]):
 
         if self._run is not None:
             ask_to_remove(self, self._run, removed)
+
+    def action_edit_recipe(self) -> None:
+        """Open the recipe that the run was made from; where it is gone, the run's own copy."""
+        run = self._run
+        if run is not None:
+            from tui.screens.editor.choose_recipe import recipe_of_run
+
+            self._host.edit_recipe(recipe_of_run(run))
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

@@ -23,8 +23,14 @@ class KeyBar(Widget):
     def __init__(self, *scopes: Scope) -> None:
         super().__init__()
         self._scopes = scopes
+        self._hidden: tuple[str, ...] = ()
         self._painted: list[Command] = []
         self._painted_first: tuple[str, ...] = ()
+
+    def use_scopes(self, *scopes: Scope, hidden: tuple[str, ...] = ()) -> None:
+        """Show the commands of other scopes, without those whose keys are typed as text there."""
+        self._scopes, self._hidden = scopes, hidden
+        self.refresh()
 
     def update_keys(self) -> None:
         """Repaint if other commands are valid now than were painted."""
@@ -41,7 +47,11 @@ class KeyBar(Widget):
         return first
 
     def _valid(self) -> list[Command]:
-        return [item for item in commands(*self._scopes) if item.footer and enabled(item, self.screen)]
+        return [
+            item
+            for item in commands(*self._scopes)
+            if item.footer and item.id not in self._hidden and enabled(item, self.screen)
+        ]
 
 
 def footer(valid: list[Command], width: int, first: Container[str] = ()) -> Content:

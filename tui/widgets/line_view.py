@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.style import Style
 from textual.scroll_view import ScrollView
 
 
@@ -10,6 +11,30 @@ class LineView(ScrollView, inherit_bindings=False):
 
     Textual updates a bar only while it is shown (`ScrollView.watch_scroll_y`).
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row_styles: dict[str, Style] = {}
+
+    def notify_style_update(self) -> None:
+        """Compute the styles anew for another theme."""
+        super().notify_style_update()
+        self._row_styles = {}
+
+    def ink(self, name: str) -> Style:
+        """Return the colour and weight of a component class, without a background, to lay over any row."""
+        if name not in self._row_styles:
+            style = self.get_component_rich_style(name)
+            self._row_styles[name] = style.without_color + Style(color=style.color)
+        return self._row_styles[name]
+
+    def fill(self, name: str) -> Style:
+        """Return the background and weight of a component class, for a whole row."""
+        key = f"{name} fill"
+        if key not in self._row_styles:
+            style = self.get_component_rich_style(name)
+            self._row_styles[key] = style.without_color + Style(bgcolor=style.bgcolor)
+        return self._row_styles[key]
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         """Position the bar."""

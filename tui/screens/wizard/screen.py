@@ -13,6 +13,7 @@ from launcher.errors import UnreachableError
 from launcher.fields import field as field_of
 from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
+from recipes.library import DIRECTORY
 from tui.opening import ActionFailed
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
@@ -43,6 +44,7 @@ class WizardScreen(StepScreen):
         """Whether to submit as soon as the review is complete."""
         self._reported_slurm_error: ExplainedError | None = None
         """The Slurm error that was already shown."""
+        self._recipe_in_editor = False
 
     async def _set_state(self, state: WizardState) -> None:
         self._start_estimate, self._submit_when_ready = None, False
@@ -69,6 +71,8 @@ class WizardScreen(StepScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
+        if action == "edit_recipe":
+            return self.status.path is not None
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         valid = {
@@ -79,6 +83,22 @@ class WizardScreen(StepScreen):
             "environment": self._is_current and bool(environment_rows(self.status)),
         }
         return self.step.id == "review" and valid[action]
+
+    def action_edit_recipe(self) -> None:
+        """Open the recipe in the editor."""
+        path = self.status.path
+        if path is not None and path.parent == DIRECTORY:
+            copy = f"distill-tui recipe new --from {path.name} FILE"
+            self.notify(f"This recipe comes with the program; `{copy}` copies it.", markup=False)
+        elif path is not None:
+            self._recipe_in_editor = True
+            self._host.edit_recipe(path)
+
+    def on_screen_resume(self) -> None:
+        """Read the recipe again after it was edited."""
+        if self._recipe_in_editor:
+            self._recipe_in_editor = False
+            self._poller.resolve(self.wizard_state)
 
     # ------------------------------------------------------------ the review
 

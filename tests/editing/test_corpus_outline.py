@@ -1,0 +1,62 @@
+"""Every stock recipe opens quickly in the editor's model, and shows every leaf."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from recipes.editing import EditSession, Outline, RecipeAnalyser
+from recipes.inheritance import EffectiveRecipe
+from recipes.keys import format_key
+
+LIMIT_S = 0.3
+
+
+def leaf_keys(data: object, path: tuple[object, ...] = ()) -> list[str]:
+    """Return the keys of all scalars and empty collections of plain data."""
+    pairs: list[tuple[object, object]] = []
+    if isinstance(data, dict):
+        pairs = list(data.items())
+    elif isinstance(data, list):
+        pairs = list(enumerate(data))
+    if not pairs:
+        return [format_key(path)] if path else []  # type: ignore[arg-type]
+    return [key for step, item in pairs for key in leaf_keys(item, (*path, step))]
+
+
+def missing_leaves(outline: Outline, recipe: EffectiveRecipe) -> set[str]:
+    shown = {row.key for row in outline.rows if row.state != "commented" and not row.size}
+    return set(leaf_keys(recipe.values)) ^ shown
+
+
+def opened(path: Path) -> tuple[float, set[str]]:
+    """Open a recipe; return the CPU seconds and the leaves that are missing."""
+    start = time.process_time()
+    session = EditSession.open(path)
+    analyser = RecipeAnalyser(path, environment={})
+    analysis = analyser.read(session.state)
+    seconds = time.process_time() - start
+    return seconds, missing_leaves(analysis.outline, analysis.recipe) if analysis.error is None else set()
+
+
+def test_a_sample_of_stock_recipes_shows_every_leaf(corpus: list[Path]) -> None:
+    assert {path.name: missing for path in corpus[::40] if (missing := opened(path)[1])} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_stock_recipe_opens_quickly_and_shows_every_leaf(corpus: list[Path]) -> None:
+    assert len(corpus) >= 339
+    opened(corpus[0])  # imports
+    seconds, wrong = [], {}
+    for path in corpus:
+        taken, missing = opened(path)
+        seconds.append(taken)
+        if missing:
+            wrong[path.name] = sorted(missing)[:5]
+    print(f"median {statistics.median(seconds) * 1000:.0f} ms, worst {max(seconds) * 1000:.0f} ms")
+    assert wrong == {}
+    assert max(seconds) <= LIMIT_S

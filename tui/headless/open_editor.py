@@ -1,0 +1,26 @@
+"""`recipe edit` and `edit`: the recipe editor, opened from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.errors import RecipeError
+from tui.terminal import require_terminal
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open a recipe in the editor; without one, ask which."""
+    require_terminal()
+    path = Path(options.file) if options.file else None
+    if path is not None and not path.is_file():
+        fix = "Give the path of a recipe; `recipe new --from` and `recipe derive` make new ones."
+        raise RecipeError("there is no such file", where=path, fix=fix)
+    from launcher.paths import runs_root
+    from tui.app import EditStart, run_app
+
+    start = EditStart(path, tuple(options.override))
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, edit=start)

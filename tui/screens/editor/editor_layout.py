@@ -1,0 +1,456 @@
+"""The editor's panes: tree, text, details, checks; what each shows, and how they stay in step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+
+from launcher.text import clean
+from recipes.checks import Result
+from recipes.editing import Placement
+from tui.commands import Scope, bindings
+from tui.formatting import plural
+from tui.screens.editor.detail_lines import detail_lines, finding_lines
+from tui.screens.editor.outline_view import OutlineView
+from tui.screens.editor.preflight_lines import (
+    difference_text,
+    finding_choices,
+    findings_of,
+    memory_lines,
+    memory_strip,
+    outcomes_by_key,
+    placement_text,
+    summary,
+)
+from tui.screens.editor.session_worker import (
+    AnalysisReady,
+    EditedFile,
+    JobFailed,
+    PreviewRefused,
+    SessionChanged,
+    SessionView,
+    SessionWorker,
+)
+from tui.screens.editor.text_mode import RecipeTextArea
+from tui.screens.editor.text_view import RecipeTextView
+from tui.screens.host import Host
+from tui.theme import FAILURE, MODIFIED
+from tui.widgets.choice_list import ChoiceList
+from tui.widgets.entry_dialog import EntryDialog
+from tui.widgets.fact_lines import wrapped
+from tui.widgets.keybar import KeyBar
+from tui.widgets.message_line import MessageLine
+from tui.widgets.panel import Panel
+from tui.widgets.styled_lines import StyledLines
+
+if TYPE_CHECKING:
+    from recipes.editing import Analysis, KeyDetails, OutlineRow
+
+PANES = ("tree", "text", "checks")
+WIDE = 110
+_DETAILS_DELAY_S = 0.02
+"""Pause of the cursor after which the details are looked up: holding a key down skips them."""
+_COMMANDS_OF_PANE = {
+    "tree": ("editor.edit", "editor.find", "editor.add", "editor.save", "editor.undo", "editor.fix"),
+    "text": ("editor.edit", "editor.text", "editor.external", "editor.save"),
+    "checks": ("editor.fix", "editor.fit", "editor.place", "editor.save"),
+}
+
+
+class FindingList(ChoiceList, can_focus=True, inherit_bindings=False):
+    """The findings of the checks, one of them selected."""
+
+    BINDINGS = bindings(Scope.OUTLINE)
+
+    def action_cursor(self, step: int) -> None:
+        """Move by rows."""
+        self.move(step)
+        self.post_message(self.Moved())
+
+    def action_page(self, direction: int) -> None:
+        """Move by a page."""
+        self.action_cursor(direction * max(self.size.height - 1, 1))
+
+    def action_edge(self, direction: int) -> None:
+        """Move to the first or the last finding."""
+        self.action_cursor(direction * len(self.choices))
+
+    def action_fold(self) -> None:
+        """Do nothing: findings have no sections."""
+
+    def action_unfold(self) -> None:
+        """Do nothing: findings have no sections."""
+
+    def action_fold_all(self) -> None:
+        """Do nothing: findings have no sections."""
+
+
+class EditorLayout(Screen[None]):
+    """Shows a session and its analysis; the commands are those of its subclass."""
+
+    BINDINGS = bindings(Scope.EDITOR)
+    SCOPES: tuple[Scope, ...] = (Scope.EDITOR, Scope.OUTLINE, Scope.APP)
+    ABOUT = (
+        "A recipe: what NeMo-RL gets at the left, the file at the right. ● is set in this file, ◆ there over "
+        "a parent's value, ▲ by an override, # commented out; ↳ follows another key, ? is unknown to "
+        "NeMo-RL, ✗ would fail; without a mark: inherited. Unsaved edits are kept on disk after each change."
+    )
+
+    def __init__(self, host: Host, file: EditedFile, key: str = "", line: int = 0) -> None:
+        super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
+        self.host, self.file = host, file
+        self._first_key, self._first_line = key, line
+        self.placement = Placement()
+        self.worker = SessionWorker(self, file, self.placement)
+        self.view: SessionView | None = None
+        self.analysis: Analysis | None = None
+        """The analysis of the present text, without what is still being typed."""
+        self.findings: tuple[Result, ...] = ()
+        self.pane = "tree"
+        self.others = ""
+        """Who else edits the file."""
+        self._has_error = False
+        self._done = ""
+        """Words for the edit that the next analysis follows."""
+        self._details: KeyDetails | None = None
+        self._details_timer: Timer | None = None
+        self._in_step = False
+        """Whether a pane is moved because the other one moved."""
+        self.title_line = StyledLines(classes="title-line")
+        self.tree_view = OutlineView()
+        self.text_view = RecipeTextView()
+        self.text_area: RecipeTextArea | None = None
+        self.details = StyledLines()
+        self.details_box = VerticalScroll(self.details, can_focus=False)
+        self.memory = StyledLines(id="editor-memory")
+        self.finding_list = FindingList()
+        self.strip = StyledLines(id="editor-strip")
+        self.summary_line = StyledLines(id="editor-summary")
+        self.message = MessageLine()
+        self.tree_panel = Panel(self.tree_view, title="1 recipe", id="editor-tree")
+        self.text_panel = Panel(self.text_view, title="2 file", id="editor-text")
+        self.details_panel = Panel(self.details_box, id="editor-details")
+        self.checks_panel = Panel(self.memory, self.finding_list, title="3 checks", id="editor-checks")
+
+    def compose(self) -> ComposeResult:
+        """Lay out."""
+        yield self.title_line
+        with Vertical(id="editor"):
+            with Horizontal(id="editor-upper"):
+                yield self.tree_panel
+                yield self.text_panel
+            with Horizontal(id="editor-lower"):
+                yield self.details_panel
+                yield self.checks_panel
+        yield self.strip
+        yield self.summary_line
+        yield self.message
+        yield KeyBar(*self.SCOPES)
+
+    def on_mount(self) -> None:
+        """Show the frame; the file is read on a thread."""
+        self.action_show_pane("tree")
+        self.show_title()
+        self.message.say("reading the recipe …")
+        self.worker.start()
+
+    def on_unmount(self) -> None:
+        """End the thread."""
+        self.worker.stop()
+
+    def on_resize(self) -> None:
+        """Lay out for the new size."""
+        self.call_after_refresh(self._show_all)
+
+    # ------------------------------------------------------------ what the worker reports
+
+    def on_session_changed(self, event: SessionChanged) -> None:
+        """Show the text at once; the tree follows with its analysis."""
+        event.stop()
+        self.view = event.view
+        state = event.view.state
+        self.text_view.show(state.text, event.view.changed_lines, state.error_line or 0)
+        if event.done:
+            self._done = event.done
+            self.message.say(event.done)
+            if self.text_area is not None and self.text_area.text != state.text:
+                self.text_area.replace_by(state.text)
+        self.show_title()
+
+    def on_analysis_ready(self, event: AnalysisReady) -> None:
+        """Show what the checks say; of a preview only that, for its tree is not the text's."""
+        event.stop()
+        analysis, before = event.analysis, self.analysis
+        text, outcome = difference_text(before, analysis)
+        dialog = self.app.screen
+        if event.preview:
+            if isinstance(dialog, EntryDialog):
+                dialog.say(text or "no new failure", outcome or "pass")
+            self._show_checks(analysis)
+            return
+        self.analysis = analysis
+        self.findings = findings_of(analysis)
+        self._show_details()
+        had_error, self._has_error = self._has_error, analysis.error is not None
+        if analysis.error is not None:
+            self.message.say(_error_text(analysis.error), "fail")
+        elif text:
+            # What would fail is said first: the line may be too short for both.
+            parts = (text, self._done) if outcome == "fail" else (self._done, text)
+            self.message.say(" · ".join(filter(None, parts)), outcome)
+        elif before is None or had_error:
+            self.message.say(self._done)
+        self._done = ""
+        self._show_analysis(analysis, first=before is None)
+
+    def on_preview_refused(self, event: PreviewRefused) -> None:
+        """Say why the value that is being typed cannot stand there."""
+        event.stop()
+        dialog = self.app.screen
+        if isinstance(dialog, EntryDialog):
+            dialog.say(_error_text(event.error), "fail")
+
+    def on_job_failed(self, event: JobFailed) -> None:
+        """Say why a job could not be done."""
+        event.stop()
+        if event.retry is not None:
+            event.retry(event.error)
+        self.message.say(_error_text(event.error), "fail")
+
+    # ------------------------------------------------------------ showing
+
+    def _show_all(self) -> None:
+        self.show_title()
+        if self.analysis is not None:
+            self._show_checks(self.analysis)
+            self._show_details()
+        self.query_one(KeyBar).update_keys()
+
+    def _show_analysis(self, analysis: Analysis, *, first: bool) -> None:
+        self.tree_view.show(analysis.outline, outcomes_by_key(analysis.report.results))
+        self.tree_panel.set_title(
+            "1 recipe", f"{self._own_keys(analysis)} set here of {len(analysis.outline.rows)}"
+        )
+        if first:
+            self._go_first(analysis)
+        self._show_checks(analysis)
+        self._look_up_details()
+        self._mark_text()
+
+    @staticmethod
+    def _own_keys(analysis: Analysis) -> int:
+        return sum(row.state == "own" and not row.size for row in analysis.outline.rows)
+
+    def _go_first(self, analysis: Analysis) -> None:
+        """Go to the key, or the line, that the editor was opened for."""
+        index = analysis.outline.at_line(self._first_line) if self._first_line else None
+        key = analysis.outline.rows[index].key if index is not None else self._first_key
+        if key:
+            self.go_to(key)
+
+    def _show_checks(self, analysis: Analysis) -> None:
+        width = self.size.width
+        inner = max(self.checks_panel.size.width - 2, 20)
+        if analysis.memory is not None:
+            self.memory.set_lines(memory_lines(analysis.memory, inner))
+            self.strip.set_lines([memory_strip(analysis.memory, width - 2)])
+        else:
+            unknown = Content("memory: unknown until the recipe can be read").stylize("dim")
+            self.memory.set_lines([unknown])
+            self.strip.set_lines([unknown])
+        findings = findings_of(analysis)
+        cursor = min(max(self.finding_list.cursor, 0), max(len(findings) - 1, 0))
+        self.finding_list.show(finding_choices(findings), cursor)
+        self.checks_panel.set_title("3 checks", placement_text(self.placement, analysis))
+        place = placement_text(self.placement, analysis)
+        line = Content.assemble(summary(analysis), (f"   on {place}", "dim"))
+        self.summary_line.set_lines([line.truncate(max(width - 2, 1), ellipsis=True)])
+        self.query_one(KeyBar).update_keys()
+
+    def show_title(self) -> None:
+        """Show the file's name, and whether there is something to save."""
+        view = self.view
+        parts: list[tuple[str, str]] = [
+            (" recipe ", "bold $text-primary"),
+            (f" {clean(self.file.path.name)} ", "bold"),
+        ]
+        if view is not None and view.state.error is not None:
+            parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
+        if view is not None and view.dirty:
+            changed = plural(len(view.changed_lines), "line")
+            parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
+        if view is not None and view.unsaved_draft:
+            parts.append(("  ! the draft cannot be written", "$text-warning"))
+        if self.others:
+            parts.append((f"  ! also open: {self.others}", "$text-warning"))
+        parts.append((f"  {clean(_home(self.file.path.parent))}", "dim"))
+        self.title_line.set_lines([Content.assemble(*parts).truncate(max(self.size.width, 1), ellipsis=True)])
+
+    @property
+    def row(self) -> OutlineRow | None:
+        """The row of the current key."""
+        return self.tree_view.current if self.analysis is not None else None
+
+    @property
+    def current_line(self) -> int:
+        """Line of the text that the user is at, counted from 1."""
+        if self.text_area is not None:
+            return self.text_area.cursor_location[0] + 1
+        row = self.row
+        if self.pane != "text" and row is not None and row.lines is not None:
+            return row.lines.first
+        return self.text_view.line
+
+    def _look_up_details(self) -> None:
+        if self._details_timer is not None:
+            self._details_timer.stop()
+        self._details_timer = self.set_timer(_DETAILS_DELAY_S, self._ask_details)
+
+    def _ask_details(self) -> None:
+        key = self.details_key
+        if self.pane == "checks":
+            self._show_details()
+        if not key or self.analysis is None:
+            return
+
+        def answered(details: KeyDetails) -> None:
+            if details.key == self.details_key:
+                self._details = details
+                self._show_details()
+
+        self.worker.ask(lambda analyser, analysis: analyser.details(analysis, key), answered)
+
+    @property
+    def details_key(self) -> str:
+        """The key whose details are shown: the current one, in the list of findings that of the finding."""
+        if self.pane == "checks":
+            finding = self.current_finding
+            if finding is not None and finding.where:
+                return finding.where[0].key
+        row = self.row
+        return row.key if row is not None else ""
+
+    @property
+    def current_finding(self) -> Result | None:
+        """The selected finding in the list."""
+        index = self.finding_list.cursor
+        return self.findings[index] if 0 <= index < len(self.findings) else None
+
+    def _show_details(self) -> None:
+        """Show what has the focus in full: the error of the text, the finding, or the key."""
+        details, finding = self._details, self.current_finding
+        width = max(self.details_box.size.width - 3, 24)
+        error = self.view.state.error if self.view is not None and self.text_area is not None else None
+        if error is not None and self.view is not None:
+            lines = [Content(clean(text)) for text in str(error).split("\n")]
+            self.details.set_lines([piece for line in lines for piece in wrapped(line, width)])
+            self.details_panel.set_title(
+                f"no YAML: line {self.view.state.error_line}", "the tree is the last good one"
+            )
+        elif self.pane == "checks" and finding is not None:
+            self.details.set_lines(finding_lines(finding, width))
+            self.details_panel.set_title(f"{finding.id}: {finding.title}")
+        elif details is not None and self.analysis is not None:
+            row = self.analysis.outline.row(details.key)
+            self.details.set_lines(detail_lines(row, details, width))
+            self.details_panel.set_title(clean(details.key), clean(details.type))
+        self.details_box.scroll_home(animate=False)
+
+    # ------------------------------------------------------------ in step
+
+    def go_to(self, key: str) -> bool:
+        """Move to a key, in the tree and in the text; False where it is not set."""
+        return self.tree_view.go_to(key)
+
+    def on_outline_view_key_focused(self, event: OutlineView.KeyFocused) -> None:
+        """Bring the key's lines into view."""
+        event.stop()
+        self._look_up_details()
+        if not self._in_step:
+            self._mark_text()
+        self._in_step = False
+        self.query_one(KeyBar).update_keys()
+
+    def _mark_text(self) -> None:
+        row = self.row
+        if row is not None and row.lines is not None:
+            self.text_view.mark(row.lines.first, row.lines.last)
+            lines = f"line {row.lines.first}" + (
+                f"–{row.lines.last}" if row.lines.last > row.lines.first else ""
+            )
+            self.set_text_title(lines)
+        else:
+            self.text_view.mark(0, 0)
+            self.set_text_title("not set in this file" if row is not None else "")
+
+    def on_recipe_text_view_line_focused(self, event: RecipeTextView.LineFocused) -> None:
+        """Move to the key that is written on the line."""
+        event.stop()
+        self._go_to_line(event.line)
+
+    def _go_to_line(self, line: int) -> None:
+        if self.analysis is None:
+            return
+        index = self.analysis.outline.at_line(line)
+        if index is None:
+            return
+        row = self.analysis.outline.rows[index]
+        if row.key != self.tree_view.key:
+            self._in_step = True
+            self.go_to(row.key)
+        if row.lines is not None:
+            self.text_view.mark_quietly(row.lines.first, row.lines.last)
+        self.set_text_title(f"line {line}")
+
+    def set_text_title(self, subtitle: str) -> None:
+        """Set what stands at the right of the text's title."""
+        self.text_panel.set_title("2 file" if self.text_area is None else "2 file: text mode", subtitle)
+
+    def on_choice_list_moved(self, event: ChoiceList.Moved) -> None:
+        """Show the selected finding in full."""
+        event.stop()
+        self._look_up_details()
+        self.query_one(KeyBar).update_keys()
+
+    # ------------------------------------------------------------ panes
+
+    @property
+    def footer_first(self) -> tuple[str, ...]:
+        """Commands that the footer shows first."""
+        return _COMMANDS_OF_PANE[self.pane]
+
+    def action_show_pane(self, pane: str) -> None:
+        """Bring a pane to the front and focus it."""
+        self.pane = pane
+        for name in PANES:
+            self.set_class(name == pane, f"-{name}")
+        shown = self.text_area or self.text_view
+        self.set_focus({"tree": self.tree_view, "text": shown, "checks": self.finding_list}[pane])
+        self._look_up_details()
+        if self.is_mounted:
+            self.query_one(KeyBar).update_keys()
+
+    def action_next_pane(self, step: int) -> None:
+        """Go to the next or the previous pane."""
+        self.action_show_pane(PANES[(PANES.index(self.pane) + step) % len(PANES)])
+
+
+def _error_text(error: Exception) -> str:
+    """Return an error on one line: what, where, and what to do."""
+    return " · ".join(part.strip() for part in str(error).split("\n") if part.strip())
+
+
+def _home(path: Path) -> str:
+    """Return a directory, the user's home as ~."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except ValueError:
+        return str(path)

@@ -1,0 +1,320 @@
+"""The thread that owns an edit session: edits, analyses, drafts and queries, in the order of the requests.
+
+The event loop never touches the session: it sends jobs, and gets views and analyses as messages. An analysis
+is given up as soon as another job waits, so that the latest text is analysed next.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from recipes.errors import ExplainedError
+from tui.background import call_on, post
+
+if TYPE_CHECKING:
+    from launcher.storage.drafts import Draft
+    from recipes.editing import Analysis, EditSession, EditState, Placement, RecipeAnalyser
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """What the screen shows of a session."""
+
+    state: EditState
+    dirty: bool
+    changed_lines: frozenset[int]
+    can_undo: bool
+    can_redo: bool
+    unsaved_draft: bool = False
+    """Whether the draft could not be kept, so that leaving would lose the edits."""
+
+
+class SessionChanged(Message):
+    """The text, or what is known of its file, changed; `done` says by what."""
+
+    def __init__(self, view: SessionView, done: str) -> None:
+        super().__init__()
+        self.view, self.done = view, done
+
+
+class AnalysisReady(Message):
+    """The text was analysed; `preview`: with a value that is still being typed."""
+
+    def __init__(self, analysis: Analysis, *, preview: bool) -> None:
+        super().__init__()
+        self.analysis, self.preview = analysis, preview
+
+
+class PreviewRefused(Message):
+    """The value that is being typed cannot stand there."""
+
+    def __init__(self, error: ExplainedError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class JobFailed(Message):
+    """A job could not be done, and changed nothing; `retry` is called with the error where there is one."""
+
+    def __init__(self, error: ExplainedError, retry: Callable[[ExplainedError], None] | None) -> None:
+        super().__init__()
+        self.error, self.retry = error, retry
+
+
+class SessionOpened(Message):
+    """The file was read; `drafts` are unsaved edits of it that an editor left behind."""
+
+    def __init__(self, drafts: tuple[Draft, ...]) -> None:
+        super().__init__()
+        self.drafts = drafts
+
+
+@dataclass(slots=True)
+class _Job:
+    run: Callable[[], None]
+    retry: Callable[[ExplainedError], None] | None = None
+
+
+@dataclass(frozen=True)
+class EditedFile:
+    """File to edit, and what its analysis counts on."""
+
+    path: Path
+    overrides: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+class SessionWorker:
+    """Runs jobs on one thread."""
+
+    def __init__(self, target: MessagePump, file: EditedFile, placement: Placement) -> None:
+        self._target = target
+        self._file = file
+        self._placement = placement
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._typed: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+        self._session: EditSession | None = None
+        self._analyser: RecipeAnalyser | None = None
+        self._analysis: Analysis | None = None
+        self._preview: EditState | None = None
+        self._stale = False
+        """Whether the session changed since the last analysis."""
+        self._thread = threading.Thread(target=self._work, name="editor", daemon=True)
+
+    # ------------------------------------------------------------ jobs, from the event loop
+
+    def start(self) -> None:
+        """Read the file, and look for drafts of it."""
+        self._put(self._open)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after the jobs that wait."""
+        self._jobs.put(None)
+
+    def edit(
+        self,
+        action: Callable[[EditSession, Analysis], str],
+        retry: Callable[[ExplainedError], None] | None = None,
+    ) -> None:
+        """Edit the session; `action` returns words for what was done."""
+
+        def run() -> None:
+            session = self._current_session
+            self._changed(session, action(session, self._current_analysis))
+
+        self._put(run, retry)
+
+    def type_text(self, text: str, *, merge_step: bool) -> None:
+        """Take the text of the text mode; of texts that wait only the last is read."""
+        self._typed.put((text, merge_step))
+        self._put(self._take_typed)
+
+    def preview(self, key: str, text: str | None) -> None:
+        """Analyse the recipe as it would be with a typed value; None: as it is again."""
+
+        def run() -> None:
+            session = self._current_session
+            analysis, self._preview = self._current_analysis, None
+            if text is None:
+                post(self._target, AnalysisReady(analysis, preview=False))
+                return
+            try:
+                self._preview = session.preview_text(key, text, inherited=analysis.recipe)
+            except ExplainedError as error:
+                post(self._target, PreviewRefused(error))
+
+        self._put(run)
+
+    def place(self, placement: Placement) -> None:
+        """Analyse for another place."""
+
+        def run() -> None:
+            self._placement, self._stale = placement, True
+
+        self._put(run)
+
+    def ask(
+        self, query: Callable[[RecipeAnalyser, Analysis], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        """Ask the analyser; `answered` is called on the event loop."""
+
+        def run() -> None:
+            assert self._analyser is not None
+            answer = query(self._analyser, self._current_analysis)
+            call_on(self._target, lambda: answered(answer))
+
+        self._put(run)
+
+    def with_session(
+        self, query: Callable[[EditSession], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        """Ask the session; `answered` is called on the event loop."""
+
+        def run() -> None:
+            answer = query(self._current_session)
+            call_on(self._target, lambda: answered(answer))
+
+        self._put(run)
+
+    def settle(self) -> None:
+        """Send the present view again, such as after a look at the file."""
+        self._put(lambda: self._changed(self._current_session, "", edited=False))
+
+    def flush(self) -> None:
+        """Keep the draft on disk before going on."""
+        self._put(self._flush)
+
+    def discard_draft(self) -> None:
+        """Forget the unsaved edits."""
+        self._put(lambda: self._writer.discard())
+
+    def discard_orphan(self, draft: Draft) -> None:
+        """Forget a draft that an editor left behind."""
+        self._put(lambda: self._drafts.discard(draft))
+
+    # ------------------------------------------------------------ on the thread
+
+    @property
+    def _current_session(self) -> EditSession:
+        assert self._session is not None, "jobs follow the opening"
+        return self._session
+
+    @property
+    def _current_analysis(self) -> Analysis:
+        """The analysis of the present text: an edit needs the recipe that the text gives now."""
+        if self._analysis is None or self._stale:
+            self._analyse(self._current_session.state, patient=True)
+        assert self._analysis is not None
+        return self._analysis
+
+    def _put(self, run: Callable[[], None], retry: Callable[[ExplainedError], None] | None = None) -> None:
+        self._jobs.put(_Job(run, retry))
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                job.run()
+                if self._session is not None and self._jobs.empty():
+                    self._catch_up()
+            except ExplainedError as error:
+                post(self._target, JobFailed(error, job.retry))
+        if self._session is not None:
+            self._flush()
+
+    def _open(self) -> None:
+        from launcher.storage.drafts import DraftStore
+        from recipes.editing import EditSession, RecipeAnalyser
+
+        file = self._file
+        self._drafts = DraftStore.of(file.environment)
+        session = EditSession.open(file.path)
+        self._analyser = RecipeAnalyser(
+            file.path,
+            checkout=checkout_for(file.path, file.environment),
+            environment=file.environment,
+            overrides=file.overrides,
+        )
+        self._writer = self._drafts.writer(file.path)
+        self._session, self._stale = session, True
+        drafts = tuple(
+            draft for draft in self._drafts.orphans(file.path) if draft.differs_from(session.opened or b"")
+        )
+        post(self._target, SessionOpened(drafts))
+        self._changed(session, "", edited=False)
+        self._stale = True
+
+    def _take_typed(self) -> None:
+        text, merge_step = None, True
+        while not self._typed.empty():
+            text, merges = self._typed.get()
+            merge_step = merge_step and merges
+        if text is not None and text != self._current_session.text:
+            self._current_session.replace_text(text, merge_step=merge_step)
+            self._changed(self._current_session, "")
+
+    def _changed(self, session: EditSession, done: str, *, edited: bool = True) -> None:
+        if edited:
+            self._stale, self._preview = True, None
+            self._keep_draft(session)
+        view = SessionView(
+            session.state,
+            session.dirty,
+            session.changed_lines() if session.dirty else frozenset(),
+            session.can_undo,
+            session.can_redo,
+            self._writer.error is not None and session.dirty,
+        )
+        post(self._target, SessionChanged(view, done))
+
+    def _keep_draft(self, session: EditSession) -> None:
+        if session.dirty:
+            self._writer.put(session.text, session.opened)
+        else:
+            self._writer.discard()
+
+    def _flush(self) -> None:
+        """Wait for the draft; where it could not be written, the screen says so before the edits are lost."""
+        if not self._writer.flush() or self._writer.error is not None:
+            self._changed(self._current_session, "", edited=False)
+
+    def _catch_up(self) -> None:
+        """Analyse what changed, unless another job waits."""
+        if self._preview is not None:
+            self._analyse(self._preview, preview=True)
+        elif self._stale:
+            self._analyse(self._current_session.state)
+
+    def _analyse(self, state: EditState, *, preview: bool = False, patient: bool = False) -> None:
+        from recipes.editing import SupersededError
+
+        assert self._analyser is not None
+        given_up = (lambda: False) if patient else (lambda: not self._jobs.empty())
+        try:
+            analysis = self._analyser.update(state, self._placement, cancelled=given_up)
+        except SupersededError:
+            return
+        if preview:
+            self._preview = None
+        else:
+            self._analysis, self._stale = analysis, False
+        post(self._target, AnalysisReady(analysis, preview=preview))
+
+
+def checkout_for(path: Path, environment: Mapping[str, str]) -> Path | None:
+    """Return the checkout that a recipe is edited for: $NEMO_RL_ROOT, else the one that holds the file."""
+    from recipes.schema.algorithms import holding_checkout
+
+    named = environment.get("NEMO_RL_ROOT")
+    return Path(named).expanduser().absolute() if named else holding_checkout(path)
