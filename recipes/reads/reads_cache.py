@@ -18,9 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from recipes.cache_root import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
-from recipes.cache_root import cache_root
 from recipes.reads.description import FORMAT, Reads
 
 SHIPPED = Path(__file__).with_name("data")

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from recipes.cache_root import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
-from recipes.cache_root import cache_root
 
 FORMAT = 2
 """Version of what is kept; other versions are made anew."""

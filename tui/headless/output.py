@@ -78,6 +78,7 @@ def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
     if flush:
         stream.flush()
 
+
 def _printable(text: str) -> str:
     from recipes.printable import visible_lines
     from recipes.secrets import masked
