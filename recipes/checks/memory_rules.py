@@ -63,7 +63,7 @@ def _held_layers(context: Context) -> Iterator[Finding]:
         if saved >= WORTH_GIB:
             yield warn(
                 f"policy: activation checkpointing with DTensor v2 gathers {work.facts.layers - 1} layers "
-                f"again and holds them: {saved:.1f} GiB per GPU of {_needed(work, side):.1f}. DTensor v1 "
+                f"again and holds them: {saved:.1f} of {_needed(work, side):.1f} GiB per GPU. DTensor v1 "
                 "(_v2: false) does not, nor does an Automodel with change #3411",
                 side.key("dtensor_cfg._v2"),
                 side.key("dtensor_cfg.activation_checkpointing"),
