@@ -10,7 +10,7 @@ import pytest
 from tests.driver_text import DriverText
 from tests.slurm.following import LONG
 from tests.slurm.test_foreign import look, submit
-from tests.slurm.test_wizard import Tmux, tmux  # noqa: F401 - a fixture
+from tests.slurm.tmux import Tmux
 from tests.slurm.user import User
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(420)]
@@ -49,7 +49,7 @@ def test_a_run_that_saved_and_stopped_is_resumed_and_then_cancelled(user: User) 
     assert json.loads(by_number.stdout)["run"] == run
 
 
-def test_a_plain_job_is_watched_by_its_number_and_opened_in_the_app(user: User, tmux: Tmux) -> None:  # noqa: F811
+def test_a_plain_job_is_watched_by_its_number_and_opened_in_the_app(user: User, tmux: Tmux) -> None:
     """Everything is in Slurm's output file, as sbatch writes it where nothing else is said."""
     text = DriverText([0.9, 0.7, 0.5], 10, save_at=(2,), end="").text()
     (user.place / "driver.txt").write_text(f"[INFO] [2/60] worker_units: 4/8\n{text}")
