@@ -250,9 +250,11 @@ class Evidence:
         nature = signature.nature if signature is not None else Nature.OWN
         about = raised.process
         key = (
-            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
-            about.pid if about.pid is not None else about.rank, about.node,
-        )  # fmt: skip
+            *(nature, signature.id if signature is not None else ""),
+            *(raised.wrapper, raised.chained, raised.own),
+            *(segment.actor, segment.pid, segment.ip),
+            *(about.pid if about.pid is not None else about.rank, about.node),
+        )
         if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:
             return False
         self._reported.add(key)

@@ -104,6 +104,6 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    print(symbols_table())
-    print(terms_table())
-    print(cards_table([Path(argument) for argument in sys.argv[1:]]), end="")
+    sys.stdout.write(f"{symbols_table()}\n")
+    sys.stdout.write(f"{terms_table()}\n")
+    sys.stdout.write(cards_table([Path(argument) for argument in sys.argv[1:]]))

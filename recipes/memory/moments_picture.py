@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -112,4 +113,4 @@ def _text(
 
 
 if __name__ == "__main__":
-    print(picture(), end="")
+    sys.stdout.write(picture())

@@ -143,4 +143,4 @@ def read_points(path: Path) -> tuple[MeasuredPoint, ...]:
 
 
 if __name__ == "__main__":
-    print(errors_table(read_points(Path(sys.argv[1]))), end="")
+    sys.stdout.write(errors_table(read_points(Path(sys.argv[1]))))
