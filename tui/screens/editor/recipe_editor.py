@@ -64,15 +64,16 @@ class RecipeEditorScreen(EditorLayout):
         if action == "leave_text":
             return self.text_area is not None
         ready = view is not None and self.analysis is not None
-        own = row is not None and row.lines is not None
+        in_tree = self.pane != "checks"
+        own = in_tree and row is not None and row.lines is not None
         valid = {
             "edit_value": ready,
             "find": ready,
-            "add_key": ready,
+            "add_key": ready and in_tree,
             "remove_key": own and row is not None and row.state == "own",
             "remark": own,
             "comment_out": own,
-            "set_both": ready and self._details is not None and bool(self._details.counterpart),
+            "set_both": ready and in_tree and self._details is not None and bool(self._details.counterpart),
             "fix": ready and self._checks.finding() is not None,
             "choose_fix": ready and self._checks.finding() is not None,
             "what_would_fit": ready and self._checks.is_overfull(),
