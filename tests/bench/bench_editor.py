@@ -1,9 +1,9 @@
 """Time from a key press in the recipe editor to the new tree, checks and memory, over stock recipes.
 
 Run as `python tests/bench/bench_editor.py [CHECKOUT …]`: all distillation recipes of each checkout (without
-one, the packaged recipes) are edited, a value set and a character typed. Prints CPU milliseconds; exits with 1
-where opening or the 95th percentile of a recipe is above the target. `loop` is the longest time, by the clock,
-that a thread ticking as a screen's loop does waited for its turn while another one analyses: on a busy
+one, the packaged recipes) are edited, a value set and a character typed. Prints CPU milliseconds; exits with
+1 where opening or the 95th percentile of a recipe is above the target. `loop` is the longest time, by the
+clock, that a thread ticking as a screen's loop does waited for its turn while another one analyses: on a busy
 machine it is the machine's.
 """
 
