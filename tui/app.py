@@ -392,7 +392,15 @@ def _demo_run(start: DemoStart) -> DemoRun:
 
 
 def _import_screens(*, freeze: bool) -> None:
-    for name in ("monitor", "help", "dialogs", "cancelling", "wizard.screen", "editor.recipe_editor"):
+    for name in (
+        "monitor",
+        "help",
+        "dialogs",
+        "cancelling",
+        "wizard.screen",
+        "editor.recipe_editor",
+        "editor.choose_recipe",
+    ):
         import_module(f"tui.screens.{name}")
     if freeze:
         # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.

@@ -12,9 +12,10 @@ import pytest
 
 from launcher.errors import InputError
 from tests.tui.editor_world import MINE, TP, EditorWorld, editing, suspended
-from tests.tui.pilot import NARROW, WIDE
+from tests.tui.pilot import NARROW, WIDE, shown
+from tests.tui.replay import running
 from tests.tui.test_hostile import EVIL, painted
-from tui.screens.editor import recipe_editor
+from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.editor.external_editor import edit_copy, editor_command
 
 
@@ -297,3 +298,33 @@ async def test_nothing_of_a_file_is_obeyed_by_the_terminal(
             await editor.screen.pilot.pause(0.1)
             painted(editor.screen)
     os.chdir(here)
+
+
+async def test_the_list_of_runs_offers_recipes_to_edit(world: EditorWorld, monkeypatch: Any) -> None:
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    os.chdir(world.root)
+    async with shown(world.root / "runs") as screen:
+        await screen.see("No runs yet.")
+        await screen.press("e")
+        await screen.see("Edit a recipe", "mine.yaml", "recipe.yaml")
+        await screen.type("mine.yaml")
+        await screen.press("enter")
+        await screen.see("recipe  mine.yaml", "on 1 × 4 GPUs")
+        await screen.press("b")
+        await screen.see("No runs yet.")
+
+
+async def test_a_run_s_recipe_is_edited_from_its_monitor(tmp_path: Path) -> None:
+    running(tmp_path)
+    async with shown(tmp_path) as screen:
+        await screen.see("demo")
+        await screen.press("enter")
+        await screen.see("1 timeline", "Ray head up")
+        await screen.press("f6")
+        await screen.until(
+            lambda: isinstance(screen.app.screen, recipe_editor.RecipeEditorScreen), "the editor"
+        )
+        editor = screen.app.screen
+        assert isinstance(editor, recipe_editor.RecipeEditorScreen)
+        assert editor.file.path.name.endswith(".yaml")

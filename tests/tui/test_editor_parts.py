@@ -68,8 +68,8 @@ def test_tokens_of_any_line_are_in_order_and_within_it(line: str, state: ScanSta
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(4, 120), st.booleans())
 def test_a_rule_is_exactly_as_wide_as_its_panel(title: str, subtitle: str, width: int, active: bool) -> None:
     printable = [text for text in (title, subtitle) if text.isprintable()]
-    shown = [*printable, "", ""][:2]
-    assert title_rule(*shown, width, active=active).cell_length == width
+    first, second = [*printable, "", ""][:2]
+    assert title_rule(first, second, width, active=active).cell_length == width
 
 
 @given(st.text(st.characters(categories=("L", "N")), max_size=40), st.integers(0, 60))
