@@ -42,8 +42,8 @@ class RecipeEditorScreen(EditorLayout):
         self._checks = CheckCommands(self)
         self._last_typed = 0.0
 
-    def on_unmount(self) -> None:
-        """Leave the file to others."""
+    async def on_unmount(self) -> None:
+        """Leave the file to others; the thread ends after that."""
         self._files.leave()
 
     def on_screen_resume(self, event: ScreenResume) -> None:

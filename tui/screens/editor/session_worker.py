@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from recipes.editing import Analysis, EditSession, EditState, Placement, RecipeAnalyser
 
 Answer = TypeVar("Answer")
+_END_S = 2.0
+"""Longest wait for the last jobs when an editor is closed."""
 _DRAFT_FIRST_S = 0.5
 """Longest wait for the draft before an analysis: a state directory that hangs must not hold it up."""
 
@@ -125,8 +127,12 @@ class SessionWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after the jobs that wait."""
+        """End the thread after the jobs that wait, and the draft."""
         self._jobs.put(None)
+
+    def wait(self) -> None:
+        """Wait for the end of the thread, so that the app does not end before the draft is written."""
+        self._thread.join(_END_S)
 
     def edit(
         self,
