@@ -31,7 +31,7 @@ from textual.pilot import Pilot  # noqa: E402 - the project is found first
 from textual.widgets import Input  # noqa: E402
 
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
-from tui.app import AppSettings, DistillApp  # noqa: E402
+from tui.app import AppSettings, DistillApp, EditStart  # noqa: E402
 from tui.screens.wizard.model import WizardState  # noqa: E402
 
 SAMPLE = HERE / "sample" / "20261128-042356-demo-fcd1"
@@ -78,6 +78,34 @@ WIZARD_SHOTS = (
     Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t")),
 )
 """Each step of the wizard, with typed values."""
+EDITOR_SHOTS = (
+    Shot(
+        "editor", ("slash", *"tensor_parallel", "enter"), ("tensor_parallel_size", "this file, line", "C37")
+    ),
+    Shot("editor-value", ("enter",), ("present value",)),
+    Shot("editor-checks", ("escape", "3"), ("World size",), ((80, 24),)),
+    Shot("editor-text", ("1", "f", "2", "enter"), ("text mode", "no failure predicted"), ((80, 24),)),
+    Shot("editor-diff", ("escape", "D"), ("what would be saved", "+1"), ((80, 24),)),
+)
+"""The recipe editor: a size that would fail, its legal values, the checks, the text, and the fix as a diff."""
+EDITED = """\
+# Qwen3 1.7B from 8B, on our A100 nodes.
+defaults: ./distillation.yaml
+
+distillation:
+  max_num_steps: 500   # twice the usual
+policy:
+  train_global_batch_size: 16
+  dtensor_cfg:
+    tensor_parallel_size: 3
+  # generation:
+  #   temperature: 0.8
+  optimizer:
+    kwargs:
+      lr: 2.0e-5
+logger:
+  log_dir: logs/mine
+"""
 
 
 def write_run(
@@ -183,6 +211,26 @@ async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
     return taken
 
 
+async def take_editor(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
+    """Take the pictures of the editor in one size; nothing is saved."""
+    taken = {}
+    recipe = node.checkout / "mine.yaml"
+    recipe.write_text(EDITED)
+    os.environ["XDG_STATE_HOME"] = str(node.root / "state")
+    app = DistillApp(AppSettings(node.runs, edit=EditStart(recipe), now=lambda: NOW))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "would fail" in painted(app), "the recipe")
+        for shot in EDITOR_SHOTS:
+            await pilot.press(*shot.keys)
+            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await settle(pilot, app)
+            if size in shot.sizes:
+                name = f"{shot.name}-{size[0]}x{size[1]}.svg"
+                svg = app.export_screenshot(title="distill-tui")
+                taken[name] = _reproducible(svg, name, node.root.parent)
+    return taken
+
+
 def _reproducible(svg: str, name: str, directory: Path) -> str:
     """Replace what differs each time by texts of the same length: directory, ids of run, job and picture."""
     svg = svg.replace(str(directory), _DIRECTORY.ljust(len(str(directory)), "x"))
@@ -203,6 +251,8 @@ def take_all() -> dict[str, str]:
     for size in SIZES:
         with login_node() as node:
             taken |= asyncio.run(take_wizard(node, size))
+        with login_node() as node:
+            taken |= asyncio.run(take_editor(node, size))
     return taken
 
 

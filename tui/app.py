@@ -213,9 +213,9 @@ class DistillApp(App[None]):
     ) -> None:
         """Open a recipe in the editor, at a key or a line."""
         from tui.screens.editor.recipe_editor import RecipeEditorScreen
-        from tui.screens.editor.session_worker import EditedFile
+        from tui.screens.editor.session_worker import OpenedFile
 
-        self.push_screen(RecipeEditorScreen(self, EditedFile(path.absolute(), overrides), key, line))
+        self.push_screen(RecipeEditorScreen(self, OpenedFile(path.absolute(), overrides), key, line))
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:
         """Return from an editor to the screen below it; one that was opened alone ends the app."""
@@ -259,7 +259,9 @@ class DistillApp(App[None]):
             self.pop_screen()
 
     def _has_unsaved_draft(self) -> bool:
-        """Return whether leaving would lose entries of the wizard."""
+        """Return whether leaving would lose entries of the wizard, or edits of a recipe."""
+        if any(getattr(screen, "would_lose_edits", False) for screen in self.screen_stack):
+            return True
         open_drafts = [getattr(screen, "wizard_state", None) for screen in self.screen_stack]
         drafts = [draft for draft in (self._wizard_state, *open_drafts) if draft is not None]
         return any(draft.touched and draft != self.settings.wizard_state for draft in drafts)
@@ -323,11 +325,13 @@ class DistillApp(App[None]):
 
         if self._demo is None or self._demo.ended:
             if not self._has_unsaved_draft():
-                self.exit()
+                self._exit_with_remarks()
                 return
             self._quit_dialog_open = True
             choices = [DialogChoice("y", "quit", "leave"), DialogChoice("n", "stay", "stay")]
             text = "The new run was not submitted; your entries would be lost."
+            if any(getattr(screen, "would_lose_edits", False) for screen in self.screen_stack):
+                text = "A recipe's edits are not saved, and no draft can be written: they would be lost."
             self.push_screen(ChoiceDialog("Quit?", text, choices, chosen=1), self._leave_by_answer)
             return
         choices = [
@@ -338,10 +342,15 @@ class DistillApp(App[None]):
         text = "The demo's run is still running, with a Ray cluster on this machine."
         self.push_screen(ChoiceDialog("Quit the demo?", text, choices, chosen=1), self._leave_by_answer)
 
+    def _exit_with_remarks(self) -> None:
+        """Leave; on the terminal stands which recipes have unsaved edits."""
+        remarks = [getattr(screen, "unsaved_remark", "") for screen in self.screen_stack]
+        self.exit(message="\n".join(filter(None, remarks)) or None)
+
     def _leave_by_answer(self, answer: str | None) -> None:
         self._quit_dialog_open = False
         if answer == "leave":
-            self.exit()
+            self._exit_with_remarks()
         elif answer == "stop":
             self.action_leave_now()
 
@@ -351,7 +360,7 @@ class DistillApp(App[None]):
             if self._has_unsaved_draft() and not self._quit_dialog_open:
                 self.action_leave()
             else:
-                self.exit()
+                self._exit_with_remarks()
             return
         if self._leaving:
             return
@@ -392,7 +401,15 @@ def _demo_run(start: DemoStart) -> DemoRun:
 
 
 def _import_screens(*, freeze: bool) -> None:
-    for name in ("monitor", "help", "dialogs", "cancelling", "wizard.screen", "editor.recipe_editor"):
+    for name in (
+        "monitor",
+        "help",
+        "dialogs",
+        "cancelling",
+        "wizard.screen",
+        "editor.recipe_editor",
+        "editor.choose_recipe",
+    ):
         import_module(f"tui.screens.{name}")
     if freeze:
         # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.

@@ -3,7 +3,7 @@
 from recipes.editing.analyser import RecipeAnalyser
 from recipes.editing.analysis import Analysis, Placement, Prediction, SupersededError
 from recipes.editing.edit_state import EditState, read_text
-from recipes.editing.fitting import FittingChange
+from recipes.editing.fitting_changes import FittingChange
 from recipes.editing.key_details import KeyDetails
 from recipes.editing.key_search import KeyMatch
 from recipes.editing.legal_values import LegalValue

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from recipes.checks import Report
 from recipes.editing.analysis import Analysis, Placement, Prediction
 from recipes.editing.finding_fixes import verified_fixes
-from recipes.editing.fitting import FittingChange, fitting_changes
+from recipes.editing.fitting_changes import FittingChange, fitting_changes
 from recipes.editing.key_details import KeyDetails, details_of
 from recipes.editing.key_search import KeyMatch, SearchIndex
 from recipes.editing.legal_values import LegalValue, legal_values

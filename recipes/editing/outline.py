@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -240,10 +240,12 @@ def _with_commented(
     key_tree: KeyTree | None,
 ) -> list[OutlineRow]:
     """Add the rows of commented-out keys at the ends of their sections; sentences with a colon are none."""
-    is_key = _key_test(recipe, key_tree)
+    set_keys = {row.key for row in rows}
     for entry in entries:
         key = format_key(entry.path)
-        if not is_key(entry) or any(row.key == key and row.state == "commented" for row in rows):
+        if entry.prose and (key in set_keys or not _is_known(recipe, entry.path, key_tree)):
+            continue
+        if any(row.key == key and row.state == "commented" for row in rows):
             continue
         at, depth = _end_of_section(rows, entry.path[:-1])
         if at is None:
@@ -258,13 +260,8 @@ def _with_commented(
     return rows
 
 
-def _key_test(recipe: EffectiveRecipe, key_tree: KeyTree | None) -> Callable[[CommentedEntry], bool]:
-    def test(entry: CommentedEntry) -> bool:
-        if not entry.prose:
-            return True
-        return key_tree is not None and unknown_way(recipe, entry.path, key_tree) is None
-
-    return test
+def _is_known(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree | None) -> bool:
+    return key_tree is not None and unknown_way(recipe, path, key_tree) is None
 
 
 def _end_of_section(rows: list[OutlineRow], path: KeyPath) -> tuple[int | None, int]:

@@ -97,7 +97,9 @@ class Predictor:
             inputs = replace(self.inputs, request=request)
             report = Report(tuple(apply(recipe, inputs)), recipe)
             check_cancelled(cancelled)
-            return Prediction(report, estimate(recipe, inputs.models, request.gpu_memory_gib))
+            return Prediction(
+                report, estimate(recipe, inputs.models, request.gpu_memory_gib, inputs.checkout_path)
+            )
 
     def comments(self, analysis: Analysis) -> ChainComments:
         """Return the look-up of comments of an analysed recipe."""

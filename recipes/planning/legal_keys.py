@@ -20,7 +20,7 @@ _AXES: dict[str, Literal["tp", "cp", "pp"]] = {
     "pipeline_model_parallel_size": "pp",
 }
 _PARALLEL = re.compile(r"(policy|teacher)\.(?:dtensor_cfg|megatron_cfg)\.(\w+)")
-_MICRO = re.compile(r"(policy|teacher)\.(?:train_micro_batch_size|logprob_batch_size)")
+_MICRO = re.compile(r"(policy|teacher)\.(train_micro_batch_size|logprob_batch_size)")
 _DIVISOR = re.compile(r"(policy|teacher)\.make_sequence_length_divisible_by")
 _LARGEST_MICRO = 64
 _NODES = (1, 2, 4, 8, 16, 32)
@@ -43,7 +43,11 @@ def legal_sizes(key: str, setup: Setup, facts_of: Callable[[Side], ModelFacts | 
     if key == "distillation.num_prompts_per_step":
         return _prompts(setup)
     if match := _MICRO.fullmatch(key):
-        return _micro_batches(_side(setup, match[1]), setup)
+        # A log-probability pass scores all samples of a step, a training step a global batch of them.
+        trains = match[2] == "train_micro_batch_size"
+        return _micro_batches(
+            _side(setup, match[1]), setup.global_batch if trains else setup.samples_per_step
+        )
     if match := _DIVISOR.fullmatch(key):
         return tuple(_side(setup, match[1]).required_divisor * factor for factor in _MULTIPLES)
     if key == "cluster.num_nodes":
@@ -98,7 +102,7 @@ def _prompts(setup: Setup) -> tuple[int, ...]:
     )
 
 
-def _micro_batches(side: Side, setup: Setup) -> tuple[int, ...]:
-    if not setup.global_batch or not side.divides or setup.global_batch % side.dp:
+def _micro_batches(side: Side, samples: int) -> tuple[int, ...]:
+    if not samples or not side.divides or samples % side.dp:
         return ()
-    return tuple(size for size in divisors(setup.global_batch // side.dp) if size <= _LARGEST_MICRO)
+    return tuple(size for size in divisors(samples // side.dp) if size <= _LARGEST_MICRO)

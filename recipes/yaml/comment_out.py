@@ -250,7 +250,7 @@ def _last_line(lines: list[str], number: int, column: int, first: str) -> int:
         text = _uncommented(lines[following - 1])
         if text.startswith((" ", "\t", "]", "}")) or (bare and text.startswith("- ")):
             last = following
-        elif text:
+        elif text and not text.startswith("#"):  # a comment of the entry's own may stand between its lines
             break
     return last
 

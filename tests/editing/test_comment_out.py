@@ -30,6 +30,11 @@ CASES = {
     "windows line ends": ("a: 1\r\nb: 2\r\n", "b", "a: 1\r\n# b: 2\r\n"),
     "without a last line break": ("a: 1\nb: 2", "b", "a: 1\n# b: 2"),
     "a closing bracket at the key": ("a: [\n  1\n]\nb: 2\n", "a", "# a: [\n#   1\n# ]\nb: 2\n"),
+    "comments at the key's column": (
+        "a:\n# of x\n- x\n# of y\n- y\nb: 1\n",
+        "a",
+        "# a:\n# # of x\n# - x\n# # of y\n# - y\nb: 1\n",
+    ),
     "a number as key": ("a:\n  -1: x\n  b: 2\n", "a.-1", "a:\n  # -1: x\n  b: 2\n"),
 }
 

@@ -67,7 +67,7 @@ class EditorWorld:
     def environment(self) -> Mapping[str, str]:
         """What differs from this process's environment."""
         return {
-            "HOME": str(self.root / "home"),
+            "HOME": str(self.root.parent),
             "XDG_STATE_HOME": str(self.root / "state"),
             "XDG_CACHE_HOME": str(self.root / "cache"),
             "NEMO_RL_ROOT": str(self.root),

@@ -12,9 +12,10 @@ import pytest
 
 from launcher.errors import InputError
 from tests.tui.editor_world import MINE, TP, EditorWorld, editing, suspended
-from tests.tui.pilot import NARROW, WIDE
+from tests.tui.pilot import NARROW, WIDE, shown
+from tests.tui.replay import running
 from tests.tui.test_hostile import EVIL, painted
-from tui.screens.editor import recipe_editor
+from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.editor.external_editor import edit_copy, editor_command
 
 
@@ -25,6 +26,7 @@ def world(tmp_path: Path) -> Iterator[EditorWorld]:
     os.chdir(here)
 
 
+@pytest.mark.slow
 async def test_every_kind_of_edit_changes_only_its_lines(world: EditorWorld, monkeypatch: Any) -> None:
     world.commit()
     async with editing(world, monkeypatch) as editor:
@@ -64,6 +66,7 @@ async def test_every_kind_of_edit_changes_only_its_lines(world: EditorWorld, mon
     ]
 
 
+@pytest.mark.slow
 async def test_undo_restores_the_bytes_and_redo_the_edit(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch) as editor:
         await editor.set(TP, "2")
@@ -94,6 +97,7 @@ async def test_a_value_that_would_fail_is_told_while_it_is_typed_and_fixed_with_
         assert editor.text.replace("{tensor_parallel_size: 2}", "{tensor_parallel_size: 4}") == MINE
 
 
+@pytest.mark.slow
 async def test_a_recipe_that_does_not_fit_is_told_and_made_to_fit(
     world: EditorWorld, monkeypatch: Any
 ) -> None:
@@ -110,6 +114,7 @@ async def test_a_recipe_that_does_not_fit_is_told_and_made_to_fit(
         assert editor.text != MINE
 
 
+@pytest.mark.slow
 async def test_find_offers_keys_that_are_not_set(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch) as editor:
         screen = editor.screen
@@ -143,6 +148,7 @@ async def test_text_mode_tells_the_error_at_its_line_and_keeps_the_tree(
         assert editor.layout.text_area is None
 
 
+@pytest.mark.slow
 async def test_typing_is_undone_in_the_text_mode(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch) as editor:
         await editor.screen.press("t", "home", "x")
@@ -175,6 +181,7 @@ async def test_unsaved_edits_are_offered_when_the_file_is_opened_again(
         await editor.screen.until(lambda: editor.text == changed, "the unsaved edits")
 
 
+@pytest.mark.slow
 async def test_a_file_changed_on_disk_is_told_and_either_text_can_be_kept(
     world: EditorWorld, monkeypatch: Any
 ) -> None:
@@ -200,6 +207,7 @@ async def test_a_file_changed_on_disk_is_told_and_either_text_can_be_kept(
     assert "max_num_steps: 300" in world.text
 
 
+@pytest.mark.slow
 async def test_the_text_of_the_user_s_own_editor_is_taken_as_one_step(
     world: EditorWorld, monkeypatch: Any
 ) -> None:
@@ -254,6 +262,7 @@ def test_an_editor_that_cannot_run_is_named(text: str) -> None:
         editor_command({"EDITOR": text}, "f.yaml", 7)
 
 
+@pytest.mark.slow
 async def test_a_parent_s_value_is_opened_there(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch) as editor:
         await editor.go_to("distillation.val_period")
@@ -265,6 +274,7 @@ async def test_a_parent_s_value_is_opened_there(world: EditorWorld, monkeypatch:
         await editor.screen.until(lambda: top.tree_view.key == "distillation.val_period", "the key there")
 
 
+@pytest.mark.slow
 async def test_tree_and_text_are_in_step(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch, WIDE) as editor:
         await editor.go_to("logger.log_dir")
@@ -275,7 +285,7 @@ async def test_tree_and_text_are_in_step(world: EditorWorld, monkeypatch: Any) -
         )
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
+@pytest.mark.parametrize("size", [NARROW, pytest.param(WIDE, marks=pytest.mark.slow)])
 async def test_nothing_of_a_file_is_obeyed_by_the_terminal(
     tmp_path: Path, monkeypatch: Any, size: tuple[int, int]
 ) -> None:
@@ -297,3 +307,35 @@ async def test_nothing_of_a_file_is_obeyed_by_the_terminal(
             await editor.screen.pilot.pause(0.1)
             painted(editor.screen)
     os.chdir(here)
+
+
+@pytest.mark.slow
+async def test_the_list_of_runs_offers_recipes_to_edit(world: EditorWorld, monkeypatch: Any) -> None:
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    os.chdir(world.root)
+    async with shown(world.root / "runs") as screen:
+        await screen.see("No runs yet.")
+        await screen.press("e")
+        await screen.see("Edit a recipe", "mine.yaml", "recipe.yaml")
+        await screen.type("mine.yaml")
+        await screen.press("enter")
+        await screen.see("recipe  mine.yaml", "on 1 × 4 GPUs")
+        await screen.press("b")
+        await screen.see("No runs yet.")
+
+
+@pytest.mark.slow
+async def test_a_run_s_recipe_is_edited_from_its_monitor(tmp_path: Path) -> None:
+    running(tmp_path)
+    async with shown(tmp_path) as screen:
+        await screen.see("demo")
+        await screen.press("enter")
+        await screen.see("1 timeline", "Ray head up")
+        await screen.press("f6")
+        await screen.until(
+            lambda: isinstance(screen.app.screen, recipe_editor.RecipeEditorScreen), "the editor"
+        )
+        editor = screen.app.screen
+        assert isinstance(editor, recipe_editor.RecipeEditorScreen)
+        assert editor.file.path.name.endswith(".yaml")

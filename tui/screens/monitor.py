@@ -269,9 +269,9 @@ class MonitorScreen(Screen[None]):
         """Open the recipe that the run was made from; where it is gone, the run's own copy."""
         run = self._run
         if run is not None:
-            from tui.screens.editor.choose_recipe import recipe_of_run
+            from tui.screens.editor.choose_recipe import edit_recipe_of
 
-            self._host.edit_recipe(recipe_of_run(run))
+            edit_recipe_of(self._host, self.app, run)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

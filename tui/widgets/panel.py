@@ -79,7 +79,6 @@ def fitted(text: str, width: int) -> str:
     """Return text of exactly `width` cells: cut with an ellipsis, or padded; tables never wrap in a cell."""
     if width <= 0:
         return ""
-    length = cell_len(text)
-    if length > width:
-        return Content(text).truncate(width, ellipsis=True).plain.ljust(width)
-    return text + " " * (width - length)
+    if cell_len(text) > width:
+        text = Content(text).truncate(width, ellipsis=True).plain
+    return text + " " * (width - cell_len(text))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui.formatting import plural
 from tui.screens.editor.editor_choices import PLACE_HINT, change_choice, fix_choice, placement_of
 from tui.screens.editor.preflight_lines import placement_text
 from tui.widgets.entry_dialog import EntryDialog, EntryRequest
@@ -44,7 +43,7 @@ class CheckCommands:
 
     def fix(self) -> None:
         """Apply the first fix of the finding."""
-        self._with_fixes(lambda result, fixes: self._apply_fix(result, fixes[0], len(fixes) - 1))
+        self._with_fixes(lambda result, fixes: self._apply_fix(result, fixes[0]))
 
     def choose_fix(self) -> None:
         """Choose among the fixes of the finding."""
@@ -53,7 +52,7 @@ class CheckCommands:
             choices = tuple(fix_choice(fix, index) for index, fix in enumerate(fixes))
             self._screen.app.push_screen(
                 EntryDialog(EntryRequest(f"Fixes of {result.id}", "", result.message, choices, choose=True)),
-                lambda answer: self._apply_fix(result, fixes[int(answer)], 0) if answer is not None else None,
+                lambda answer: self._apply_fix(result, fixes[int(answer)]) if answer is not None else None,
             )
 
         self._with_fixes(choose)
@@ -73,9 +72,8 @@ class CheckCommands:
 
         self._screen.worker.ask(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
 
-    def _apply_fix(self, result: Result, fix: Fix, others: int) -> None:
-        more = f"; before that, F lists {plural(others, 'other')}" if others else ""
-        self._apply(fix, f"fixed {result.id}: {fix.title} (u undoes{more})")
+    def _apply_fix(self, result: Result, fix: Fix) -> None:
+        self._apply(fix, f"fixed {result.id}: {fix.title} (u undoes)")
 
     def _apply(self, fix: Fix, done: str) -> None:
         def edit(session: EditSession, analysis: Analysis) -> str:

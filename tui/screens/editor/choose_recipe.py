@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from textual.app import App
 
 from recipes.errors import ExplainedError
 from recipes.files import is_file
-from tui.background import call_on, in_background
+from tui.background import call_on, in_background, post
+from tui.opening import ActionFailed
 from tui.screens.wizard.recipe_paths import PACKAGED, RecipeChoice, recipe_choices, recipe_file
 from tui.widgets.choice_list import ListChoice
 from tui.widgets.entry_dialog import EntryDialog, EntryRequest
@@ -30,7 +32,7 @@ def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
 
     def answered(typed: str | None) -> None:
         if typed:
-            host.edit_recipe(recipe_file(typed))
+            _open(host, app, lambda: recipe_file(typed))
 
     def gather() -> None:
         rows = [*_of_run(run_directory), *_drafts(), *recipe_choices((), _checkout())]
@@ -40,6 +42,21 @@ def ask_recipe(host: Host, app: App[None], run_directory: str = "") -> None:
 
     app.push_screen(dialog, answered)
     in_background(gather, "recipes", lambda error: call_on(app, lambda: _say(dialog, error)))
+
+
+def edit_recipe_of(host: Host, app: App[None], run: Run) -> None:
+    """Open the recipe of a run."""
+    _open(host, app, lambda: recipe_of_run(run))
+
+
+def _open(host: Host, app: App[None], path_of: Callable[[], Path]) -> None:
+    """Open a recipe whose path is looked up on a thread: a file system may hang."""
+
+    def look_up() -> None:
+        path = path_of().absolute()
+        call_on(app, lambda: host.edit_recipe(path))
+
+    in_background(look_up, "recipe", lambda error: post(app, ActionFailed(error)))
 
 
 def recipe_of_run(run: Run) -> Path:

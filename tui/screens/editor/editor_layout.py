@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,8 @@ from tui.screens.editor.preflight_lines import (
 )
 from tui.screens.editor.session_worker import (
     AnalysisReady,
-    EditedFile,
     JobFailed,
+    OpenedFile,
     PreviewRefused,
     SessionChanged,
     SessionView,
@@ -102,7 +103,7 @@ class EditorLayout(Screen[None]):
         "NeMo-RL, ✗ would fail; without a mark: inherited. Unsaved edits are kept on disk after each change."
     )
 
-    def __init__(self, host: Host, file: EditedFile, key: str = "", line: int = 0) -> None:
+    def __init__(self, host: Host, file: OpenedFile, key: str = "", line: int = 0) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
@@ -162,9 +163,22 @@ class EditorLayout(Screen[None]):
         self.message.say("reading the recipe …")
         self.worker.start()
 
-    def on_unmount(self) -> None:
-        """End the thread."""
+    async def on_unmount(self) -> None:
+        """End the thread; what was typed last is on disk then."""
         self.worker.stop()
+        await asyncio.to_thread(self.worker.wait)
+
+    @property
+    def unsaved_remark(self) -> str:
+        """Words for unsaved edits that are kept; empty where there are none."""
+        if self.view is None or not self.view.dirty:
+            return ""
+        return f"unsaved edits of {clean(self.file.path.name)} are kept, and offered the next time"
+
+    @property
+    def would_lose_edits(self) -> bool:
+        """Whether leaving would lose edits: they are not saved, and no draft can be written."""
+        return self.view is not None and self.view.dirty and self.view.unsaved_draft
 
     def on_resize(self) -> None:
         """Lay out for the new size."""

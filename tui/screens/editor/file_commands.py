@@ -234,15 +234,8 @@ class FileCommands:
 
     def close(self) -> None:
         """Close the editor; asks only where the edits could not be kept."""
-        view = self._screen.view
-        if view is None or not view.dirty:
-            self._screen.host.close_editor(self._screen, "")
-        elif not view.unsaved_draft:
-            self._screen.worker.flush()
-            name = clean(self._screen.file.path.name)
-            self._screen.host.close_editor(
-                self._screen, f"unsaved edits of {name} are kept, and offered the next time"
-            )
+        if not self._screen.would_lose_edits:
+            self._screen.host.close_editor(self._screen, self._screen.unsaved_remark)
         else:
             choices = [DialogChoice("n", "stay", "stay"), DialogChoice("x", "discard the edits", "discard")]
             text = "The edits are not saved, and no draft of them can be written: they would be lost."

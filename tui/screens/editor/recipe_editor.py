@@ -15,7 +15,7 @@ from tui.screens.editor.editor_choices import match_choice, value_choice
 from tui.screens.editor.editor_layout import EditorLayout
 from tui.screens.editor.file_commands import FileCommands
 from tui.screens.editor.outline_view import OutlineView
-from tui.screens.editor.session_worker import EditedFile, SessionOpened
+from tui.screens.editor.session_worker import OpenedFile, SessionOpened
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
@@ -36,14 +36,14 @@ _TYPING_PAUSE_S = 1.0
 class RecipeEditorScreen(EditorLayout):
     """Edits one recipe."""
 
-    def __init__(self, host: Host, file: EditedFile, key: str = "", line: int = 0) -> None:
+    def __init__(self, host: Host, file: OpenedFile, key: str = "", line: int = 0) -> None:
         super().__init__(host, file, key, line)
         self._files = FileCommands(self)
         self._checks = CheckCommands(self)
         self._last_typed = 0.0
 
-    def on_unmount(self) -> None:
-        """Leave the file to others."""
+    async def on_unmount(self) -> None:
+        """Leave the file to others; the thread ends after that."""
         self._files.leave()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -64,15 +64,16 @@ class RecipeEditorScreen(EditorLayout):
         if action == "leave_text":
             return self.text_area is not None
         ready = view is not None and self.analysis is not None
-        own = row is not None and row.lines is not None
+        in_tree = self.pane != "checks"
+        own = in_tree and row is not None and row.lines is not None
         valid = {
             "edit_value": ready,
             "find": ready,
-            "add_key": ready,
+            "add_key": ready and in_tree,
             "remove_key": own and row is not None and row.state == "own",
             "remark": own,
             "comment_out": own,
-            "set_both": ready and self._details is not None and bool(self._details.counterpart),
+            "set_both": ready and in_tree and self._details is not None and bool(self._details.counterpart),
             "fix": ready and self._checks.finding() is not None,
             "choose_fix": ready and self._checks.finding() is not None,
             "what_would_fit": ready and self._checks.is_overfull(),

@@ -6,6 +6,7 @@ is given up as soon as another job waits, so that the latest text is analysed ne
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import threading
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from recipes.editing import Analysis, EditSession, EditState, Placement, RecipeAnalyser
 
 Answer = TypeVar("Answer")
+_END_S = 2.0
+"""Longest wait for the last jobs when an editor is closed."""
+_DRAFT_FIRST_S = 0.5
+"""Longest wait for the draft before an analysis: a state directory that hangs must not hold it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class _Job:
 
 
 @dataclass(frozen=True)
-class EditedFile:
+class OpenedFile:
     """File to edit, and what its analysis counts on."""
 
     path: Path
@@ -98,7 +103,7 @@ class EditedFile:
 class SessionWorker:
     """Runs jobs on one thread."""
 
-    def __init__(self, target: MessagePump, file: EditedFile, placement: Placement) -> None:
+    def __init__(self, target: MessagePump, file: OpenedFile, placement: Placement) -> None:
         self._target = target
         self._file = file
         self._placement = placement
@@ -110,6 +115,8 @@ class SessionWorker:
         self._preview: EditState | None = None
         self._stale = False
         """Whether the session changed since the last analysis."""
+        self._opened: bytes | None = None
+        """Bytes of the file that the session counts from."""
         self._thread = threading.Thread(target=self._work, name="editor", daemon=True)
 
     # ------------------------------------------------------------ jobs, from the event loop
@@ -120,8 +127,12 @@ class SessionWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after the jobs that wait."""
+        """End the thread after the jobs that wait, and the draft."""
         self._jobs.put(None)
+
+    def wait(self) -> None:
+        """Wait for the end of the thread, so that the app does not end before the draft is written."""
+        self._thread.join(_END_S)
 
     def edit(
         self,
@@ -137,7 +148,12 @@ class SessionWorker:
         self._put(run, retry)
 
     def type_text(self, text: str, *, merge_step: bool) -> None:
-        """Take the text of the text mode; of texts that wait only the last is read."""
+        """Take the text of the text mode; of texts that wait only the last is read.
+
+        It is a draft at once: reading it takes longer than the next key press may leave.
+        """
+        if self._session is not None:
+            self._writer.put(text, self._opened)
         self._typed.put((text, merge_step))
         self._put(self._take_typed)
 
@@ -247,6 +263,7 @@ class SessionWorker:
             overrides=file.overrides,
         )
         self._writer = self._drafts.writer(file.path)
+        self._opened = session.opened
         self._session, self._stale = session, True
         drafts = tuple(
             draft for draft in self._drafts.orphans(file.path) if draft.differs_from(session.opened or b"")
@@ -260,11 +277,13 @@ class SessionWorker:
         while not self._typed.empty():
             text, merges = self._typed.get()
             merge_step = merge_step and merges
+        self._writer.flush(_DRAFT_FIRST_S)
         if text is not None and text != self._current_session.text:
             self._current_session.replace_text(text, merge_step=merge_step)
             self._changed(self._current_session, "")
 
     def _changed(self, session: EditSession, done: str, *, edited: bool = True) -> None:
+        self._opened = session.opened
         if edited:
             self._stale, self._preview = True, None
             self._keep_draft(session)
@@ -290,7 +309,11 @@ class SessionWorker:
             self._changed(self._current_session, "", edited=False)
 
     def _catch_up(self) -> None:
-        """Analyse what changed, unless another job waits."""
+        """Analyse what changed, unless another job waits.
+
+        The draft goes first: its thread would otherwise share the interpreter with the analysis.
+        """
+        self._writer.flush(_DRAFT_FIRST_S)
         if self._preview is not None:
             self._analyse(self._preview, preview=True)
         elif self._stale:
@@ -308,6 +331,9 @@ class SessionWorker:
         if preview:
             self._preview = None
         else:
+            if self._analysis is None:
+                # What was read so far stays. Scanning it as garbage held the screen for 110 to 220 ms.
+                gc.freeze()
             self._analysis, self._stale = analysis, False
         post(self._target, AnalysisReady(analysis, preview=preview))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.message import Message
 from textual.widgets import TextArea
@@ -44,6 +45,7 @@ class RecipeTextArea(TextArea):
         self.cursor_blink = False
         self.indent_width = 2
         self._states: list[ScanState] = []
+        self._inks: dict[str, Style] = {}
         self._first_line = line
 
     def on_mount(self) -> None:
@@ -91,10 +93,20 @@ class RecipeTextArea(TextArea):
         text = Text(shown, end="", no_wrap=True)
         tokens, _ = scan_line(shown, self._state_before(line_index))
         for token in tokens:
-            text.stylize(
-                self.get_component_rich_style(f"yaml--{token.kind}", partial=True), token.start, token.end
-            )
+            text.stylize(self._ink(token.kind), token.start, token.end)
         return text
+
+    def notify_style_update(self) -> None:
+        """Compute the styles anew for another theme."""
+        super().notify_style_update()
+        self._inks = {}
+
+    def _ink(self, kind: str) -> Style:
+        """Return the colour of a token, without a background."""
+        if kind not in self._inks:
+            style = self.get_component_rich_style(f"yaml--{kind}")
+            self._inks[kind] = style.without_color + Style(color=style.color)
+        return self._inks[kind]
 
     def _state_before(self, line_index: int) -> ScanState:
         """Return what the lines above leave open; computed once for each line."""

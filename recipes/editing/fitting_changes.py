@@ -103,7 +103,7 @@ def _of_recipe(
     models = predictor.inputs.models
     nodes = Setup.of(recipe).nodes
     by_side: dict[str, list[tuple[Fix, int | None]]] = {}
-    for option in options(demand_of(recipe, models), gpu_gib):
+    for option in options(demand_of(recipe, models, predictor.inputs.checkout_path), gpu_gib):
         needed = option.nodes if option.nodes != nodes else None
         by_side.setdefault(option.side, []).append((option.fix, needed))
     student, teacher = by_side.get("policy", []), by_side.get("teacher", [])
