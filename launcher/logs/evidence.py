@@ -22,6 +22,7 @@ from launcher.logs.tracebacks import ASIDE, BEGIN, HANDLED, UNHANDLED, Process, 
 
 _PANEL = ("│", "╭", "╰", "┃")
 _ASCII_PANEL = ("|", "+-")
+_TEXT_BEGINS = frozenset(("+", *_PANEL))
 _SAMPLES_BEGIN, _SAMPLES_END = "Sample Conversations", "End of Samples"
 # nemo_rl/algorithms/distillation.py: the driver's activity, and whose memory that needs.
 _PHASES = (
@@ -63,6 +64,7 @@ _TASK_ERROR = "RayTaskError("
 _RELAYED = "ray-task-error"
 _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
+_BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
 _WARNING_LINES = 200
 """Lines of other processes between those of one warning at most."""
 
@@ -110,7 +112,7 @@ class Evidence:
         """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
         if (self._script or not literals.isdisjoint(_SCRIPTS)) and self._in_script(segment):
             return True
-        if segment.traced or segment.text.startswith(_PANEL):
+        if segment.text[:1] in _TEXT_BEGINS and (segment.traced or segment.text.startswith(_PANEL)):
             return True
         if not segment.own:
             return False
@@ -175,7 +177,7 @@ class Evidence:
     def _is_harmless(self, segment: Segment, signature: Signature) -> bool:
         if signature.informs:
             return False
-        if LineSeverity.UNKNOWN < segment.severity <= LineSeverity.WARNING and signature.severity == "fatal":
+        if segment.severity in _BELOW_ERROR and signature.severity == "fatal":
             return True
         return self.catalogue.is_harmless(segment.text)
 
@@ -226,7 +228,8 @@ class Evidence:
                 node = match["node"]
                 break
         named = _MISSING_RANK.search(segment.text) if signature.nature is not Nature.OWN else None
-        if named is None and rank is None and "rank" in segment.text.lower():
+        unnamed = segment.rank is None and rank in (None, segment.task)
+        if named is None and unnamed and "rank" in segment.text.lower():
             named = _RANK.search(segment.text)
         if named is not None:
             rank = int(next(group for group in named.groups() if group is not None))
@@ -250,7 +253,8 @@ class Evidence:
         nature = signature.nature if signature is not None else Nature.OWN
         about = raised.process
         key = (
-            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
+            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own,
+            segment.actor, segment.pid, segment.ip,
             about.pid if about.pid is not None else about.rank, about.node,
         )  # fmt: skip
         if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:

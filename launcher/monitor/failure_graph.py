@@ -45,6 +45,12 @@ class Failure:
         signature = catalogue().signatures.get(self.finding.id)
         return signature is not None and signature.generic
 
+    @property
+    def certain(self) -> bool:
+        """True if it has certainly ended something: no process goes on after it."""
+        from_launcher = self.finding.id != UNKNOWN and self.finding.id not in catalogue().signatures
+        return self.finding.tier == 1 or self.reached or from_launcher
+
 
 class FailureGraph:
     """Evidence of one run's failure: signatures and exceptions of all processes, in all logs."""
@@ -125,9 +131,8 @@ class FailureGraph:
 
     def _order_of_own(self, item: Failure) -> tuple[object, ...]:
         finding = item.finding
-        certain = finding.tier == 1 or item.reached
         return (
-            finding.tier, item.generic, finding.tier > 1 and finding.retried, not certain,
+            finding.tier, item.generic, finding.tier > 1 and finding.retried, not item.certain,
             finding.tier > 1 and not item.named, self.chronology.key(finding),
         )  # fmt: skip
 

@@ -146,7 +146,7 @@ def test_the_chain_of_an_exception_begins_with_its_cause() -> None:
             "no such mode",
         ),
         (
-            "omegaconf.errors.ConfigKeyError: Key 'x' is not in struct\n    full_key: policy.x\n    object_type=dict",
+            "omegaconf.errors.ConfigKeyError: no such key\n    full_key: policy.x\n    object_type=dict",
             "policy.x",
         ),
         (
