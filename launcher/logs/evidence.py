@@ -7,6 +7,7 @@ is no failure. What a process prints when it ends itself (severity FATAL) is one
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -57,7 +58,8 @@ _MISSING_RANK = re.compile(
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
-"""Reported processes of one log."""
+"""Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
+that failed."""
 _ABORTED = "process-aborted"
 """Signature of any line at severity FATAL."""
 _TASK_ERROR = "RayTaskError("
@@ -96,6 +98,8 @@ class Evidence:
     _relevant: frozenset[str] = frozenset()
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
+    _kinds: Counter[str] = field(default_factory=Counter)
+    """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
 
@@ -126,6 +130,7 @@ class Evidence:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
         self._samples = False
         self._reported.clear()
+        self._kinds.clear()
 
     def read(
         self, segment: Segment, source: Source, time: float | None, literals: Set[str]
@@ -250,16 +255,16 @@ class Evidence:
 
     def _is_first(self, segment: Segment, raised: Raised, signature: Signature | None) -> bool:
         """Return True for the first exception of each kind of each process."""
-        nature = signature.nature if signature is not None else Nature.OWN
+        kind = signature.id if signature is not None else ""
         about = raised.process
         key = (
-            nature, signature.id if signature is not None else "", raised.wrapper, raised.chained, raised.own,
-            segment.actor, segment.pid, segment.ip,
+            kind, raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
             about.pid if about.pid is not None else about.rank, about.node,
         )  # fmt: skip
-        if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:
+        if key in self._reported or self._kinds[kind] >= _EXCEPTIONS_LIMIT:
             return False
         self._reported.add(key)
+        self._kinds[kind] += 1
         return True
 
     def _note_phase(self, text: str) -> None:

@@ -58,11 +58,14 @@ class FailureGraph:
     def __init__(self, fatal: Sequence[FindingSeen], exceptions: Sequence[ExceptionSeen]) -> None:
         self._exceptions = sorted(exceptions, key=lambda item: source_order(item.source))
         by_line = {item.source: item for item in self._exceptions}
-        self._top = [
+        top = [
             item
             for item in self._exceptions
             if item.own and not item.wrapper and not item.chained and item.source.role in _DRIVERS
         ]
+        self._top_sources = {item.source for item in top}
+        self._top_messages = tuple(dict.fromkeys(item.message for item in top))
+        self._named = {(item.pid, item.node) for item in self._exceptions if item.wrapper and item.pid}
         self._wrappers = {item.source for item in self._exceptions if item.wrapper}
         self._printers = {item.pid for item in fatal} | {
             item.pid for item in self._exceptions if not item.wrapper
@@ -88,14 +91,11 @@ class FailureGraph:
     def _failure(self, finding: FindingSeen) -> Failure:
         signature = catalogue().signatures.get(finding.id)
         nature = signature.nature if signature is not None else Nature.OWN
-        reached = any(
-            finding.source == item.source or _same_message(finding.text, item.message) for item in self._top
+        reached = finding.source in self._top_sources or any(
+            _same_message(finding.text, message) for message in self._top_messages
         )
-        named = any(
-            item.wrapper and item.pid is not None and item.pid == finding.pid
-            and (item.node is None or finding.node is None or item.node == finding.node)
-            for item in self._exceptions
-        )  # fmt: skip
+        pid, node = finding.pid, finding.node
+        named = not self._named.isdisjoint(((pid, node), (pid, None)))
         names_silent = (
             nature is Nature.RELAYED and finding.pid is not None
             and finding.source in self._wrappers and finding.pid not in self._printers
@@ -123,10 +123,13 @@ class FailureGraph:
 
     def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
         graph = catalogue().consequences
+        first: dict[tuple[str, str], FindingSeen] = {}  # an earlier one explains all that a later one does
+        for other in sorted(others, key=self.chronology.key):
+            first.setdefault((other.id, other.source.log), other)
         return [
             item
             for item in items
-            if not any(self.chronology.explains(other, item.finding, graph) for other in others)
+            if not any(self.chronology.explains(other, item.finding, graph) for other in first.values())
         ]
 
     def _order_of_own(self, item: Failure) -> tuple[object, ...]:

@@ -210,3 +210,21 @@ def test_an_exception_that_quotes_another_is_the_same_failure() -> None:
     found = FailureGraph([], [top, worker]).root()
     assert found is not None
     assert (found.source.line, found.rank) == (4, 5)
+
+
+def test_what_five_hundred_ranks_see_does_not_hide_the_one_that_failed() -> None:
+    sights = [
+        "Traceback (most recent call last):",
+        "  File 'x'",
+        "    f()",
+        "ConnectionResetError: [Errno 104] reset",
+    ]
+    ranks = "".join(
+        f"(W[rank={rank}] pid={5000 + rank}, ip=10.8.{rank // 8}.1) {line}\n"
+        for rank in range(512)
+        for line in sights
+    )
+    found = state_of(driver(ranks + OWN + TOP + "ray.exceptions.ActorDiedError: x\n"))
+    assert found.diagnosis.root is not None
+    assert found.diagnosis.root.rank == 5
+    assert len(found.findings) <= 4
