@@ -192,15 +192,15 @@ class Evidence:
         raised = self.tracebacks.take(segment, source.line)
         if raised is None:
             return
-        known = signature.id if signature is not None else ""
+        identity = signature.id if signature is not None else ""
         if raised.line == source.line and self._is_first(segment, raised, signature):
-            self._messages[raised.line] = (source, known)
+            self._messages[raised.line] = (source, identity)
         if raised.line in self._messages:  # its own line, or a later one of its message
-            source, known = self._messages[raised.line]
+            source, identity = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
             yield ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
-                process.node, process.rank, process.pid, stamp, known, raised.chained,
+                process.node, process.rank, process.pid, stamp, identity, raised.chained,
                 raised.detail[:_TEXT_LIMIT],
             )  # fmt: skip
 

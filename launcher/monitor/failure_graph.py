@@ -70,8 +70,8 @@ class FailureGraph:
         self._printers = {item.pid for item in fatal} | {
             item.pid for item in self._exceptions if not item.wrapper
         }
-        known = [_completed(item, by_line.get(item.source)) for item in fatal]
-        findings = [*known, *self._unknown({item.source for item in fatal})]
+        recognised = [_completed(item, by_line.get(item.source)) for item in fatal]
+        findings = [*recognised, *self._unknown({item.source for item in fatal})]
         self.failures = tuple(self._failure(item) for item in findings)
         self.chronology = Chronology(findings)
 
@@ -119,7 +119,7 @@ class FailureGraph:
         candidates = [item for item in edges if item.names_silent]
         candidates += self._unexplained(edges, [item.finding for item in self.failures])
         edge = min(candidates or edges, key=self._order_of_edge)
-        return _with_place_to_read(edge.finding)
+        return _with_what_to_read(edge.finding)
 
     def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
         graph = catalogue().consequences
@@ -163,7 +163,7 @@ def _same_message(text: str, reached: str) -> bool:
     return len(message) > _SHORTEST_MESSAGE and message in reached and name.rpartition(".")[2] in reached
 
 
-def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
+def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
     """Return an edge with the process that it names, and where that one's last words are."""
     who = [
         f"rank {finding.rank}" if finding.rank is not None else "",
@@ -173,7 +173,7 @@ def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
     names = " ".join(part for part in who if part)
     if not names:
         return finding
-    place = "its lines in this log"
+    reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
-        place += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
-    return replace(finding, fix=f"It is about {names}: read {place}. {finding.fix}")
+        reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
+    return replace(finding, fix=f"It is about {names}: read {reading}. {finding.fix}")
