@@ -7,6 +7,7 @@ is no failure. What a process prints when it ends itself (severity FATAL) is one
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,7 @@ from launcher.logs.tracebacks import ASIDE, BEGIN, HANDLED, UNHANDLED, Process, 
 
 _PANEL = ("│", "╭", "╰", "┃")
 _ASCII_PANEL = ("|", "+-")
+_TEXT_BEGINS = frozenset(("+", *_PANEL))
 _SAMPLES_BEGIN, _SAMPLES_END = "Sample Conversations", "End of Samples"
 # nemo_rl/algorithms/distillation.py: the driver's activity, and whose memory that needs.
 _PHASES = (
@@ -56,13 +58,15 @@ _MISSING_RANK = re.compile(
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
-"""Reported processes of one log."""
+"""Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
+that failed."""
 _ABORTED = "process-aborted"
 """Signature of any line at severity FATAL."""
 _TASK_ERROR = "RayTaskError("
 _RELAYED = "ray-task-error"
 _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
+_BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
 _WARNING_LINES = 200
 """Lines of other processes between those of one warning at most."""
 
@@ -94,6 +98,8 @@ class Evidence:
     _relevant: frozenset[str] = frozenset()
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
+    _kinds: Counter[str] = field(default_factory=Counter)
+    """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
 
@@ -110,7 +116,7 @@ class Evidence:
         """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
         if (self._script or not literals.isdisjoint(_SCRIPTS)) and self._in_script(segment):
             return True
-        if segment.traced or segment.text.startswith(_PANEL):
+        if segment.text[:1] in _TEXT_BEGINS and (segment.traced or segment.text.startswith(_PANEL)):
             return True
         if not segment.own:
             return False
@@ -124,6 +130,7 @@ class Evidence:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
         self._samples = False
         self._reported.clear()
+        self._kinds.clear()
 
     def read(
         self, segment: Segment, source: Source, time: float | None, literals: Set[str]
@@ -175,7 +182,7 @@ class Evidence:
     def _is_harmless(self, segment: Segment, signature: Signature) -> bool:
         if signature.informs:
             return False
-        if LineSeverity.UNKNOWN < segment.severity <= LineSeverity.WARNING and signature.severity == "fatal":
+        if segment.severity in _BELOW_ERROR and signature.severity == "fatal":
             return True
         return self.catalogue.is_harmless(segment.text)
 
@@ -185,15 +192,15 @@ class Evidence:
         raised = self.tracebacks.take(segment, source.line)
         if raised is None:
             return
-        known = signature.id if signature is not None else ""
+        identity = signature.id if signature is not None else ""
         if raised.line == source.line and self._is_first(segment, raised, signature):
-            self._messages[raised.line] = (source, known)
+            self._messages[raised.line] = (source, identity)
         if raised.line in self._messages:  # its own line, or a later one of its message
-            source, known = self._messages[raised.line]
+            source, identity = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
             yield ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
-                process.node, process.rank, process.pid, stamp, known, raised.chained,
+                process.node, process.rank, process.pid, stamp, identity, raised.chained,
                 raised.detail[:_TEXT_LIMIT],
             )  # fmt: skip
 
@@ -226,7 +233,8 @@ class Evidence:
                 node = match["node"]
                 break
         named = _MISSING_RANK.search(segment.text) if signature.nature is not Nature.OWN else None
-        if named is None and rank is None and "rank" in segment.text.lower():
+        unnamed = segment.rank is None and rank in (None, segment.task)
+        if named is None and unnamed and "rank" in segment.text.lower():
             named = _RANK.search(segment.text)
         if named is not None:
             rank = int(next(group for group in named.groups() if group is not None))
@@ -247,17 +255,16 @@ class Evidence:
 
     def _is_first(self, segment: Segment, raised: Raised, signature: Signature | None) -> bool:
         """Return True for the first exception of each kind of each process."""
-        nature = signature.nature if signature is not None else Nature.OWN
+        kind = signature.id if signature is not None else ""
         about = raised.process
         key = (
-            *(nature, signature.id if signature is not None else ""),
-            *(raised.wrapper, raised.chained, raised.own),
-            *(segment.actor, segment.pid, segment.ip),
-            *(about.pid if about.pid is not None else about.rank, about.node),
-        )
-        if key in self._reported or len(self._reported) >= _EXCEPTIONS_LIMIT:
+            kind, raised.wrapper, raised.chained, raised.own, segment.actor, segment.pid, segment.ip,
+            about.pid if about.pid is not None else about.rank, about.node,
+        )  # fmt: skip
+        if key in self._reported or self._kinds[kind] >= _EXCEPTIONS_LIMIT:
             return False
         self._reported.add(key)
+        self._kinds[kind] += 1
         return True
 
     def _note_phase(self, text: str) -> None:

@@ -118,6 +118,8 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
 
 
 def _segment(text: str, origin: LineOrigin) -> Segment:
+    if origin is NOBODY:
+        return Segment(text.rstrip())
     actor, rank, pid, ip, node, task, stamp = origin
     repeated = 0
     if actor is not None and "[repeated " in text and (match := _REPEATED.search(text)):

@@ -37,7 +37,6 @@ _PREPENDED = re.compile(
     r"\[(?P<task>\d{1,4})\] (?=Traceback \(|  File |[\[(]|[A-Za-z_][\w.]*(?:Error|Exception)\b)"
 )
 _POD = re.compile(r"\[(?:pod|container)/[\w./-]+\] ")
-_COMPOSE = re.compile(r"[a-z][\w.-]*[-_]\d+ +\| ?(?=\S|\s|$)")
 _CONTAINER = re.compile(
     rf"(?P<stamp>{_ISO}(?:Z|[+-]\d\d:?\d\d))"
     rf"(?: std(?:out|err) [FP](?= |$)| \d\d[OE]\+?(?= |$)| (?P<node>[\w.-]+) {_UNIT}(?<= ))?(?: |\t|(?<= )|$)"
@@ -52,10 +51,12 @@ _DMESG = re.compile(
 )
 _LABEL = re.compile(r" {0,4}(?P<task>\d{1,5}):(?: |$)")
 _ADDRESS = re.compile(r"(?P<node>\d{1,3}(?:\.\d{1,3}){3}): ")
-_HOST = re.compile(
+_NAME = re.compile(r"(?P<name>[a-z][a-z0-9._-]*)(?:(?P<host>: )| +\| ?)")
+_HOST_NAME = re.compile(
     r"(?!python|lib|gpu\d|cuda|step\d|epoch|slurmstepd|enroot|sm\d|fp\d|int\d|cu\d)"
-    r"(?P<node>[a-z](?=[a-z0-9.-]*\d)[a-z0-9-]*(?:\.[a-z0-9-]+)*): "
+    r"(?=.*\d)[a-z0-9-]+(?:\.[a-z0-9-]+)*"
 )
+_SERVICE_NAME = re.compile(r".*[-_]\d+")
 
 # The forms that can begin with a character; most lines begin with none of them.
 _BY_FIRST: dict[str, tuple[re.Pattern[str], ...]] = {
@@ -65,7 +66,7 @@ _BY_FIRST: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys("0123456789", (_CONTAINER, _LABEL, _ADDRESS)),
     **dict.fromkeys("JFMASOND", (_JOURNAL,)),
     **dict.fromkeys("MTWFS", (_JOURNAL, _MPI)),
-    **dict.fromkeys("abcdefghijklmnopqrstuvwxyz", (_HOST, _COMPOSE)),
+    **dict.fromkeys("abcdefghijklmnopqrstuvwxyz", (_NAME,)),
 }
 _DEPTH = 12
 """Prefixes of one line at most: text may imitate them without end."""
@@ -97,7 +98,7 @@ def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOri
     start = 0
     for _ in range(_DEPTH):
         for pattern in _BY_FIRST.get(text[start : start + 1], ()):
-            if match := pattern.match(text, start):
+            if (match := pattern.match(text, start)) and (pattern is not _NAME or _is_carrier(match)):
                 break
         else:
             break
@@ -106,6 +107,12 @@ def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOri
         if match.re is _TORCH and match["role"] == "rank" and text.startswith(" ", start):
             start += 1  # torch writes `[rank0]: `, torchrun's tee no space
     return (text[start:] if start else text), origin
+
+
+def _is_carrier(match: re.Match[str]) -> bool:
+    """Return True for the name of a host (pdsh) or of a service (Docker Compose), False for other words."""
+    pattern = _HOST_NAME if match["host"] else _SERVICE_NAME
+    return pattern.fullmatch(match["name"]) is not None
 
 
 def _read(match: re.Match[str], origin: LineOrigin) -> LineOrigin:
@@ -130,6 +137,8 @@ def _read(match: re.Match[str], origin: LineOrigin) -> LineOrigin:
         return origin._replace(rank=int(rank))
     if task := groups.get("task"):
         return origin._replace(task=int(task))
+    if match.re is _NAME:
+        return origin._replace(node=groups["name"]) if groups["host"] else origin
     year = groups.get("year")
     stamp = f"{year} {groups['stamp']}" if year else groups.get("stamp")
     return origin._replace(node=groups.get("node") or origin.node, stamp=stamp or origin.stamp)

@@ -17,8 +17,9 @@ from launcher.logs.search import Finder, finder_for
 BATCH = 1024 * 1024
 """Bytes in which all matching lines are located before the first of them is read: alternating between search
 and interpreter at each such line evicts both from the processor's cache, which costs a quarter."""
-PIECE = 64 * 1024
-"""Bytes searched at once: they stay in the cache until their newlines are counted, a sixth faster."""
+PIECE = 128 * 1024
+"""Bytes searched at once: they stay in the cache until their newlines are counted, a sixth faster. In MB per
+CPU second, best of 16 turns on a core with 512 KiB of cache: 64 KiB 392, 128 KiB 421, 192 KiB 419."""
 
 Clock = Callable[[int], float | None]
 """Returns the time when the byte at an offset was written, in seconds since the epoch; None where unknown."""

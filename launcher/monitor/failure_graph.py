@@ -45,6 +45,12 @@ class Failure:
         signature = catalogue().signatures.get(self.finding.id)
         return signature is not None and signature.generic
 
+    @property
+    def certain(self) -> bool:
+        """True if it has certainly ended something: no process goes on after it."""
+        from_launcher = self.finding.id != UNKNOWN and self.finding.id not in catalogue().signatures
+        return self.finding.tier == 1 or self.reached or from_launcher
+
 
 class FailureGraph:
     """Evidence of one run's failure: signatures and exceptions of all processes, in all logs."""
@@ -52,17 +58,20 @@ class FailureGraph:
     def __init__(self, fatal: Sequence[FindingSeen], exceptions: Sequence[ExceptionSeen]) -> None:
         self._exceptions = sorted(exceptions, key=lambda item: source_order(item.source))
         by_line = {item.source: item for item in self._exceptions}
-        self._top = [
+        top = [
             item
             for item in self._exceptions
             if item.own and not item.wrapper and not item.chained and item.source.role in _DRIVERS
         ]
+        self._top_sources = {item.source for item in top}
+        self._top_messages = tuple(dict.fromkeys(item.message for item in top))
+        self._named = {(item.pid, item.node) for item in self._exceptions if item.wrapper and item.pid}
         self._wrappers = {item.source for item in self._exceptions if item.wrapper}
         self._printers = {item.pid for item in fatal} | {
             item.pid for item in self._exceptions if not item.wrapper
         }
-        known = [_completed(item, by_line.get(item.source)) for item in fatal]
-        findings = [*known, *self._unknown({item.source for item in fatal})]
+        recognised = [_completed(item, by_line.get(item.source)) for item in fatal]
+        findings = [*recognised, *self._unknown({item.source for item in fatal})]
         self.failures = tuple(self._failure(item) for item in findings)
         self.chronology = Chronology(findings)
 
@@ -82,14 +91,11 @@ class FailureGraph:
     def _failure(self, finding: FindingSeen) -> Failure:
         signature = catalogue().signatures.get(finding.id)
         nature = signature.nature if signature is not None else Nature.OWN
-        reached = any(
-            finding.source == item.source or _same_message(finding.text, item.message) for item in self._top
+        reached = finding.source in self._top_sources or any(
+            _same_message(finding.text, message) for message in self._top_messages
         )
-        named = any(
-            item.wrapper and item.pid is not None and item.pid == finding.pid
-            and (item.node is None or finding.node is None or item.node == finding.node)
-            for item in self._exceptions
-        )  # fmt: skip
+        pid, node = finding.pid, finding.node
+        named = not self._named.isdisjoint(((pid, node), (pid, None)))
         names_silent = (
             nature is Nature.RELAYED and finding.pid is not None
             and finding.source in self._wrappers and finding.pid not in self._printers
@@ -113,21 +119,23 @@ class FailureGraph:
         candidates = [item for item in edges if item.names_silent]
         candidates += self._unexplained(edges, [item.finding for item in self.failures])
         edge = min(candidates or edges, key=self._order_of_edge)
-        return _with_place_to_read(edge.finding)
+        return _with_what_to_read(edge.finding)
 
     def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
         graph = catalogue().consequences
+        first: dict[tuple[str, str], FindingSeen] = {}  # an earlier one explains all that a later one does
+        for other in sorted(others, key=self.chronology.key):
+            first.setdefault((other.id, other.source.log), other)
         return [
             item
             for item in items
-            if not any(self.chronology.explains(other, item.finding, graph) for other in others)
+            if not any(self.chronology.explains(other, item.finding, graph) for other in first.values())
         ]
 
     def _order_of_own(self, item: Failure) -> tuple[object, ...]:
         finding = item.finding
-        certain = finding.tier == 1 or item.reached
         return (
-            finding.tier, item.generic, finding.tier > 1 and finding.retried, not certain,
+            finding.tier, item.generic, finding.tier > 1 and finding.retried, not item.certain,
             finding.tier > 1 and not item.named, self.chronology.key(finding),
         )  # fmt: skip
 
@@ -155,7 +163,7 @@ def _same_message(text: str, reached: str) -> bool:
     return len(message) > _SHORTEST_MESSAGE and message in reached and name.rpartition(".")[2] in reached
 
 
-def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
+def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
     """Return an edge with the process that it names, and where that one's last words are."""
     who = [
         f"rank {finding.rank}" if finding.rank is not None else "",
@@ -165,7 +173,7 @@ def _with_place_to_read(finding: FindingSeen) -> FindingSeen:
     names = " ".join(part for part in who if part)
     if not names:
         return finding
-    place = "its lines in this log"
+    reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
-        place += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
-    return replace(finding, fix=f"It is about {names}: read {place}. {finding.fix}")
+        reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
+    return replace(finding, fix=f"It is about {names}: read {reading}. {finding.fix}")

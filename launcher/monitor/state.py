@@ -41,8 +41,8 @@ from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, ru
 
 # Milestones of training; the others belong to the set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
-_FINDINGS_LIMIT = 2000
-"""Findings kept: of 512 processes, those that see one of them die print a few kinds of lines each."""
+_PROCESSES_LIMIT = 1024
+"""Processes of which a finding is kept, for each kind and log: all of them may print it."""
 FindingKey = tuple[str, str, str | None, int | None, int | None]
 """Log, id, node, rank, pid."""
 _EARLIER_S = 1.0
@@ -93,6 +93,8 @@ class RunState:
     """When the allocation ends, in seconds since the epoch; None where unknown."""
     _findings: dict[FindingKey, FindingSeen] = field(default_factory=dict)
     """Its first occurrence in each log and process."""
+    _kinds: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(log, id) -> processes of which it is kept."""
     _exceptions: list[ExceptionSeen] = field(default_factory=list)
     _last_progress: dict[str, int] = field(default_factory=dict)
     """Log -> last line that shows its owner going on; failures before it were not the end."""
@@ -225,6 +227,7 @@ class RunState:
     def _drop_evidence(self, log: str) -> None:
         """Drop the evidence of a log that restarted; its milestones and metrics are overwritten."""
         self._findings = {key: item for key, item in self._findings.items() if key[0] != log}
+        self._kinds = {kind: count for kind, count in self._kinds.items() if kind[0] != log}
         self._exceptions = [item for item in self._exceptions if item.source.log != log]
         self._last_progress.pop(log, None)
         self._last_recovery.pop(log, None)
@@ -243,8 +246,11 @@ class RunState:
             return
         key = (event.source.log, event.id, event.node, event.rank, event.pid)
         first = self._findings.get(key)
-        if first is None and len(self._findings) >= _FINDINGS_LIMIT:
-            return
+        if first is None:
+            kind = (event.source.log, event.id)
+            if self._kinds.get(kind, 0) >= _PROCESSES_LIMIT:
+                return
+            self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if first is None or not self._is_open(first) or _is_earlier(event, first):
             self._findings[key] = event
 

@@ -18,7 +18,7 @@ from tests.driver_text import DriverText
 from tests.launcher.carriers import CARRIERS, Carrier, stacked
 from tests.launcher.failures import CASES
 
-KNOWN = [
+LINES = [
     line for case in tomllib.loads(CASES.read_text()).values() for line in case["yes"] if "\n" not in line
 ]
 INNER = (
@@ -81,7 +81,7 @@ def assert_same(plain: Facts, carried: Facts) -> None:
 
 
 @given(
-    st.sampled_from(KNOWN), st.sampled_from(INNER), st.sampled_from(HEADERS),
+    st.sampled_from(LINES), st.sampled_from(INNER), st.sampled_from(HEADERS),
     st.lists(st.sampled_from(sorted(CARRIERS)), min_size=1, max_size=4, unique=True),
 )  # fmt: skip
 def test_a_known_line_under_any_stack_of_prefixes_is_the_same(
@@ -181,7 +181,7 @@ def test_words_before_a_colon_are_no_host(line: str) -> None:
 
 
 def test_severity_comes_before_signature() -> None:
-    for line in KNOWN:
+    for line in LINES:
         for header in (
             "WARNING 11-28 01:41:50 [core.py:708] ",
             "[W218 10:12:01.1 x.cpp:7] ",

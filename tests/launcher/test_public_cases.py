@@ -90,7 +90,7 @@ def test_public_cases(shared: Path) -> None:
             continue
         count += 1
         state = state_of(file.parent, case.get("age_s", 0))
-        if found := list(problems(file.parent, case["expect"], state)):
-            wrong[file.parent.name] = found
+        if mistakes := list(problems(file.parent, case["expect"], state)):
+            wrong[file.parent.name] = mistakes
     assert wrong == {}
     assert count >= 29
