@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import assert_never
 
+from launcher.durations import in_words, moment
 from launcher.logs.events import (
     MILESTONES,
     CheckpointSaving,
@@ -354,13 +356,22 @@ class RunState:
             training="setup-complete" in self.milestones or self.current is not None,
             root=self.diagnosis.root,
             traceback=self.traceback,
-            activity=self.activity,
+            activity=self._activity_with_usual_time(),
         )
 
     @property
     def activity(self) -> str:
         """The driver's latest phase of training, in words; empty before the first."""
         return self.phase.in_words() if self.phase is not None else ""
+
+    def _activity_with_usual_time(self) -> str:
+        """Return the latest phase, since when, and how long it took before, as far as that is known."""
+        if self.phase is None:
+            return ""
+        since = f" since {moment(self.phase.time)}" if self.phase.time is not None else ""
+        times = list(self.metrics.get(f"{self.phase.phase}_time_s", {}).values())
+        usual = f" (before, this took {in_words(median(times))})" if times else ""
+        return f"{self.activity}{since}{usual}"
 
     def _progress(self) -> RunProgress:
         return RunProgress(
