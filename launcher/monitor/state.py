@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import assert_never
 
-from launcher.durations import in_words, moment
 from launcher.logs.events import (
-    MILESTONES,
     CheckpointSaving,
     DriverEnded,
     Event,
@@ -20,7 +17,6 @@ from launcher.logs.events import (
     LogChanged,
     LogRestarted,
     MetricRecorded,
-    MilestoneKind,
     MilestoneReached,
     NoticesChanged,
     PhaseBegan,
@@ -36,9 +32,11 @@ from launcher.logs.events import (
     TrackerFound,
     UnitsOnline,
 )
+from launcher.logs.milestones import MILESTONES, MilestoneKind
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.lost_node import lost_node_findings
+from launcher.monitor.progress import phase_with_usual_time
 from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
 # Milestones of training; the others belong to the set-up.
@@ -307,12 +305,13 @@ class RunState:
             return self.step
         if self.steps_per_epoch is None:
             return None
-        bounded_by_data = bool(
-            self.samples and self.batch and self.samples // self.batch == self.steps_per_epoch
-        )
-        return max(
-            self.step, self.steps_per_epoch * (self.epochs or 1) if bounded_by_data else self.steps_per_epoch
-        )
+        epochs = (self.epochs or 1) if self._is_bounded_by_data else 1
+        return max(self.step, self.steps_per_epoch * epochs)
+
+    @property
+    def _is_bounded_by_data(self) -> bool:
+        """True if an epoch ends with its data, not with the steps of the run."""
+        return bool(self.samples and self.batch and self.samples // self.batch == self.steps_per_epoch)
 
     @property
     def awaited(self) -> MilestoneKind | None:
@@ -356,22 +355,13 @@ class RunState:
             training="setup-complete" in self.milestones or self.current is not None,
             root=self.diagnosis.root,
             traceback=self.traceback,
-            activity=self._activity_with_usual_time(),
+            activity=phase_with_usual_time(self.phase, self.metrics),
         )
 
     @property
     def activity(self) -> str:
         """The driver's latest phase of training, in words; empty before the first."""
         return self.phase.in_words() if self.phase is not None else ""
-
-    def _activity_with_usual_time(self) -> str:
-        """Return the latest phase, since when, and how long it took before, as far as that is known."""
-        if self.phase is None:
-            return ""
-        since = f" since {moment(self.phase.time)}" if self.phase.time is not None else ""
-        times = list(self.metrics.get(f"{self.phase.phase}_time_s", {}).values())
-        usual = f" (before, this took {in_words(median(times))})" if times else ""
-        return f"{self.activity}{since}{usual}"
 
     def _progress(self) -> RunProgress:
         return RunProgress(
@@ -384,6 +374,7 @@ class RunState:
             resumed=self.resumed,
             current=self.current.step if self.current is not None else None,
             samples=self.samples,
+            bounded_by_data=self._is_bounded_by_data,
             set_up="setup-complete" in self.milestones,
             said_completed="completed" in self.milestones,
             said_saved=self.stopped_to_save is not None,

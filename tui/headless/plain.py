@@ -10,7 +10,6 @@ from typing import Any
 
 from launcher.durations import format_time_limit
 from launcher.logs.events import (
-    MILESTONE_TITLES,
     CheckpointSaving,
     Event,
     FindingSeen,
@@ -22,6 +21,7 @@ from launcher.logs.events import (
     RootFindingChanged,
     UnitsOnline,
 )
+from launcher.logs.milestones import MILESTONE_TITLES
 from launcher.monitor.attempts import attempt_of
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import attempt_json, finding_json
