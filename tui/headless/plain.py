@@ -18,7 +18,9 @@ from launcher.logs.events import (
     MetricRecorded,
     MilestoneReached,
     NoticesChanged,
+    ProcessSignalled,
     RootFindingChanged,
+    StoppedToSave,
     UnitsOnline,
 )
 from launcher.logs.milestones import MILESTONE_TITLES
@@ -53,6 +55,10 @@ class EventPrinter:
                 return [f"{clock(event.time)}  · validation at step {event.step}: accuracy {event.value:.4f}"]
             case CheckpointSaving():
                 return [f"{clock(event.time)}  · saving a checkpoint at step {event.step}"]
+            case StoppedToSave():
+                return [f"{clock(event.time)}  · saved, and stopped before the time limit"]
+            case ProcessSignalled():
+                return [f"{clock(event.time)}  ! {event.signal} ({event.source.log}:{event.source.line})"]
             case UnitsOnline() if event.online != self._units:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
