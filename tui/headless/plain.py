@@ -66,10 +66,8 @@ class EventPrinter:
                 return [f"{clock(event.time)}  ✗ {event.title} {_source(event)}"] if self._new(event) else []
             case NoticesChanged():
                 return self._notices(event)
-            case RootFindingChanged(root=None):
-                return [f"{clock(None)}  · continued: the earlier error was not fatal"]
-            case RootFindingChanged(root=FindingSeen() as root):
-                return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_source(root)}"]
+            case RootFindingChanged():
+                return [_cause_line(event.root)]
             case JobChanged():
                 return self._job(event)
             case _:
@@ -127,6 +125,13 @@ class EventPrinter:
 def attempt_lines(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the attempts of a run as lines; none for a run with a single one."""
     return [f"  {item['text']}" for item in attempts] if len(attempts) > 1 else []
+
+
+def _cause_line(root: FindingSeen | None) -> str:
+    """Return the finding that is now taken for the cause as a line."""
+    if root is None:
+        return f"{clock(None)}  · continued: the earlier error was not fatal"
+    return f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_source(root)}"
 
 
 def job_text(event: JobChanged) -> str:
