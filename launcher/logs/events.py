@@ -339,7 +339,7 @@ class JobChanged:
     lost_nodes: tuple[LostNode, ...] = ()
     """Nodes of it that went down."""
     jobs: tuple[JobChanged, ...] = ()
-    """Every job of the run that the cluster lists, in the order of their submission."""
+    """Every job of the run that began, and the present one, in the order of their submission."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:
