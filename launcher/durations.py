@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 _UNLIMITED = ("", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET", "INVALID", "PARTITION_LIMIT")
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -110,3 +111,8 @@ def in_words(seconds: float) -> str:
         return f"{hours} h" + f" {minutes} min" * bool(minutes)
     days, hours = divmod(round(seconds / 3600), 24)
     return f"{days} d" + f" {hours} h" * bool(hours)
+
+
+def moment(when: float) -> str:
+    """Return a moment, in seconds since the epoch, as local date and time for a sentence."""
+    return time.strftime("%b %d %H:%M:%S", time.localtime(when))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from launcher.logs.events import MILESTONES, Event, FindingSeen, JobState, MetricRecorded, Role
+from launcher.logs.events import Event, FindingSeen, JobState, MetricRecorded, Role
+from launcher.logs.milestones import MILESTONES
 from launcher.logs.sources import LogFile
 from launcher.monitor.checkpoints import complete_checkpoint
 from launcher.monitor.state import RunState

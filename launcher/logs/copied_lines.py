@@ -19,6 +19,8 @@ SAMPLED = 64 * 1024
 """Bytes at a file's beginning from which lines are sampled."""
 _SEARCHED = 4 * 1024 * 1024
 """Bytes at the beginning of a possible copy that are searched for them: a batch script may print before."""
+_COLLECTORS = 8
+"""Files that are searched for copies at most: each costs megabytes of reading."""
 _LINES = 24
 _LENGTH = 12
 """Shorter lines (`done`, an empty one) are in any log; they are a copy only right after one."""
@@ -75,7 +77,10 @@ class CopiedLines:
     def consider(self, paths: Iterable[str]) -> None:
         """Add files that may be copies: one of two is a batch script's output, the other not a worker's."""
         present = list(paths)
-        collectors = [path for path in present if role_of(path) in (Role.SLURM, None)]
+        collectors = sorted(
+            (path for path in present if role_of(path) in (Role.SLURM, None)),
+            key=lambda path: role_of(path) is None,  # a batch script's own output first
+        )[:_COLLECTORS]
         for copy in collectors:
             for original in present:
                 pair = (original, copy)

@@ -66,6 +66,8 @@ class RunProgress:
     """Step that began last."""
     samples: int | None = None
     """Samples in the training set."""
+    bounded_by_data: bool = False
+    """An epoch ends with its data, not with the steps of the run."""
     set_up: bool = False
     """The driver finished its set-up."""
     said_completed: bool = False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
+from launcher.durations import moment
 from launcher.logs.events import FindingSeen, JobChanged, LostNode, Role, Source, UnitsOnline
 from launcher.logs.node_names import expanded
 from launcher.logs.signatures import catalogue
@@ -28,7 +27,7 @@ def lost_node_findings(job: JobChanged | None, units: UnitsOnline | None) -> lis
 
 
 def _text(node: LostNode, nodes: tuple[str, ...], per_node: int) -> str:
-    at = f" at {datetime.fromtimestamp(node.since).astimezone():%b %d %H:%M:%S}" if node.since else ""
+    at = f" at {moment(node.since)}" if node.since else ""
     reason = f": {node.reason}" if node.reason else ""
     text = f"{node.name} went down{at} (Slurm{reason})"
     if per_node and node.name in nodes:

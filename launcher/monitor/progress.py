@@ -1,10 +1,13 @@
-"""Pace of a run, and the time it still needs."""
+"""Pace of a run, the time it still needs, and the usual time of its phases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+
+from launcher.durations import in_words, moment
+from launcher.logs.events import PhaseBegan
 
 _RECENT = 5
 
@@ -36,3 +39,13 @@ def pace_of(
     eta = max(0, max_steps - step) * recent if max_steps is not None else None
     fitting = int(max(0.0, left_s) // recent) if left_s is not None and recent > 0 else None
     return Pace(recent, trend, eta, fitting)
+
+
+def phase_with_usual_time(phase: PhaseBegan | None, metrics: Mapping[str, Mapping[int, float]]) -> str:
+    """Return a phase in words, since when, and how long it took before, as far as that is known."""
+    if phase is None:
+        return ""
+    since = f" since {moment(phase.time)}" if phase.time is not None else ""
+    times = list(metrics.get(f"{phase.phase}_time_s", {}).values())
+    usual = f" (before, this took {in_words(median(times))})" if times else ""
+    return f"{phase.in_words()}{since}{usual}"

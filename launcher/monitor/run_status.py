@@ -188,6 +188,9 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
     if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
         return RunStatus(JobState.FAILED, _summary(root))
+    progress = evidence.progress
+    if job.state is JobState.UNKNOWN and root is None and progress.used_epochs and progress.bounded_by_data:
+        return clean_end(progress)  # the end of the epochs prints no line
     if job.state is JobState.UNKNOWN and job.reason == SILENT and evidence.activity:
         return RunStatus(job.state, f"{job.reason}; the last thing was {evidence.activity}")
     return RunStatus(job.state, job.reason)

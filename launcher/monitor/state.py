@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from launcher.logs.events import (
-    MILESTONES,
     CheckpointSaving,
     DriverEnded,
     Event,
@@ -18,7 +17,6 @@ from launcher.logs.events import (
     LogChanged,
     LogRestarted,
     MetricRecorded,
-    MilestoneKind,
     MilestoneReached,
     NoticesChanged,
     PhaseBegan,
@@ -34,9 +32,11 @@ from launcher.logs.events import (
     TrackerFound,
     UnitsOnline,
 )
+from launcher.logs.milestones import MILESTONES, MilestoneKind
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.lost_node import lost_node_findings
+from launcher.monitor.progress import phase_with_usual_time
 from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
 # Milestones of training; the others belong to the set-up.
@@ -326,12 +326,13 @@ class RunState:
             return self.step
         if self.steps_per_epoch is None:
             return None
-        bounded_by_data = bool(
-            self.samples and self.batch and self.samples // self.batch == self.steps_per_epoch
-        )
-        return max(
-            self.step, self.steps_per_epoch * (self.epochs or 1) if bounded_by_data else self.steps_per_epoch
-        )
+        epochs = (self.epochs or 1) if self._is_bounded_by_data else 1
+        return max(self.step, self.steps_per_epoch * epochs)
+
+    @property
+    def _is_bounded_by_data(self) -> bool:
+        """True if an epoch ends with its data, not with the steps of the run."""
+        return bool(self.samples and self.batch and self.samples // self.batch == self.steps_per_epoch)
 
     @property
     def awaited(self) -> MilestoneKind | None:
@@ -375,7 +376,7 @@ class RunState:
             training="setup-complete" in self.milestones or self.current is not None,
             root=self.diagnosis.root,
             traceback=self.traceback,
-            activity=self.activity,
+            activity=phase_with_usual_time(self.phase, self.metrics),
         )
 
     @property
@@ -394,6 +395,7 @@ class RunState:
             resumed=self.resumed,
             current=self.current.step if self.current is not None else None,
             samples=self.samples,
+            bounded_by_data=self._is_bounded_by_data,
             set_up="setup-complete" in self.milestones,
             said_completed="completed" in self.milestones,
             said_saved=self.stopped_to_save is not None,

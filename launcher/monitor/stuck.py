@@ -7,12 +7,11 @@ true; texts name moments, not durations, so that a finding stays the same while 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from statistics import median
 
-from launcher.durations import in_words
+from launcher.durations import in_words, moment
 from launcher.logs.events import FindingSeen, JobState, LogChanged, Role, Source, StepBegan
 from launcher.logs.gpu_tables import NodeGpus
 from launcher.logs.node_names import expanded
@@ -87,11 +86,11 @@ def _pending(state: RunState, now: float) -> Iterator[FindingSeen]:
         title = "The job will not start by itself"
         yield _warning("stuck-pending", title, why, no_log, job.submitted, job.fix)
     elif job.starts is not None and now > job.starts + START_PASSED_S:
-        text = f"{why}; Slurm expected it to start at {_moment(job.starts)}"
+        text = f"{why}; Slurm expected it to start at {moment(job.starts)}"
         title = "The job did not start when Slurm expected"
         yield _warning("stuck-pending", title, text, no_log, job.starts, job.fix)
     elif job.starts is None and job.submitted is not None and now > job.submitted + PENDING_S:
-        text = f"{why}; submitted at {_moment(job.submitted)}; Slurm does not predict a start"
+        text = f"{why}; submitted at {moment(job.submitted)}; Slurm does not predict a start"
         fix = job.fix or "`submit --test-only` shows when a shorter or smaller job would start."
         yield _warning("stuck-pending", "The job has been waiting for long", text, no_log, job.submitted, fix)
 
@@ -100,7 +99,7 @@ def _no_logs(state: RunState, now: float) -> Iterator[FindingSeen]:
     job = state.job
     if state.logs or job is None or job.began is None or now < job.began + NO_LOGS_S:
         return
-    text = f"running since {_moment(job.began)} on {job.nodes or 'its nodes'}, and no log has appeared"
+    text = f"running since {moment(job.began)} on {job.nodes or 'its nodes'}, and no log has appeared"
     fix = "Check that its output and log directories exist and are writable on the nodes."
     yield _warning("stuck-no-logs", "The job writes no logs", text, Source("", Role.SLURM, 0), job.began, fix)
 
@@ -114,7 +113,7 @@ def _workers_missing(state: RunState, now: float, tail: Tail) -> Iterator[Findin
     since = max(head.time, state.units_since or 0.0)
     if units.online >= units.wanted or now < since + WORKERS_S:
         return
-    text = f"{units.online} of {units.wanted} worker units have joined, none since {_moment(since)}"
+    text = f"{units.online} of {units.wanted} worker units have joined, none since {moment(since)}"
     missing = "; ".join(_missing_nodes(state, tail))
     text += f"; not joined: {missing}" if missing else ""
     fix = "Read the end of the missing nodes' logs; exclude a node that is down (--exclude=NODE)."
@@ -156,7 +155,7 @@ def _silent(state: RunState, now: float, tail: Tail, gpus: Gpus) -> Iterator[Fin
     limit, measured = _training_limit(state) if training else (SILENT_S.get(awaited.id, FLOOR_S), "")
     if now < log.time + limit:
         return
-    text = f"nothing was written to {PurePosixPath(log.log).name} since {_moment(log.time)}, "
+    text = f"nothing was written to {PurePosixPath(log.log).name} since {moment(log.time)}, "
     text += f"during: {_activity_now(state) if training else awaited.waiting}"
     text += f"; {measured}" if measured else ""
     text += "".join(f"; {missing}" for missing in _missing_gpus(gpus()))
@@ -181,7 +180,7 @@ def _activity_now(state: RunState) -> str:
     step = f"step {state.current.step}" if state.current is not None else "training"
     if phase is None:
         return step
-    since = f" since {_moment(phase.time)}" if phase.time is not None else ""
+    since = f" since {moment(phase.time)}" if phase.time is not None else ""
     return f"{phase.in_words()}{since}"
 
 
@@ -191,7 +190,7 @@ def _missing_gpus(nodes: Sequence[NodeGpus]) -> Iterator[str]:
     gone = [node for node in nodes if node.written < newest - GPU_TABLE_S]
     if gone:
         yield "no longer reporting: " + ", ".join(
-            f"{node.node} (since {_moment(node.written)})" for node in gone
+            f"{node.node} (since {moment(node.written)})" for node in gone
         )
     idle = [node for node in nodes if node.idle and node not in gone]
     if idle and any(node.busy for node in nodes):
@@ -249,7 +248,7 @@ def _slow_current_step(
     extra += UNMEASURED_S if current.step in state.checkpoints else 0.0
     if now - current.time <= _outlier_limit(steps) + extra:
         return None
-    text = f"step {current.step} has been running since {_moment(current.time)}; {_step_times_text(steps)}"
+    text = f"step {current.step} has been running since {moment(current.time)}; {_step_times_text(steps)}"
     return "A step takes far longer than before", text
 
 
@@ -294,7 +293,3 @@ def _warning(
     identity: str, title: str, text: str, source: Source, since: float | None, fix: str = ""
 ) -> FindingSeen:
     return FindingSeen(identity, title, "warning", text, source, fix, time=since, tier=3)
-
-
-def _moment(when: float) -> str:
-    return time.strftime("%b %d %H:%M:%S", time.localtime(when))

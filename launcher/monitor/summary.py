@@ -9,8 +9,6 @@ from enum import Enum
 from typing import Any
 
 from launcher.logs.events import (
-    MILESTONE_TITLES,
-    MILESTONES,
     Event,
     FindingSeen,
     JobChanged,
@@ -21,6 +19,7 @@ from launcher.logs.events import (
     Source,
     TrackerDirFound,
 )
+from launcher.logs.milestones import MILESTONE_TITLES, MILESTONES
 from launcher.logs.signatures import SuggestedEdit
 from launcher.monitor.ending import AttemptStatus
 from launcher.monitor.progress import pace_of

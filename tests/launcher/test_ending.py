@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,14 @@ def test_epochs_that_are_used_up_before_the_steps(tmp_path: Path) -> None:
         COMPLETED, "all 2 epochs are used up at step 4, before max_num_steps (1000)",
     )  # fmt: skip
     assert state_of(tmp_path, text, code=0).reason == ""  # nobody knows of more steps
+
+
+def test_epochs_that_are_used_up_in_a_log_that_just_ends(tmp_path: Path) -> None:
+    (tmp_path / "ray-driver.log").write_text(DriverText([0.9, 0.8], 2, samples=16, end="").text())
+    os.utime(tmp_path / "ray-driver.log", (1, 1))
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    assert watch.state.state is COMPLETED
 
 
 def test_an_end_in_the_middle_that_nobody_explains(tmp_path: Path) -> None:

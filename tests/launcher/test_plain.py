@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from launcher.logs.events import MilestoneReached, Role, Source
+from launcher.logs.events import MilestoneReached, ProcessSignalled, Role, Source, StoppedToSave
 from launcher.monitor.state import RunState
 from tui.headless.plain import EventPrinter
 
@@ -32,3 +32,13 @@ def test_a_milestone_is_told_once_of_each_attempt(logs: tuple[str, ...], times: 
         lines += printer.lines(event, state)
     assert len(lines) == times
     assert all("Ray head up" in line for line in lines)
+
+
+def test_a_save_before_the_time_limit_and_a_signal_are_lines() -> None:
+    printer, state, source = EventPrinter(), RunState(), Source("ray-driver.log", Role.DRIVER, 7)
+    assert printer.lines(StoppedToSave(source), state) == [
+        "--:--:--  · saved, and stopped before the time limit"
+    ]
+    assert printer.lines(ProcessSignalled("SIGTERM", source), state) == [
+        "--:--:--  ! SIGTERM (ray-driver.log:7)"
+    ]

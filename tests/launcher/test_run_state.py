@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from launcher.logs.events import (
-    MILESTONES,
     CheckpointSaving,
     DriverEnded,
     LauncherEnded,
@@ -22,6 +21,7 @@ from launcher.logs.events import (
     TrackerFound,
     UnitsOnline,
 )
+from launcher.logs.milestones import MILESTONES
 from launcher.monitor.state import RunState
 from tests.launcher.run_events import (
     DRIVER,

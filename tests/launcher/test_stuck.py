@@ -438,3 +438,8 @@ def test_a_log_that_just_ends_tells_what_was_going_on(tmp_path: Path) -> None:
     watch.catch_up(final=True)
     assert watch.state.state is JobState.UNKNOWN
     assert watch.state.reason.endswith("the last thing was saving the checkpoint of step 2")
+    saved = Source("ray-driver.log", Role.DRIVER, 3)
+    watch.state.apply(MetricRecorded("checkpoint_time_s", 1, 33.4, saved))
+    watch.state.apply(PhaseBegan("checkpoint", 2, saved, NOW))
+    at = time.strftime("%b %d %H:%M:%S", time.localtime(NOW))
+    assert watch.state.reason.endswith(f"of step 2 since {at} (before, this took 33.4 s)")

@@ -209,9 +209,14 @@ def test_a_resumed_run_is_what_its_last_job_became() -> None:
         answer = job_status([failed, again], asked(60))
         assert (answer.state, answer.job, answer.reason) == (CANCELLED, "10", "cancelled by user 7")
         assert [(one.job, one.state) for one in answer.jobs] == [("9", FAILED), ("10", CANCELLED)]
-    # A link of a chain was submitted with the first one.
+    # A link of a chain was submitted with the first one, and is no attempt where it never ran.
     link = (job("10"), JobRecord("10", "CANCELLED by 7", 1.0, None, 31.0))
-    assert job_status([failed, link], asked(60)).job == "9"
+    answer = job_status([failed, link], asked(60))
+    assert (answer.job, [one.job for one in answer.jobs]) == ("9", ["9"])
+    waiting = (job("11"), JobRecord("11", "PENDING", 1.0, reason="Dependency"))
+    running = (job("10"), JobRecord("10", "RUNNING", 1.0, 31.0, nodes="n1"))
+    answer = job_status([failed, running, waiting], asked(60))
+    assert (answer.job, [one.job for one in answer.jobs]) == ("10", ["9", "10"])
 
 
 def test_a_cancel_of_an_earlier_job_is_not_that_of_a_later_one() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from launcher.durations import format_time_limit
 from launcher.logs.events import (
-    MILESTONE_TITLES,
     CheckpointSaving,
     Event,
     FindingSeen,
@@ -19,9 +18,12 @@ from launcher.logs.events import (
     MetricRecorded,
     MilestoneReached,
     NoticesChanged,
+    ProcessSignalled,
     RootFindingChanged,
+    StoppedToSave,
     UnitsOnline,
 )
+from launcher.logs.milestones import MILESTONE_TITLES
 from launcher.monitor.attempts import attempt_of
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import attempt_json, finding_json
@@ -53,6 +55,10 @@ class EventPrinter:
                 return [f"{clock(event.time)}  · validation at step {event.step}: accuracy {event.value:.4f}"]
             case CheckpointSaving():
                 return [f"{clock(event.time)}  · saving a checkpoint at step {event.step}"]
+            case StoppedToSave():
+                return [f"{clock(event.time)}  · saved, and stopped before the time limit"]
+            case ProcessSignalled():
+                return [f"{clock(event.time)}  ! {event.signal} ({event.source.log}:{event.source.line})"]
             case UnitsOnline() if event.online != self._units:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
@@ -60,10 +66,8 @@ class EventPrinter:
                 return [f"{clock(event.time)}  ✗ {event.title} {_source(event)}"] if self._new(event) else []
             case NoticesChanged():
                 return self._notices(event)
-            case RootFindingChanged(root=None):
-                return [f"{clock(None)}  · continued: the earlier error was not fatal"]
-            case RootFindingChanged(root=FindingSeen() as root):
-                return [f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_source(root)}"]
+            case RootFindingChanged():
+                return [_cause_line(event.root)]
             case JobChanged():
                 return self._job(event)
             case _:
@@ -121,6 +125,13 @@ class EventPrinter:
 def attempt_lines(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the attempts of a run as lines; none for a run with a single one."""
     return [f"  {item['text']}" for item in attempts] if len(attempts) > 1 else []
+
+
+def _cause_line(root: FindingSeen | None) -> str:
+    """Return the finding that is now taken for the cause as a line."""
+    if root is None:
+        return f"{clock(None)}  · continued: the earlier error was not fatal"
+    return f"{clock(root.time)}  ✗ cause ({root.confidence}): {root.title} {_source(root)}"
 
 
 def job_text(event: JobChanged) -> str:

@@ -22,7 +22,8 @@ JobRecords = Sequence[tuple[Job, JobRecord | None]]
 
 def job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     """Return the status of the running job, else of the pending one, else of the last that ran."""
-    return replace(_job_status(records, snapshot), jobs=_all_jobs(records))
+    status = _job_status(records, snapshot)
+    return replace(status, jobs=_attempts(records, status.job))
 
 
 def _job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
@@ -35,12 +36,15 @@ def _job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     return _unlisted(last, snapshot) if record is None else _ended(last, record, records)
 
 
-def _all_jobs(records: JobRecords) -> tuple[JobChanged, ...]:
-    """Return the status of every job that Slurm lists, in the order of their submission."""
+def _attempts(records: JobRecords, present: str) -> tuple[JobChanged, ...]:
+    """Return the status of each job that ran, and of the present one, in the order of their submission.
+
+    Links of a chain that wait, or that were cancelled before they began, are no attempts.
+    """
     return tuple(
         _ended(job, record, records) if record.over else job_change(record)
         for job, record in records
-        if record is not None
+        if record is not None and (record.nodes or record.id == present)
     )
 
 
