@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster, obstacle
+from tests.slurm.jsc_shell import JscShell, opened
 from tests.slurm.tmux import Tmux
 from tests.slurm.user import User
 
@@ -38,6 +39,16 @@ def samples(shared: Path) -> Path:
     if not path.is_dir():
         pytest.skip(f"no samples in {path}")
     return path
+
+
+@pytest.fixture
+def shell(cluster: Cluster, shared: Path) -> Iterator[JscShell]:
+    """Return the shell of a user at JSC, with file systems of its own; afterwards nothing is left of them."""
+    releases = shared / "nemo-versions"
+    if not releases.is_dir():
+        pytest.skip(f"no releases in {releases}")
+    with opened(cluster, releases) as one:
+        yield one
 
 
 @pytest.fixture
