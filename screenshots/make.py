@@ -87,7 +87,7 @@ EDITOR_SHOTS = (
     Shot("editor-text", ("1", "f", "2", "enter"), ("text mode", "no failure predicted"), ((80, 24),)),
     Shot("editor-diff", ("escape", "D"), ("what would be saved", "+1"), ((80, 24),)),
 )
-"""The recipe editor: a size that would fail, its legal values, the checks, the text, and the fix as a diff."""
+"""The recipe editor: a size that would fail, its legal values, the checks, the text, the fix as a diff."""
 EDITED = """\
 # Qwen3 1.7B from 8B, on our A100 nodes.
 defaults: ./distillation.yaml

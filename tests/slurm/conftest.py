@@ -12,6 +12,7 @@ import pytest
 
 from launcher.clusters.slurm import cluster as cluster_module
 from tests.cluster.cluster import Cluster, obstacle
+from tests.slurm.jsc_shell import JscShell, opened
 from tests.slurm.scripted_machine import Clock
 from tests.slurm.tmux import Tmux
 from tests.slurm.user import User
@@ -44,6 +45,16 @@ def samples(shared: Path) -> Path:
     if not path.is_dir():
         pytest.skip(f"no samples in {path}")
     return path
+
+
+@pytest.fixture
+def shell(cluster: Cluster, shared: Path) -> Iterator[JscShell]:
+    """Return the shell of a user at JSC, with file systems of its own; afterwards nothing is left of them."""
+    releases = shared / "nemo-versions"
+    if not releases.is_dir():
+        pytest.skip(f"no releases in {releases}")
+    with opened(cluster, releases) as one:
+        yield one
 
 
 @pytest.fixture

@@ -145,12 +145,12 @@ class JscShell:
         )
 
     def __call__(
-        self, *command: str, without: str = "", check: bool = True
+        self, *command: str, without: str = "", check: bool = True, input_: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as the user on the login node."""
         done = subprocess.run(
             self.argv(*command, without=without),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=240,
+            input=input_, capture_output=True, text=True, check=False, timeout=240,
         )  # fmt: skip
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr)
         return done

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import Cluster
 from tests.slurm.guide import GUIDE, Runner, shape, shown_commands
-from tests.slurm.jsc_shell import RECIPE, JscShell, opened
+from tests.slurm.jsc_shell import RECIPE, JscShell
 from tests.slurm.test_submit import MILESTONES
 from tests.slurm.tmux import Tmux
 from tests.slurm.user import ray_processes
@@ -18,15 +15,6 @@ from tests.slurm.user import ray_processes
 pytestmark = [pytest.mark.slurm, pytest.mark.ray, pytest.mark.timeout(300)]
 MOST_KEYS = 12
 SETTINGS = ".config/distill-tui/"
-
-
-@pytest.fixture
-def shell(cluster: Cluster, shared: Path) -> Iterator[JscShell]:
-    releases = shared / "nemo-versions"
-    if not releases.is_dir():
-        pytest.skip(f"no releases in {releases}")
-    with opened(cluster, releases) as one:
-        yield one
 
 
 def test_python_needs_its_module(shell: JscShell) -> None:

@@ -126,7 +126,9 @@ def test_a_smoke_run_gets_the_fewest_nodes(node: LoginNode) -> None:
     assert text_of("nodes", state, resolver.quick_status(state)) == "1"  # kept while something else is typed
     assert request_of(state, status).nodes is None
     typed = WizardState({**state.texts, "nodes": "2"})
-    assert request_of(typed, resolver.quick_status(typed)).nodes == 2
+    planned = resolver.full_status(typed, resolver.quick_status(typed))
+    assert request_of(typed, planned).nodes == 2
+    assert text_of("nodes", state, resolver.quick_status(state)) == "1"  # what was typed is not the fewest
     training = WizardState({"recipe": str(large)})
     assert request_of(training, resolver.quick_status(training)).nodes == 4
     assert "steps" not in names_on("sizes", state, status)

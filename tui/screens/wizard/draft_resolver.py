@@ -128,7 +128,8 @@ class DraftResolver:
             )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
-        self._fewest_nodes[_nodes_key(state)] = plan.options.nodes
+        if "nodes" not in state.texts:
+            self._fewest_nodes[_nodes_key(state)] = plan.options.nodes
         self._job_environments[self._environment_key(state, status)] = {
             **plan.submission.plans[0].environment,
             **plan.options.keys,
@@ -137,7 +138,7 @@ class DraftResolver:
             status,
             settled=True,
             plan=plan,
-            fewest_nodes=plan.options.nodes,
+            fewest_nodes=self._fewest_nodes.get(_nodes_key(state)),
             gpus_per_node=plan.options.gpus_per_node,
             storage=storage,
             storage_question=question,
