@@ -22,7 +22,7 @@ from recipes.limits import (
     MADE_CHARACTERS,
     VALUES,
 )
-from recipes.values import Leaf, Map, Measure, Seq, Value, around
+from recipes.values import Leaf, Map, Measure, Seq, Value, around, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,17 +42,25 @@ class _Bound(NamedTuple):
     links: int
 
 
+_NUMBER = 20
+"""Characters of a number in a text, about."""
 _NOTHING = _Bound(Measure(1, 0, 0), 0)
 
 
 def refuse_bombs(root: Map) -> None:
     """Raise `RecipeError` where interpolations would make more than the limits allow."""
     bounds = _Bounds(root)
-    bounds.check(root, (), bounds.of(root, (), 0))
+    values = characters = 0
+    for path, leaf in _interpolations(root, ()):
+        extent = bounds.of(leaf, path, 0).extent
+        values, characters = values + extent.values, characters + extent.characters
+        bounds.check(leaf, path, _Bound(Measure(values, characters, len(path) + extent.height), 0))
 
 
 def refuse_brackets(text: str) -> bool:
     """Return whether a text nests brackets deeper than an interpolation may."""
+    if sum(map(text.count, "{[(")) <= INTERPOLATION_DEPTH.value:
+        return False
     depth = 0
     for character in text:
         if character in "{[(":
@@ -74,7 +82,7 @@ class _Bounds:
     def of(self, value: Value, path: KeyPath, links: int) -> _Bound:
         """Return the bound of a value; `links` interpolations led here."""
         if isinstance(value, Leaf) and not is_interpolation(value.value):
-            return _Bound(Measure(1, 0, 0), 0)
+            return _Bound(measure(value), 0)
         if path in self.known:
             return self.known[path]
         if path in self.busy:  # a circle, which the evaluator reports
@@ -113,10 +121,9 @@ class _Bounds:
         values, characters, height, longest = 1, len(text), 0, 0
         for target, target_path in named_values(self.root, text, path):
             size, further = self.of(target, target_path, links + 1)
-            written = len(target.value) if isinstance(target, Leaf) and isinstance(target.value, str) else 20
             # A scalar becomes part of the text; a section stands here as a whole.
             values, height = values + size.values * (size.height > 0), max(height, size.height)
-            characters += size.characters or written
+            characters += size.characters or _NUMBER
             longest = max(longest, further)
             if values > VALUES.value:  # a text may hold thousands of names
                 break
@@ -130,7 +137,7 @@ class _Bounds:
             self.refuse(value, path, "would have more than", VALUES)
         if bound.extent.characters > MADE_CHARACTERS.value:
             self.refuse(value, path, "would make more text than", MADE_CHARACTERS)
-        if bound.extent.height > DEPTH.value or len(path) + bound.extent.height > DEPTH.value:
+        if bound.extent.height > DEPTH.value:
             self.refuse(value, path, "would nest deeper than", DEPTH)
 
     @staticmethod
@@ -181,6 +188,15 @@ def _has(value: Map | Seq, key: Step) -> bool:
     if isinstance(value, Map):
         return key in value.items
     return isinstance(key, int) and 0 <= key < len(value.items)
+
+
+def _interpolations(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Leaf]]:
+    """Yield the interpolations below a value with their paths."""
+    for step, item in value.items.items() if isinstance(value, Map) else enumerate(value.items):
+        if not isinstance(item, Leaf):
+            yield from _interpolations(item, (*path, step))
+        elif isinstance(item.value, str) and "${" in item.value:
+            yield (*path, step), item
 
 
 def _children(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:
