@@ -21,6 +21,7 @@ from launcher.request import SubmitRequest
 from recipes import reading
 from recipes.attributes import Attributes
 from recipes.chain import read_bytes
+from recipes.checks import Checker, Inputs
 from recipes.document import Document
 from recipes.errors import Exit, ExplainedError, RecipeError
 from recipes.files import AttributesError, save
@@ -382,6 +383,18 @@ def test_a_secret_is_not_stored_with_a_run_and_reaches_its_job(
     holders = [name for name, data in plan.submission.files.items() if SECRET.encode() in data]
     assert holders == ["secrets.env"]
     assert SECRET not in plan.submission.spec.model_dump_json() + repr(plan.submission.plans)
+
+
+def test_a_check_does_not_quote_a_secret(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET_NAME, SECRET)
+    (tmp_path / "r.yaml").write_text(
+        f"{HEAD}policy: {{model_name: x, precision: '${{oc.env:{SECRET_NAME}}}'}}\n"
+    )
+    report = Checker(Inputs.of(environment={}, checkout=tmp_path)).check(tmp_path / "r.yaml", [])
+    assert SECRET not in repr(report.results)
+    (tmp_path / "r.yaml").write_text(f"{HEAD}defaults: ${{oc.env:{SECRET_NAME}}}.yaml\n")
+    report = Checker(Inputs.of(environment={}, checkout=tmp_path)).check(tmp_path / "r.yaml", [])
+    assert f"«{SECRET_NAME}».yaml" in report.results[0].message
 
 
 @pytest.mark.parametrize(
