@@ -6,6 +6,7 @@ is never below what our evaluator or OmegaConf's would make, however the interpo
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\.*[\w$-]+(?:[.\[\]]+[\w$-]+)*", re.ASCII)
 """Whatever may be a key in an interpolation: also the text that `oc.select` takes, and nested ones."""
+_ALONE = re.compile(r"\$\{[^${}:]*\}")
+"""A section that such a text names stands for it; any other text takes a section as text."""
+_DECODE = "oc.decode"
+"""Resolver that parses a text, whatever that is."""
+_WORD = re.compile(r"\w+", re.ASCII)
 _STEPS = re.compile(r"[.\[\]]+")
 
 
@@ -93,7 +99,7 @@ class _Bounds:
         else:
             inner = [self.of(item, inner_path, links) for inner_path, item in _children(value, path)]
             bound = _Bound(
-                around(item.extent for item in inner), max((item.links for item in inner), default=0)
+                around(value, (item.extent for item in inner)), max((item.links for item in inner), default=0)
             )
         self.busy.discard(path)
         self.check(value, path, bound)
@@ -109,25 +115,29 @@ class _Bounds:
             self.refuse(leaf, path, "nests brackets deeper than", INTERPOLATION_DEPTH)
         if links >= INTERPOLATION_LINKS.value:
             self.refuse(leaf, path, "is reached through more than", INTERPOLATION_LINKS)
-        if not is_simple(text):
-            self.hard += len(text)
-            if self.hard > HARD_INTERPOLATIONS.value:
-                self.refuse(
-                    leaf,
-                    path,
-                    "is one interpolation too many for OmegaConf's parser: at most",
-                    HARD_INTERPOLATIONS,
-                )
-        values, characters, height, longest = 1, len(text), 0, 0
+        made, longest = Measure(1, len(text) + _from_environment(text), 0), 0
+        alone = _ALONE.fullmatch(text) is not None
         for target, target_path in named_values(self.root, text, path):
             size, further = self.of(target, target_path, links + 1)
-            # A scalar becomes part of the text; a section stands here as a whole.
-            values, height = values + size.values * (size.height > 0), max(height, size.height)
-            characters += size.characters or _NUMBER
-            longest = max(longest, further)
-            if values > VALUES.value:  # a text may hold thousands of names
+            made, longest = _with(made, size, alone=alone), max(longest, further)
+            if made.values > VALUES.value:  # a text may hold thousands of names
                 break
-        return _Bound(Measure(values, characters, height), longest + 1)
+        if not is_simple(text):
+            made = self.by_omegaconf(leaf, path, made)
+        return _Bound(made, longest + 1)
+
+    def by_omegaconf(self, leaf: Leaf, path: KeyPath, made: Measure) -> Measure:
+        """Return what OmegaConf's own parser and resolvers may make of a text; `made` is what it names."""
+        text = str(leaf.value)
+        decoded = made.characters if _DECODE in text else 0
+        self.hard += len(text) + decoded
+        if self.hard > HARD_INTERPOLATIONS.value:
+            how = "is one interpolation too many for OmegaConf's parser: at most"
+            self.refuse(leaf, path, how, HARD_INTERPOLATIONS)
+        # Collections that are written in the text, or in texts that it decodes.
+        written = sum(map(text.count, "{[,:")) + decoded
+        height = made.height + min(written, INTERPOLATION_DEPTH.value)
+        return Measure(made.values + written, made.characters, height)
 
     def check(self, value: Value, path: KeyPath, bound: _Bound) -> None:
         """Raise `RecipeError` for a bound above the limits."""
@@ -149,6 +159,23 @@ class _Bounds:
         where = FilePosition(value.mark.file, value.mark.line)
         fix = "Write the value out, or leave it out; the limits are in docs/security.md."
         raise RecipeError(f"invalid interpolation: {name} {how} {limit}", where=where, fix=fix)
+
+
+def _with(made: Measure, size: Measure, *, alone: bool) -> Measure:
+    """Return the measure of a text that takes in a value: a section stands there as a whole, or as text."""
+    characters = size.characters or _NUMBER
+    if not size.height:
+        return Measure(made.values, made.characters + characters, made.height)
+    if not alone:  # brackets, numbers and, in texts that hold texts, every quote once more
+        characters = 2 * size.characters + _NUMBER * size.values
+    return Measure(made.values + size.values, made.characters + characters, max(made.height, size.height))
+
+
+def _from_environment(text: str) -> int:
+    """Return the characters that the variables of the environment may bring that a text names."""
+    if "oc.env" not in text:
+        return 0
+    return sum(len(os.environ.get(word, "")) for word in _WORD.findall(text))
 
 
 def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
