@@ -6,6 +6,7 @@ is never below what our evaluator or OmegaConf's would make, however the interpo
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -22,7 +23,7 @@ from recipes.limits import (
     MADE_CHARACTERS,
     VALUES,
 )
-from recipes.values import Leaf, Map, Measure, Seq, Value, around
+from recipes.values import Leaf, Map, Measure, Seq, Value, around, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\.*[\w$-]+(?:[.\[\]]+[\w$-]+)*", re.ASCII)
 """Whatever may be a key in an interpolation: also the text that `oc.select` takes, and nested ones."""
+_ALONE = re.compile(r"\$\{[^${}:]*\}")
+"""A section that such a text names stands for it; any other text takes a section as text."""
+_DECODE = "oc.decode"
+"""Resolver that parses a text, whatever that is."""
+_WORD = re.compile(r"\w+", re.ASCII)
 _STEPS = re.compile(r"[.\[\]]+")
 
 
@@ -42,17 +48,25 @@ class _Bound(NamedTuple):
     links: int
 
 
+_NUMBER = 20
+"""Characters of a number in a text, about."""
 _NOTHING = _Bound(Measure(1, 0, 0), 0)
 
 
 def refuse_bombs(root: Map) -> None:
     """Raise `RecipeError` where interpolations would make more than the limits allow."""
     bounds = _Bounds(root)
-    bounds.check(root, (), bounds.of(root, (), 0))
+    values = characters = 0
+    for path, leaf in _interpolations(root, ()):
+        extent = bounds.of(leaf, path, 0).extent
+        values, characters = values + extent.values, characters + extent.characters
+        bounds.check(leaf, path, _Bound(Measure(values, characters, len(path) + extent.height), 0))
 
 
 def refuse_brackets(text: str) -> bool:
     """Return whether a text nests brackets deeper than an interpolation may."""
+    if sum(map(text.count, "{[(")) <= INTERPOLATION_DEPTH.value:
+        return False
     depth = 0
     for character in text:
         if character in "{[(":
@@ -74,7 +88,7 @@ class _Bounds:
     def of(self, value: Value, path: KeyPath, links: int) -> _Bound:
         """Return the bound of a value; `links` interpolations led here."""
         if isinstance(value, Leaf) and not is_interpolation(value.value):
-            return _Bound(Measure(1, 0, 0), 0)
+            return _Bound(measure(value), 0)
         if path in self.known:
             return self.known[path]
         if path in self.busy:  # a circle, which the evaluator reports
@@ -85,7 +99,7 @@ class _Bounds:
         else:
             inner = [self.of(item, inner_path, links) for inner_path, item in _children(value, path)]
             bound = _Bound(
-                around(item.extent for item in inner), max((item.links for item in inner), default=0)
+                around(value, (item.extent for item in inner)), max((item.links for item in inner), default=0)
             )
         self.busy.discard(path)
         self.check(value, path, bound)
@@ -101,26 +115,29 @@ class _Bounds:
             self.refuse(leaf, path, "nests brackets deeper than", INTERPOLATION_DEPTH)
         if links >= INTERPOLATION_LINKS.value:
             self.refuse(leaf, path, "is reached through more than", INTERPOLATION_LINKS)
-        if not is_simple(text):
-            self.hard += len(text)
-            if self.hard > HARD_INTERPOLATIONS.value:
-                self.refuse(
-                    leaf,
-                    path,
-                    "is one interpolation too many for OmegaConf's parser: at most",
-                    HARD_INTERPOLATIONS,
-                )
-        values, characters, height, longest = 1, len(text), 0, 0
+        made, longest = Measure(1, len(text) + _from_environment(text), 0), 0
+        alone = _ALONE.fullmatch(text) is not None
         for target, target_path in named_values(self.root, text, path):
             size, further = self.of(target, target_path, links + 1)
-            written = len(target.value) if isinstance(target, Leaf) and isinstance(target.value, str) else 20
-            # A scalar becomes part of the text; a section stands here as a whole.
-            values, height = values + size.values * (size.height > 0), max(height, size.height)
-            characters += size.characters or written
-            longest = max(longest, further)
-            if values > VALUES.value:  # a text may hold thousands of names
+            made, longest = _with(made, size, alone=alone), max(longest, further)
+            if made.values > VALUES.value:  # a text may hold thousands of names
                 break
-        return _Bound(Measure(values, characters, height), longest + 1)
+        if not is_simple(text):
+            made = self.by_omegaconf(leaf, path, made)
+        return _Bound(made, longest + 1)
+
+    def by_omegaconf(self, leaf: Leaf, path: KeyPath, made: Measure) -> Measure:
+        """Return what OmegaConf's own parser and resolvers may make of a text; `made` is what it names."""
+        text = str(leaf.value)
+        decoded = made.characters if _DECODE in text else 0
+        self.hard += len(text) + decoded
+        if self.hard > HARD_INTERPOLATIONS.value:
+            how = "is one interpolation too many for OmegaConf's parser: at most"
+            self.refuse(leaf, path, how, HARD_INTERPOLATIONS)
+        # Collections that are written in the text, or in texts that it decodes.
+        written = sum(map(text.count, "{[,:")) + decoded
+        height = made.height + min(written, INTERPOLATION_DEPTH.value)
+        return Measure(made.values + written, made.characters, height)
 
     def check(self, value: Value, path: KeyPath, bound: _Bound) -> None:
         """Raise `RecipeError` for a bound above the limits."""
@@ -130,7 +147,7 @@ class _Bounds:
             self.refuse(value, path, "would have more than", VALUES)
         if bound.extent.characters > MADE_CHARACTERS.value:
             self.refuse(value, path, "would make more text than", MADE_CHARACTERS)
-        if bound.extent.height > DEPTH.value or len(path) + bound.extent.height > DEPTH.value:
+        if bound.extent.height > DEPTH.value:
             self.refuse(value, path, "would nest deeper than", DEPTH)
 
     @staticmethod
@@ -142,6 +159,23 @@ class _Bounds:
         where = FilePosition(value.mark.file, value.mark.line)
         fix = "Write the value out, or leave it out; the limits are in docs/security.md."
         raise RecipeError(f"invalid interpolation: {name} {how} {limit}", where=where, fix=fix)
+
+
+def _with(made: Measure, size: Measure, *, alone: bool) -> Measure:
+    """Return the measure of a text that takes in a value: a section stands there as a whole, or as text."""
+    characters = size.characters or _NUMBER
+    if not size.height:
+        return Measure(made.values, made.characters + characters, made.height)
+    if not alone:  # brackets, numbers and, in texts that hold texts, every quote once more
+        characters = 2 * size.characters + _NUMBER * size.values
+    return Measure(made.values + size.values, made.characters + characters, max(made.height, size.height))
+
+
+def _from_environment(text: str) -> int:
+    """Return the characters that the variables of the environment may bring that a text names."""
+    if "oc.env" not in text:
+        return 0
+    return sum(len(os.environ.get(word, "")) for word in _WORD.findall(text))
 
 
 def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
@@ -181,6 +215,15 @@ def _has(value: Map | Seq, key: Step) -> bool:
     if isinstance(value, Map):
         return key in value.items
     return isinstance(key, int) and 0 <= key < len(value.items)
+
+
+def _interpolations(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Leaf]]:
+    """Yield the interpolations below a value with their paths."""
+    for step, item in value.items.items() if isinstance(value, Map) else enumerate(value.items):
+        if not isinstance(item, Leaf):
+            yield from _interpolations(item, (*path, step))
+        elif isinstance(item.value, str) and "${" in item.value:
+            yield (*path, step), item
 
 
 def _children(value: Map | Seq, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:

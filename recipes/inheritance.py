@@ -172,7 +172,6 @@ class Resolver:
         """Resolve a recipe; `tree` is its parsed text where that is not the file's."""
         chain = self.reader.chain(path, tree, composed)
         parsed = parse_overrides(overrides)
-        refuse_bombs(apply_overrides(self.reader.merged(chain, strict=False), parsed, strict=False))
         if chain.exact:
             try:
                 return self.by_ourselves(chain, parsed)
@@ -188,12 +187,14 @@ class Resolver:
             UnsupportedError: only OmegaConf can resolve it.
         """
         merged = apply_overrides(self.reader.merged(chain), overrides)
+        refuse_bombs(merged)
         evaluator = Evaluator(merged)
         values = evaluator.plain(merged, ())
         return _effective(chain, merged, self.reader.base(chain), evaluator, values)
 
     def _by_omegaconf(self, chain: Chain, overrides: Sequence[Override]) -> EffectiveRecipe:
         merged = apply_overrides(self.reader.merged(chain, strict=False), overrides, strict=False)
+        refuse_bombs(merged)
         try:
             values = resolve_by_omegaconf(chain, [override.text for override in overrides])
         except ResolveError as error:

@@ -18,6 +18,7 @@ from recipes.limits import (
     DEPTH,
     INTERPOLATION_DEPTH,
     INTERPOLATION_LINKS,
+    MADE_CHARACTERS,
     NUMBER_BITS,
     NUMBER_CHARACTERS,
     SCALAR_CHARACTERS,
@@ -271,6 +272,8 @@ class Evaluator:
             result = self._argument(parts[0], path)
         else:
             result = "".join(self._text(self._argument(part, path)) for part in parts)
+            if len(result) > MADE_CHARACTERS.value:  # merging evaluates before `recipes.bounds` has looked
+                raise UnsupportedError("a text of more characters than the limit")
         return Leaf(result, leaf.mark), path
 
     @staticmethod

@@ -79,14 +79,6 @@ def read_limited(path: Path, limit: Limit, *, deadline_s: float = FILE_SECONDS.v
     return within(lambda: read_regular(path, limit), deadline_s)
 
 
-def is_regular(path: Path, *, deadline_s: float = FILE_SECONDS.value) -> bool:
-    """Return whether a path is a regular file; False also where that cannot be looked up in time."""
-    try:
-        return within(lambda: stat.S_ISREG(os.stat(path).st_mode), deadline_s)
-    except (OSError, ValueError):
-        return False
-
-
 def read_regular(path: Path, limit: Limit) -> bytes:
     """Return a regular file's bytes like `read_limited`, but on this thread: a checkout has many files."""
     try:

@@ -140,12 +140,14 @@ def measure(value: Value) -> Measure:
     if isinstance(value, Leaf):
         return Measure(1, len(value.value) if isinstance(value.value, str) else 0, 0)
     items = value.items if isinstance(value, Seq) else value.items.values()
-    return around(measure(item) for item in items)
+    return around(value, (measure(item) for item in items))
 
 
-def around(inner: Iterable[Measure]) -> Measure:
-    """Return the extent of a collection of values."""
+def around(value: Map | Seq, inner: Iterable[Measure]) -> Measure:
+    """Return the measure of a collection, from those of what it holds."""
     values, characters, height = 1, 0, 0
+    if isinstance(value, Map):
+        characters = sum(len(key) for key in value.items if isinstance(key, str))
     for size in inner:
         values, characters, height = (
             values + size.values,

@@ -55,7 +55,8 @@ def require_terminal() -> None:
     """
     reason = refuse_reason(os.environ, sys.stdin.isatty(), sys.stdout.isatty())
     if reason is not None:
-        raise NoTerminalError(reason)
+        what, _, fix = reason.partition("\n  ")
+        raise NoTerminalError(what, fix=fix)
 
 
 def terminal_gone(descriptor: int, timeout_ms: int | None = 0) -> bool:

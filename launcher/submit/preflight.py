@@ -16,7 +16,6 @@ from launcher.submit.submission import Submission
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result, is_skipped
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate
-from recipes.secrets import masked
 
 if TYPE_CHECKING:
     from recipes.memory import Phase
@@ -70,9 +69,7 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
         report.blocking(ids),
         tuple(_question(phase, memory.gpu_gib) for phase in too_large if memory is not None),
         tuple(
-            SkippedCheck(id=item.id, message=masked(item.message))
-            for item in report.failing
-            if is_skipped(item, ids)
+            SkippedCheck(id=item.id, message=item.message) for item in report.failing if is_skipped(item, ids)
         ),
         _notes(inputs, memory, options),
     )

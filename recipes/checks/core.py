@@ -17,6 +17,7 @@ from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
 from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
 from recipes.schema.checkout_schema import Schema, Schemas
+from recipes.secrets import masked
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -292,8 +293,9 @@ class Rule:
             predicted = (
                 f"{finding.foretells or self.foretells} ({self.source_file})" if self.foretells else ""
             )
+        message = masked(finding.message)  # a value may come from a secret variable
         return Result(
-            self.id, self.title, finding.outcome, finding.message, predicted, tuple(where), finding.fixes
+            self.id, self.title, finding.outcome, message, masked(predicted), tuple(where), finding.fixes
         )
 
 

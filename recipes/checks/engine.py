@@ -25,6 +25,7 @@ from recipes.checks import (
 from recipes.checks.core import Context, Finding, Inputs, RecipeLine, Result, Rule
 from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, Resolver
+from recipes.secrets import masked
 
 if TYPE_CHECKING:
     from recipes.document import Revision
@@ -218,7 +219,7 @@ def entry_report(error: RecipeError, alone: RecipeError | None) -> Report:
         if position
         else ()
     )
-    message = f"{error.what}. {error.fix}".strip() if error.fix else error.what
+    message = masked(f"{error.what}. {error.fix}".strip() if error.fix else error.what)
     predicted = f"{rule.foretells} ({rule.source_file})"
     return Report((Result(rule.id, rule.title, "fail", message, predicted, where),))
 

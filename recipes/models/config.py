@@ -23,8 +23,8 @@ def read_config(path: Path, name: str, source: Source) -> ModelFacts | UnknownMo
         data = read_json(path, JSON_BYTES)
     except FileNotFoundError:
         return UnknownModel(f"{path} does not exist", _FORGET.format(name=name))
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
         return UnknownModel(
             f"{path} cannot be read: {reason}", "Check its permissions, or fetch the model again."
         )

@@ -50,7 +50,7 @@ def edit_in_pairs(directory: Path, pairs: int) -> None:
 
 
 def test_two_edits_at_once_lose_nothing(tmp_path: Path) -> None:
-    edit_in_pairs(tmp_path, 5)
+    edit_in_pairs(tmp_path, 3)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_200_pairs_of_edits_at_once_lose_nothing(tmp_path: Path) -> None:
 @needs_root
 def test_hostile_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     open_to_all(tmp_path)
-    result = tally(write_attempts(30, seed=1), tmp_path, look_at_write)
+    result = tally(write_attempts(20, seed=1), tmp_path, look_at_write)
     with capsys.disabled():
         print(f"\n{result}")
     assert result.bad == []

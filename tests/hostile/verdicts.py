@@ -50,8 +50,12 @@ def wrong_with(attempt: Attempt, outcome: Outcome) -> Iterator[str]:
     """Yield what is wrong with an outcome, whatever was tried."""
     if outcome.fault or outcome.code not in (0, 1, 2, 3):
         yield outcome.fault or f"exit code {outcome.code}"
-    if outcome.cpu_s > DEADLINE_S:
-        yield f"{outcome.cpu_s:.1f} s"
+    if (
+        outcome.cpu_s > DEADLINE_S or outcome.wall_s > DEADLINE_S + 20 * outcome.cpu_s
+    ):  # others use the machine, too
+        yield f"{outcome.cpu_s:.1f} s of CPU in {outcome.wall_s:.1f} s"
+    if "too deeply or too large (" in outcome.err:
+        yield "it ended at a limit of Python and not at one of ours"
     if outcome.code in (2, 3) and outcome.err.count("\n") > 3:
         yield f"an error of {outcome.err.count(chr(10))} lines: {outcome.err[:300]!r}"
     if outcome.code in (2, 3) and not outcome.err.startswith("distill-tui: "):

@@ -28,6 +28,7 @@ HOSTILE = st.text(
         ("tab\there", "tab     here"),
         ("null\x00 bell\x07 del\x7f", "null bell del"),
         ("left\u202eright", "leftright"),
+        ("a\u061cb\ud800c\udcff", "abc"),
         ("▶ • ✓ größe 中文 🔍", "▶ • ✓ größe 中文 🔍"),
         ("cut \x1b[", "cut "),
     ],

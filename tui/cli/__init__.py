@@ -42,6 +42,9 @@ def main(version: str, arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has left; Python would complain once more when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except (RecursionError, MemoryError) as error:
+        _print_error(f"the input is nested too deeply or too large ({type(error).__name__})")
+        return int(Exit.USAGE)
     except OSError as error:
         at = f": {error.filename}" if error.filename else ""
         _print_error(f"{error.strerror or error}{at}")
