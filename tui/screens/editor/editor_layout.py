@@ -18,6 +18,7 @@ from recipes.editing import Placement
 from tui.commands import Scope, bindings
 from tui.formatting import plural
 from tui.screens.editor.detail_lines import detail_lines, finding_lines
+from tui.screens.editor.finding_list import FindingList
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
@@ -62,34 +63,6 @@ _COMMANDS_OF_PANE = {
     "text": ("editor.edit", "editor.text", "editor.external", "editor.save"),
     "checks": ("editor.fix", "editor.fit", "editor.place", "editor.save"),
 }
-
-
-class FindingList(ChoiceList, can_focus=True, inherit_bindings=False):
-    """The findings of the checks, one of them selected."""
-
-    BINDINGS = bindings(Scope.OUTLINE)
-
-    def action_cursor(self, step: int) -> None:
-        """Move by rows."""
-        self.move(step)
-        self.post_message(self.Moved())
-
-    def action_page(self, direction: int) -> None:
-        """Move by a page."""
-        self.action_cursor(direction * max(self.size.height - 1, 1))
-
-    def action_edge(self, direction: int) -> None:
-        """Move to the first or the last finding."""
-        self.action_cursor(direction * len(self.choices))
-
-    def action_fold(self) -> None:
-        """Do nothing: findings have no sections."""
-
-    def action_unfold(self) -> None:
-        """Do nothing: findings have no sections."""
-
-    def action_fold_all(self) -> None:
-        """Do nothing: findings have no sections."""
 
 
 class EditorLayout(Screen[None]):
