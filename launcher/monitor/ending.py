@@ -43,6 +43,8 @@ class AttemptStatus:
         """Return the attempt as one line."""
         name = f"job {self.job}" + f", requeue {self.requeue}" * bool(self.requeue)
         resumed = f", from step {self.resumed}" if self.resumed is not None else ""
+        if self.state is JobState.STOPPED:  # how to resume is told of the run, once
+            return f"{name}{resumed}: {self.reason.partition(';')[0] or self.state.value}"
         step = f" at step {self.step}" if self.step else ""
         return f"{name}{resumed}: {self.state.value}{step}" + f" ({self.reason})" * bool(self.reason)
 

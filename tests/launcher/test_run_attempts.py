@@ -22,6 +22,7 @@ from launcher.logs.events import (
     Role,
     Source,
     StepBegan,
+    StoppedToSave,
     UnitsOnline,
 )
 from launcher.monitor.attempts import NONE, SlurmRunState, attempt_of
@@ -217,3 +218,13 @@ def test_a_requeue_is_an_attempt_of_the_same_job() -> None:
         ("9", 0, "requeued"),
         ("9", 1, ""),
     ]
+
+
+def test_an_attempt_that_saved_and_stopped_is_told_without_how_to_resume() -> None:
+    one = chain(
+        MetricRecorded("loss", 3, 0.9, of(OLD)), StepBegan(3, of(OLD)), StoppedToSave(of(OLD, 99)),
+        DriverEnded(0, of(OLD)), LogChanged(f"{NEXT}ray-driver.log", DRIVER, 1, 1),
+    )  # fmt: skip
+    one.apply(job(RUNNING, "", job="10", jobs=(job(COMPLETED, "", job="9"), job(RUNNING, "", job="10"))))
+    assert one.attempts[0].in_words() == "job 9: stopped at step 3 to save before its time limit"
+    assert what(one) == (STARTING, "")
