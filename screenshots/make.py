@@ -79,13 +79,13 @@ WIZARD_SHOTS = (
 )
 """Each step of the wizard, with typed values."""
 EDITOR_SHOTS = (
-    Shot("editor", ("slash", *"tensor_parallel", "enter"), ("tensor_parallel_size", "this file, line", "C37")),
+    Shot("editor", ("slash", *"tensor_parallel", "enter"), ("_parallel_size", "this file, line", "C37")),
     Shot("editor-value", ("enter",), ("present value",)),
     Shot("editor-checks", ("escape", "3"), ("World size",), ((80, 24),)),
     Shot("editor-text", ("1", "f", "2", "enter"), ("text mode", "no failure predicted"), ((80, 24),)),
     Shot("editor-diff", ("escape", "D"), ("what would be saved", "+1"), ((80, 24),)),
 )
-"""The recipe editor: a size that would fail, its legal values, the checks, the text, and the fix as a diff."""
+"""The recipe editor: a size that would fail, its legal values, the checks, the text, the fix as a diff."""
 EDITED = """\
 # Qwen3 1.7B from 8B, on our A100 nodes.
 defaults: ./distillation.yaml
