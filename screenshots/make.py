@@ -79,9 +79,7 @@ WIZARD_SHOTS = (
 )
 """Each step of the wizard, with typed values."""
 EDITOR_SHOTS = (
-    Shot(
-        "editor", ("slash", *"tensor_parallel", "enter"), ("tensor_parallel_size", "this file, line", "C37")
-    ),
+    Shot("editor", ("slash", *"tensor_parallel", "enter"), ("_parallel_size", "this file, line", "C37")),
     Shot("editor-value", ("enter",), ("present value",)),
     Shot("editor-checks", ("escape", "3"), ("World size",), ((80, 24),)),
     Shot("editor-text", ("1", "f", "2", "enter"), ("text mode", "no failure predicted"), ((80, 24),)),

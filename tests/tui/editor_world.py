@@ -68,6 +68,7 @@ class EditorWorld:
         """What differs from this process's environment."""
         return {
             "HOME": str(self.root.parent),
+            "XDG_CONFIG_HOME": str(self.root / "config"),
             "XDG_STATE_HOME": str(self.root / "state"),
             "XDG_CACHE_HOME": str(self.root / "cache"),
             "NEMO_RL_ROOT": str(self.root),

@@ -168,7 +168,6 @@ async def test_unsaved_edits_are_offered_when_the_file_is_opened_again(
         await editor.until_text("max_num_steps: 300")
         changed = editor.text
         await editor.screen.press("b")
-        assert not editor.screen.app._running or editor.screen.app._exit
     assert world.text == MINE
     (draft,) = (world.root / "state" / "distill-tui" / "drafts").glob("*.draft.json")
     assert draft.stat().st_mode & 0o777 == 0o600
@@ -326,7 +325,8 @@ async def test_the_list_of_runs_offers_recipes_to_edit(world: EditorWorld, monke
 
 
 @pytest.mark.slow
-async def test_a_run_s_recipe_is_edited_from_its_monitor(tmp_path: Path) -> None:
+async def test_a_run_s_recipe_is_edited_from_its_monitor(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     running(tmp_path)
     async with shown(tmp_path) as screen:
         await screen.see("demo")
