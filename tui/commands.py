@@ -116,12 +116,58 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "log('show_log', 'worker')",
     ),
     Command(
-        "log.launcher", ("s",), "Launcher log", "Show the log of the launcher (the batch script).",
+        "log.launcher", ("L",), "Launcher log", "Show the log of the launcher (the batch script).",
         Scope.MONITOR, "log('show_log', 'slurm')",
     ),
     Command(
-        "log.choose", ("l",), "Choose a log", "Choose from a list of all logs of the run.",
-        Scope.MONITOR, "log('choose_log')", footer="log…",
+        "log.choose", ("l",), "Choose logs",
+        "Choose from a list of all logs by node and rank, those that fail, are silent or missing first; "
+        "typing filters, tab marks several.",
+        Scope.MONITOR, "log('choose_log')", footer="logs…",
+    ),
+    Command(
+        "log.layout", ("p",), "Next layout",
+        "Show the logs in the next layout: one log, driver over head and worker, side by side, a grid, all "
+        "by time. The choice is remembered.",
+        Scope.MONITOR, "log('next_layout', 1)", footer="layout",
+    ),
+    Command(
+        "log.layout-before", ("P",), "Previous layout", "Show the logs in the previous layout.",
+        Scope.MONITOR, "log('next_layout', -1)",
+    ),
+    Command(
+        "log.pane", ("tab",), "Next pane", "Give the keys to the next log pane.",
+        Scope.MONITOR, "log('next_pane', 1)", footer="pane", priority=True,
+    ),
+    Command(
+        "log.pane-before", ("shift+tab",), "Previous pane", "Give the keys to the previous log pane.",
+        Scope.MONITOR, "log('next_pane', -1)", priority=True,
+    ),
+    Command(
+        "log.zoom", ("z",), "Zoom the pane",
+        "Show only the log pane that has the keys, below the state; again: all panes.",
+        Scope.MONITOR, "log('zoom')", footer="zoom",
+    ),
+    Command(
+        "log.taller", ("plus",), "Taller pane", "Make the log pane taller; with the mouse, drag its title.",
+        Scope.MONITOR, "log('resize', 0, 1)",
+    ),
+    Command(
+        "log.shorter", ("minus",), "Shorter pane", "Make the log pane shorter.",
+        Scope.MONITOR, "log('resize', 0, -1)",
+    ),
+    Command(
+        "log.wider", ("greater_than_sign",), "Wider pane",
+        "Make the log pane wider; with the mouse, drag the line between two panes.",
+        Scope.MONITOR, "log('resize', 1, 0)",
+    ),
+    Command(
+        "log.narrower", ("less_than_sign",), "Narrower pane", "Make the log pane narrower.",
+        Scope.MONITOR, "log('resize', -1, 0)",
+    ),
+    Command(
+        "log.equal", ("equals_sign",), "Even panes", "Give all log panes their first sizes again.",
+        Scope.MONITOR, "log('equalise')",
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
@@ -139,6 +185,11 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "log('next_match', -1)",
     ),
     Command(
+        "log.across", ("asterisk",), "Search all panes",
+        "Let n and N go on in the next log pane where the matches of one end; again: in one pane only.",
+        Scope.MONITOR, "log('toggle_across')",
+    ),
+    Command(
         "log.follow", ("f",), "Follow or pause",
         "Follow the end of the log, or pause. Scrolling up pauses; scrolling to the end follows again.",
         Scope.MONITOR, "log('toggle_follow')", footer="follow",
@@ -150,6 +201,15 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "log.finding-before", ("E",), "Previous finding", "Go to the previous finding.",
         Scope.MONITOR, "log('next_finding', -1)",
+    ),
+    Command(
+        "log.milestone", ("t",), "Next milestone",
+        "Go to the line of the latest milestone, then to the next one from the beginning.",
+        Scope.MONITOR, "log('next_milestone', 1)",
+    ),
+    Command(
+        "log.milestone-before", ("T",), "Previous milestone", "Go to the line of the milestone before.",
+        Scope.MONITOR, "log('next_milestone', -1)",
     ),
     Command(
         "log.go", ("colon",), "Go to a line",
@@ -173,7 +233,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "log.merge", ("a",), "Merge all logs",
-        "Show all logs as one, in the order of time, as far as times are known.",
+        "Show all logs as one, in the order of time, as far as times are known; again: the layout before.",
         Scope.MONITOR, "log('merge_logs')",
     ),
     Command(
@@ -263,6 +323,10 @@ COMMANDS: tuple[Command, ...] = (
         Scope.APP, "change_theme",
     ),
     Command(
+        "app.redraw", ("ctrl+l",), "Redraw", "Paint the whole screen again, after another program wrote on it.",
+        Scope.APP, "redraw", priority=True,
+    ),
+    Command(
         "app.suspend", ("ctrl+z",), "Suspend", "Suspend the app and return to the shell; `fg` resumes it.",
         Scope.APP, "suspend_process", priority=True,
     ),
@@ -279,7 +343,8 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 _KEY_NAMES = {
-    "colon": ":", "ampersand": "&",
+    "colon": ":", "ampersand": "&", "plus": "+", "minus": "-", "greater_than_sign": ">",
+    "less_than_sign": "<", "equals_sign": "=", "asterisk": "*",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
     "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",

@@ -8,8 +8,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 
+from launcher.text import clean
 from tui.commands import Scope, bindings
 from tui.logview.pane import LogPane
+from tui.logview.panes import LogPanes
+from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
@@ -53,6 +56,7 @@ class MonitorScreen(Screen[None]):
         self._host = host
         self._poller = MonitorPoller(opener, self, host.in_front, host.channels)
         self._opened: OpenedRun | None = None
+        self._log_thread: ReaderThread | None = None
         self._stopping = False
         self._pane = "timeline"
         self.footer_first: tuple[str, ...] = ()
@@ -61,14 +65,19 @@ class MonitorScreen(Screen[None]):
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline, id="timeline")
         self.curve = CurveView()
-        self.logs = LogPane()
+        self.panes = LogPanes()
         self.log_commands = LogCommands(
             self,
-            self.logs,
-            show_pane=lambda: self.action_show_pane("logs"),
-            findings=lambda: self.view.findings,
+            self.panes,
+            show_logs=lambda: self.action_show_pane("logs"),
+            view=lambda: self.view,
             transport=lambda: self._opened.transport if self._opened is not None else None,
         )
+
+    @property
+    def logs(self) -> LogPane:
+        """The log pane that has the keys."""
+        return self.panes.focused
 
     @property
     def _run(self) -> Run | None:
@@ -84,7 +93,7 @@ class MonitorScreen(Screen[None]):
                 with Vertical(id="curve"):
                     yield self.curve
             with Vertical(id="logs"):
-                yield self.logs
+                yield self.panes
         yield KeyBar(Scope.MONITOR, Scope.APP)
 
     def on_mount(self) -> None:
@@ -97,8 +106,10 @@ class MonitorScreen(Screen[None]):
         self.set_interval(1.0, self._arrange)
 
     def on_unmount(self) -> None:
-        """End the thread."""
+        """End the threads."""
         self._poller.stop()
+        if self._log_thread is not None:
+            self._log_thread.stop()
 
     def on_screen_resume(self) -> None:
         """Focus the pane again."""
@@ -113,7 +124,9 @@ class MonitorScreen(Screen[None]):
         event.stop()
         self._opened = event.opened
         self.view = RunView(event.opened.summary, reading=True)
-        self.logs.read_through(event.opened.transport)
+        self._log_thread = ReaderThread(event.opened.transport, self._host.slow_terminal)
+        self._log_thread.start()
+        self.panes.read_on(self._log_thread)
         self._arrange()
 
     def on_action_failed(self, event: ActionFailed) -> None:
@@ -133,7 +146,11 @@ class MonitorScreen(Screen[None]):
         if self.view.state.ended:
             self._stopping = False
         self.curve.show(self.view)
-        self.logs.set_logs(self.view.logs, settled=self.view.state.ended)
+        failing = {clean(item.source.log) for item in self.view.findings if item.severity == "fatal"}
+        first = frozenset(log.path for log in self.view.logs if log.name in failing)
+        self.panes.set_logs(self.view.logs, first=first)
+        if self._log_thread is not None:
+            self._log_thread.set_settled(self.view.state.ended)
         self._arrange()
         if current_line(previous) != current_line(self.view):
             self.call_after_refresh(self._show_current)
@@ -144,9 +161,13 @@ class MonitorScreen(Screen[None]):
         now = self._host.now()
         busy_s = self._poller.busy_for
         unanswered = busy_s if busy_s > 2 and self._opened is not None else 0.0
-        self.status.show(self.view, now, stopping=self._stopping, unanswered=unanswered)
+        timeline_hidden = not self.timeline_box.region.area or self.panes.zoomed
+        self.status.show(
+            self.view, now, stopping=self._stopping, unanswered=unanswered, milestones=timeline_hidden
+        )
         self.timeline.show(self.view, now)
-        self.logs.update_status()
+        self.set_class(self.panes.zoomed, "-zoomed")
+        self.panes.update_status()
         self.query_one(KeyBar).update_keys()
 
     def _show_current(self) -> None:
