@@ -285,10 +285,14 @@ class DistillApp(App[None]):
     def action_help(self) -> None:
         """Show the help for the screen; in a dialog, for the screen below it."""
         from tui.screens.help import HelpScreen
+        from tui.usage_lines import usage_lines
 
         helped = next((screen for screen in reversed(self.screen_stack) if hasattr(screen, "SCOPES")), None)
         if helped is not None:
-            self.push_screen(HelpScreen(helped.SCOPES, getattr(helped, "ABOUT", "")))
+            meter = self._driver.meter if isinstance(self._driver, CellDriver) else None
+            transport = getattr(helped, "watch_transport", None)
+            about = getattr(helped, "ABOUT", "")
+            self.push_screen(HelpScreen(helped.SCOPES, about, lambda: usage_lines(meter, transport)))
 
     def action_redraw(self) -> None:
         """Paint the whole screen again: another program may have written on the terminal."""

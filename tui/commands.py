@@ -46,6 +46,15 @@ class Command:
     palette: bool = True
 
 
+PANE_LAYOUTS = {
+    "one": "one log",
+    "stacked": "driver over head and worker",
+    "side": "side by side",
+    "grid": "grid",
+    "merged": "all by time",
+}
+"""Layouts of the log panes, by their names in the settings."""
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
@@ -95,13 +104,29 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "monitor.cancel", ("c",), "Cancel the run",
-        "Stop this run, after a confirmation that names the steps that would be lost.",
+        "Stop this run, after a confirmation that names the steps that would be lost, or let it go on until "
+        "its next checkpoint.",
         Scope.MONITOR, "cancel_run", footer="cancel",
     ),
     Command(
         "monitor.again", ("R",), "Run again",
         "Open the wizard with this run's settings and, if you choose, the changes advised for its failure.",
         Scope.MONITOR, "run_again", footer="run again",
+    ),
+    Command(
+        "monitor.resume", ("r",), "Resume the run",
+        "Submit one more job of this run from its last checkpoint, after a confirmation with its cost.",
+        Scope.MONITOR, "resume_run", footer="resume",
+    ),
+    Command(
+        "monitor.report", ("i",), "Report",
+        "Write a report of this run without secrets (report.md in its directory) and open it in the pager.",
+        Scope.MONITOR, "report_run",
+    ),
+    Command(
+        "monitor.shell", ("s",), "Shell on a node",
+        "Open a shell on a node of the running job (srun --overlap), or copy its command.",
+        Scope.MONITOR, "open_shell", footer="shell",
     ),
     Command(
         "log.driver", ("d",), "Driver log", "Show the driver's log.",
@@ -134,6 +159,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "log.layout-before", ("P",), "Previous layout", "Show the logs in the previous layout.",
         Scope.MONITOR, "log('next_layout', -1)",
+    ),
+    *(
+        Command(
+            f"log.layout-{name}", (), f"Layout: {title}", f"Show the logs in this layout: {title}.",
+            Scope.MONITOR, f"log('set_layout', '{name}')",
+        )
+        for name, title in PANE_LAYOUTS.items()
     ),
     Command(
         "log.pane", ("tab",), "Next pane", "Give the keys to the next log pane.",
@@ -323,7 +355,8 @@ COMMANDS: tuple[Command, ...] = (
         Scope.APP, "change_theme",
     ),
     Command(
-        "app.redraw", ("ctrl+l",), "Redraw", "Paint the whole screen again, after another program wrote on it.",
+        "app.redraw", ("ctrl+l",), "Redraw",
+        "Paint the whole screen again, after another program wrote on the terminal.",
         Scope.APP, "redraw", priority=True,
     ),
     Command(

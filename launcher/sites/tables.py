@@ -105,9 +105,11 @@ class RecogniseTable(SiteTable):
 
 
 class LoginTable(SiteTable):
-    """Its login nodes."""
+    """Its login nodes, and what a user may take on one."""
 
     hosts: tuple[str, ...] = ()
+    processes: PositiveInt | None = None
+    memory_percent: PositiveInt | None = None
 
 
 class JobTable(SiteTable):

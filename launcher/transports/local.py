@@ -15,6 +15,8 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -75,6 +77,7 @@ class LocalTransport:
     def __init__(self, deadline_s: float = FILE_DEADLINE_S) -> None:
         self._deadline_s = deadline_s
         self._caller = _Caller()
+        self._commands: deque[float] = deque(maxlen=1000)
 
     @property
     def host(self) -> str:
@@ -94,6 +97,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be run, or does not end in time.
         """
+        self._commands.append(time.monotonic())
         try:
             completed = subprocess.run(
                 list(argv),
@@ -109,6 +113,11 @@ class LocalTransport:
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         return Completed(completed.returncode, _text(completed.stdout), _text(completed.stderr))
+
+    def commands_within(self, seconds: float) -> int:
+        """Return the number of commands begun within the last seconds."""
+        begin = time.monotonic() - seconds
+        return sum(moment >= begin for moment in list(self._commands))
 
     def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name.

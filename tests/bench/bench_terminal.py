@@ -1,4 +1,6 @@
-"""Bytes to the terminal and CPU of the monitor in 60 s, next to other viewers: `uv run python tests/bench/bench_terminal.py`.
+"""Bytes to the terminal and CPU of the monitor in 60 s, next to other viewers.
+
+    uv run python tests/bench/bench_terminal.py [--seconds S] [--only-ours]
 
 Each viewer runs in a terminal of its own (a pty that takes everything at once), one after the other on the
 same growing logs: an idle run, a run with a line a second and 40 more every 20 s, and 20 lines a second.
@@ -22,12 +24,12 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench.otherviewers import cpu_of  # noqa: E402 - the project is found first
 from tests.tui.replay import Replay, make_run  # noqa: E402
-from tests.tui.terminal import APP, Terminal, opened  # noqa: E402
+from tests.tui.terminal import Terminal, opened  # noqa: E402
 
 SIZES = ((80, 24), (160, 48))
 _LINES = (
     "▶ Generating responses for batch of size 8...",
-    "(VllmGenerationWorker pid={pid}, ip=10.0.0.{rank}) Processed prompts: {value}/512 [{value}s, 3.{rank} it/s]",
+    "(VllmGenerationWorker pid={pid}, ip=10.0.0.{rank}) Processed prompts: {value}/512 [{value}s, 3 it/s]",
     "▶ Computing teacher logprobs...",
     "(DTensorPolicyWorkerV2[rank={rank}] pid={pid}, ip=10.0.0.3) GPU Memory after offload: {value}.25GB",
     "▶ Training policy...",
@@ -114,12 +116,13 @@ def ours(root: Path, load: Load, size: tuple[int, int], seconds: float, layout: 
         return measure(terminal, log, load, seconds)
 
 
-def peers(log: Path, extra: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+def peers(log: Path) -> list[tuple[str, tuple[str, ...]]]:
     """Return the other viewers that are installed, and how they are called."""
-    called = [("less +F", ("less", "+F", str(log))), ("lnav", ("lnav", str(log))), ("toolong", ("tl", str(log)))]
-    called += [(program, (program, str(log))) for program in extra]
+    called = (("less +F", "less", ("+F",)), ("lnav", "lnav", ()), ("toolong", "tl", ()))
     return [
-        (name, (shutil.which(argv[0]) or argv[0], *argv[1:])) for name, argv in called if shutil.which(argv[0])
+        (name, (program, *options, str(log)))
+        for name, command, options in called
+        if (program := shutil.which(command)) is not None
     ]
 
 
@@ -140,7 +143,7 @@ def main() -> int:
                 continue
             with tempfile.TemporaryDirectory() as directory:
                 log = Path(directory, "ray-driver.log")
-                for name, argv in peers(log, []):
+                for name, argv in peers(log):
                     log.write_text("".join(map(line, range(300))), encoding="utf-8")
                     with opened(*argv[1:], size=(width, height), program=argv[:1]) as terminal:
                         print_row(name, (width, height), load, measure(terminal, log, load, options.seconds))

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from launcher.logs.events import Role
+from tui.commands import PANE_LAYOUTS
 from tui.run_view import LogRef
 
 
@@ -26,13 +27,7 @@ class PaneLayout(StrEnum):
     MERGED = "merged"
 
 
-LAYOUT_TITLES = {
-    PaneLayout.ONE: "one log",
-    PaneLayout.STACKED: "driver over head and worker",
-    PaneLayout.SIDE: "side by side",
-    PaneLayout.GRID: "grid",
-    PaneLayout.MERGED: "all by time",
-}
+LAYOUT_TITLES = {layout: PANE_LAYOUTS[layout.value] for layout in PaneLayout}
 STACKED_FROM = 120
 """Width from which on the driver's log stands over head and worker, unless another layout was chosen."""
 MIN_ROWS, MIN_COLUMNS = 4, 24
@@ -215,8 +210,8 @@ def shares_text(layout: PaneLayout, shares: Shares) -> str:
 
 def parse_shares(text: str) -> tuple[PaneLayout, Shares] | None:
     """Parse what `shares_text` returned; None for anything else."""
-    name, *groups = text.split()
     try:
+        name, *groups = text.split()
         rows, *columns = [tuple(float(share) for share in group.split(",")) for group in groups]
         layout = PaneLayout(name)
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from rich.segment import Segment
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -34,6 +35,7 @@ class PaneArea(Widget):
     """Holds panes at given rectangles."""
 
     DEFAULT_CSS = "PaneArea { height: 1fr; width: 1fr; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"panes--line"}
     auto_links = False
 
     class Resized(Message):
@@ -56,7 +58,7 @@ class PaneArea(Widget):
         self.places = dict(places)
         for child in self.children:
             child.display = child in self.places
-        self.refresh(layout=True)
+            child.refresh(layout=True)  # which drops the arrangement that the area keeps for its size
 
     def on_resize(self) -> None:
         """Have the panes placed anew."""
@@ -64,7 +66,7 @@ class PaneArea(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the lines between panes."""
-        base = self.rich_style
+        base = self.rich_style + self.get_component_rich_style("panes--line", partial=True)
         ends = sorted(
             place.x + place.width
             for place in self.places.values()

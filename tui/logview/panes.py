@@ -131,6 +131,12 @@ class LogPanes(Vertical):
         node, ranks = self._places.get(log.path, ("", ""))
         return replace(log, node=node or log.node, ranks=ranks or log.ranks)
 
+    def set_choices(self, layout: PaneLayout | None, shares: Mapping[PaneLayout, Shares]) -> None:
+        """Adopt the layout and sizes that the user chose before."""
+        self.layout_choice, self.shares = layout, dict(shares)
+        if self._logs:
+            self.rearrange()
+
     # ------------------------------------------------------------ arrangement
 
     def rearrange(self) -> None:

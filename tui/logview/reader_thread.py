@@ -20,9 +20,9 @@ from tui.logview.line_index import LogText
 from tui.logview.source import FileSource, LogSource
 
 POLL_S = 0.33
-FLOOD_POLL_S = 0.75
+FLOOD_POLL_S = 0.9
 """Interval while a log grows at each poll: most of its pane is painted each time."""
-SLOW_POLL_S = 1.0
+SLOW_POLL_S = 1.2
 """Interval where the terminal is behind with what was painted."""
 SETTLED_POLL_S = 2.0
 """Interval for the logs of a run that has ended."""

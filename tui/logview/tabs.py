@@ -132,20 +132,21 @@ class PaneTitle(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """Return title and status; where room is short, the title gives way."""
+        """Return title and status; where room is short, the status loses its last parts first."""
         width = self.size.width
         mark = "▸" if self._active else " "
-        least = min(cell_len(self._text), max(width // 3, 12))
-        status = Content.assemble((self._status, "$text-warning" if "paused" in self._status else "dim"))
-        status = status.truncate(max(width - least - 4, 0), ellipsis=True)
-        room = width - status.cell_length - 3
-        title = Content.assemble(
-            (f"{mark}{self._text}", "bold $text-primary" if self._active else "bold dim")
-        )
-        title = title.truncate(max(room, 0), ellipsis=True)
-        return Content.assemble(
-            title, " " * max(width - title.cell_length - status.cell_length - 1, 1), status
-        )
+        least = min(cell_len(self._text) + 3, max(width // 2, 12))
+        parts = self._status.split(" · ")
+        while len(parts) > 1 and cell_len(" · ".join(parts)) > width - least:
+            parts.pop()
+        text = " · ".join(parts)
+        status = Content.assemble((text, "$text-warning" if "paused" in text else "dim"))
+        status = status.truncate(max(width - least, 0), ellipsis=True)
+        style = "bold $text-primary" if self._active else "bold dim"
+        title = Content.assemble((f"{mark}{self._text}", style))
+        title = title.truncate(max(width - status.cell_length - 2, 0), ellipsis=True)
+        gap = max(width - title.cell_length - status.cell_length - 1, 1)
+        return Content.assemble(title, " " * gap, status)
 
 
 class FilterLine(Widget):

@@ -108,7 +108,7 @@ class LogCommands:
         else:
             self._show_log(role.value)
 
-    def _note(self, note: str) -> None:
+    def note(self, note: str) -> None:
         """Show a note above the log: a toast would cover its lines."""
         if self._panes.area.region.area:
             self._panes.focused.text.navigator.show_note(note)
@@ -119,7 +119,7 @@ class LogCommands:
         if self._panes.choose_role(Role(role)):
             self._show_logs()
         else:
-            self._note(f"no {ROLE_TITLES[Role(role)]} log yet")
+            self.note(f"no {ROLE_TITLES[Role(role)]} log yet")
 
     def _merge_logs(self) -> None:
         if self._panes.merged:
@@ -224,7 +224,7 @@ class LogCommands:
         log = next((log for log in self._panes.logs if log.name == name), None)
         self._show_logs()
         if log is None:
-            self._note(f"{name} is not among the logs")
+            self.note(f"{name} is not among the logs")
         else:
             self._panes.go_to(log, source.offset, note)
 
@@ -264,11 +264,11 @@ class LogCommands:
         in_background(copy, "copy", self._post_failure)
 
     def _copied_to_tmux(self, _: str, summary: str) -> None:
-        self._note(f"copied {summary} to tmux's buffer")
+        self.note(f"copied {summary} to tmux's buffer")
 
     def _copy_to_terminal(self, text: str, summary: str) -> None:
         self._screen.app.copy_to_clipboard(text)
-        self._note(f"copied {summary}, if your terminal supports OSC 52")
+        self.note(f"copied {summary}, if your terminal supports OSC 52")
 
     def _open_pager(self) -> None:
         """Open the log in the user's pager, at the line that is shown."""
@@ -302,7 +302,7 @@ class LogCommands:
             app.push_screen(error_dialog(error))
             return
         if code:
-            self._note(f"'{command[0]}' exited with code {code}")
+            self.note(f"'{command[0]}' exited with code {code}")
 
     def _post_failure(self, error: ExplainedError) -> None:
         post(self._screen, ActionFailed(error))

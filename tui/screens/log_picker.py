@@ -109,7 +109,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         current = self._rows[index].name if self._moved and index is not None else None
         words = self.field.value.lower().split()
         self._rows = [log for log in self._logs if all(word in _text(log).lower() for word in words)]
-        width = max(min(self.app.size.width - 8, 132), 40)
+        width = self._width
         now = time.time()
         self.list.clear_options()
         self.list.add_options([Option(self._row(log, now, width)) for log in self._rows])
@@ -119,6 +119,15 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         elif self._rows:
             self.list.highlighted = self._first_index()
         self._note("")
+
+    @property
+    def _width(self) -> int:
+        """Columns of a row: the dialog's, without its frame, padding and scroll bar."""
+        return max(min(self.app.size.width * 9 // 10, 140) - 9, 24)
+
+    def on_resize(self) -> None:
+        """Lay the rows out again."""
+        self._fill()
 
     def _first_index(self) -> int:
         """Return the row to begin with: the first log that is not well, else the one that is shown."""
@@ -167,8 +176,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return
         if self._marked.pop(log.path, None) is None and len(self._marked) < PANE_LIMIT:
             self._marked[log.path] = self._ref(log)
-        width = max(min(self.app.size.width - 8, 132), 40)
-        self.list.replace_option_prompt_at_index(index, self._row(log, time.time(), width))
+        self.list.replace_option_prompt_at_index(index, self._row(log, time.time(), self._width))
         self.action_move("cursor_down")
         self._note("")
 
