@@ -114,21 +114,6 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "run_again", footer="run again",
     ),
     Command(
-        "monitor.resume", ("r",), "Resume the run",
-        "Submit one more job of this run from its last checkpoint, after a confirmation with its cost.",
-        Scope.MONITOR, "resume_run", footer="resume",
-    ),
-    Command(
-        "monitor.report", ("i",), "Report",
-        "Write a report of this run without secrets (report.md in its directory) and open it in the pager.",
-        Scope.MONITOR, "report_run",
-    ),
-    Command(
-        "monitor.shell", ("s",), "Shell on a node",
-        "Open a shell on a node of the running job (srun --overlap), or copy its command.",
-        Scope.MONITOR, "open_shell", footer="shell",
-    ),
-    Command(
         "log.driver", ("d",), "Driver log", "Show the driver's log.",
         Scope.MONITOR, "log('show_log', 'driver')",
     ),
@@ -149,57 +134,6 @@ COMMANDS: tuple[Command, ...] = (
         "Choose from a list of all logs by node and rank, those that fail, are silent or missing first; "
         "typing filters, tab marks several.",
         Scope.MONITOR, "log('choose_log')", footer="logs…",
-    ),
-    Command(
-        "log.layout", ("p",), "Next layout",
-        "Show the logs in the next layout: one log, driver over head and worker, side by side, a grid, all "
-        "by time. The choice is remembered.",
-        Scope.MONITOR, "log('next_layout', 1)", footer="layout",
-    ),
-    Command(
-        "log.layout-before", ("P",), "Previous layout", "Show the logs in the previous layout.",
-        Scope.MONITOR, "log('next_layout', -1)",
-    ),
-    *(
-        Command(
-            f"log.layout-{name}", (), f"Layout: {title}", f"Show the logs in this layout: {title}.",
-            Scope.MONITOR, f"log('set_layout', '{name}')",
-        )
-        for name, title in PANE_LAYOUTS.items()
-    ),
-    Command(
-        "log.pane", ("tab",), "Next pane", "Give the keys to the next log pane.",
-        Scope.MONITOR, "log('next_pane', 1)", footer="pane", priority=True,
-    ),
-    Command(
-        "log.pane-before", ("shift+tab",), "Previous pane", "Give the keys to the previous log pane.",
-        Scope.MONITOR, "log('next_pane', -1)", priority=True,
-    ),
-    Command(
-        "log.zoom", ("z",), "Zoom the pane",
-        "Show only the log pane that has the keys, below the state; again: all panes.",
-        Scope.MONITOR, "log('zoom')", footer="zoom",
-    ),
-    Command(
-        "log.taller", ("plus",), "Taller pane", "Make the log pane taller; with the mouse, drag its title.",
-        Scope.MONITOR, "log('resize', 0, 1)",
-    ),
-    Command(
-        "log.shorter", ("minus",), "Shorter pane", "Make the log pane shorter.",
-        Scope.MONITOR, "log('resize', 0, -1)",
-    ),
-    Command(
-        "log.wider", ("greater_than_sign",), "Wider pane",
-        "Make the log pane wider; with the mouse, drag the line between two panes.",
-        Scope.MONITOR, "log('resize', 1, 0)",
-    ),
-    Command(
-        "log.narrower", ("less_than_sign",), "Narrower pane", "Make the log pane narrower.",
-        Scope.MONITOR, "log('resize', -1, 0)",
-    ),
-    Command(
-        "log.equal", ("equals_sign",), "Even panes", "Give all log panes their first sizes again.",
-        Scope.MONITOR, "log('equalise')",
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
@@ -282,6 +216,72 @@ COMMANDS: tuple[Command, ...] = (
         "log.page", ("o",), "Open in the pager",
         "Open the log in $PAGER (default: less), at the line that is shown.",
         Scope.MONITOR, "log('open_pager')",
+    ),
+    Command(
+        "log.layout", ("p",), "Next layout",
+        "Show the logs in the next layout: one log, driver over head and worker, side by side, a grid, all "
+        "by time. The choice is remembered.",
+        Scope.MONITOR, "log('next_layout', 1)", footer="layout",
+    ),
+    Command(
+        "log.layout-before", ("P",), "Previous layout", "Show the logs in the previous layout.",
+        Scope.MONITOR, "log('next_layout', -1)",
+    ),
+    *(
+        Command(
+            f"log.layout-{name}", (), f"Layout: {title}", f"Show the logs in this layout: {title}.",
+            Scope.MONITOR, f"log('set_layout', '{name}')",
+        )
+        for name, title in PANE_LAYOUTS.items()
+    ),
+    Command(
+        "log.pane", ("tab",), "Next pane", "Give the keys to the next log pane.",
+        Scope.MONITOR, "log('next_pane', 1)", footer="pane", priority=True,
+    ),
+    Command(
+        "log.pane-before", ("shift+tab",), "Previous pane", "Give the keys to the previous log pane.",
+        Scope.MONITOR, "log('next_pane', -1)", priority=True,
+    ),
+    Command(
+        "log.zoom", ("z",), "Zoom the pane",
+        "Show only the log pane that has the keys, below the state; again: all panes.",
+        Scope.MONITOR, "log('zoom')", footer="zoom",
+    ),
+    Command(
+        "log.taller", ("plus",), "Taller pane", "Make the log pane taller; with the mouse, drag its title.",
+        Scope.MONITOR, "log('resize', 'taller')",
+    ),
+    Command(
+        "log.shorter", ("minus",), "Shorter pane", "Make the log pane shorter.",
+        Scope.MONITOR, "log('resize', 'shorter')",
+    ),
+    Command(
+        "log.wider", ("greater_than_sign",), "Wider pane",
+        "Make the log pane wider; with the mouse, drag the line between two panes.",
+        Scope.MONITOR, "log('resize', 'wider')",
+    ),
+    Command(
+        "log.narrower", ("less_than_sign",), "Narrower pane", "Make the log pane narrower.",
+        Scope.MONITOR, "log('resize', 'narrower')",
+    ),
+    Command(
+        "log.equal", ("equals_sign",), "Even panes", "Give all log panes their first sizes again.",
+        Scope.MONITOR, "log('equalise')",
+    ),
+    Command(
+        "monitor.resume", ("r",), "Resume the run",
+        "Submit one more job of this run from its last checkpoint, after a confirmation with its cost.",
+        Scope.MONITOR, "resume_run", footer="resume",
+    ),
+    Command(
+        "monitor.report", ("i",), "Report",
+        "Write a report of this run without secrets (report.md in its directory) and open it in the pager.",
+        Scope.MONITOR, "report_run",
+    ),
+    Command(
+        "monitor.shell", ("s",), "Shell on a node",
+        "Open a shell on a node of the running job (srun --overlap), or copy its command.",
+        Scope.MONITOR, "open_shell", footer="shell",
     ),
     Command("log.up", ("up", "k"), "Line up", "", Scope.LOG, "scroll_up", palette=False),
     Command("log.down", ("down", "j"), "Line down", "", Scope.LOG, "scroll_down", palette=False),

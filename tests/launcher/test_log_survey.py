@@ -50,18 +50,21 @@ def test_the_number_of_a_worker() -> None:
     assert [worker_number(name) for name in names] == [12, 3, 7, 5, None, None]
 
 
+def address_of(worker: int) -> str:
+    return f"10.0.{(worker + 1) // 256}.{(worker + 1) % 256}"
+
+
 def workers(directory: Path, count: int, *, form: str = "ray-worker-{}.log") -> None:
     """Write logs of a driver, a head and many workers, as on nodes with four GPUs."""
     directory.mkdir(exist_ok=True)
     (directory / "ray-head.log").write_text("Local node IP: \x1b[1m10.0.0.1\x1b[22m\n")
     driver = [
-        f"\x1b[36m(Policy[rank={rank}] pid={rank + 70}, ip=10.0.{(rank // 4 + 2) // 256}.{(rank // 4 + 2) % 256})\x1b[0m ok\n"
+        f"\x1b[36m(Policy[rank={rank}] pid={rank + 70}, ip={address_of(rank // 4 + 1)})\x1b[0m ok\n"
         for rank in range(count * 4)
     ]
     (directory / "ray-driver.log").write_text("".join(driver))
     for number in range(1, count + 1):
-        address = f"10.0.{(number + 1) // 256}.{(number + 1) % 256}"
-        text = f"INFO scripts.py:1234 -- Local node IP: {address}\nRay runtime started.\n"
+        text = f"INFO scripts.py:1234 -- Local node IP: {address_of(number)}\nRay runtime started.\n"
         (directory / form.format(number)).write_text(text)
 
 
@@ -109,9 +112,9 @@ def test_a_gap_in_the_numbers_is_a_missing_log(tmp_path: Path, form: str, missin
 
 def test_nodes_after_the_last_log_are_missing_too(tmp_path: Path) -> None:
     workers(tmp_path, 2)
-    assert [name for name, _, health in surveyed(tmp_path, [], expanded("n[0-4]")) if health == "MISSING"] == [
-        "ray-worker-3.log", "ray-worker-4.log",
-    ]  # fmt: skip
+    found = surveyed(tmp_path, [], expanded("n[0-4]"))
+    missing = [name for name, _, health in found if health == "MISSING"]
+    assert missing == ["ray-worker-3.log", "ray-worker-4.log"]
 
 
 def test_nothing_is_missing_where_nothing_is_known() -> None:

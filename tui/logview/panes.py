@@ -61,6 +61,9 @@ class LogPanes(Vertical):
         self._before_merge = PaneLayout.ONE
         self._chosen: dict[PaneLayout, list[LogRef | None]] = {}
         self._border: Border | None = None
+        """The border that the mouse moves."""
+        self._grip = (0, 0)
+        """Where the mouse was on the screen."""
         self._handovers = 0
         self.layout_choice: PaneLayout | None = None
         """The user's choice; None for the one that the width suggests."""
@@ -241,6 +244,7 @@ class LogPanes(Vertical):
         """Let the focused pane take the whole area, or return to the layout."""
         self.zoomed = not self.zoomed and len(self.panes) > 1
         self.rearrange()
+        self.post_message(LogPane.StatusChanged())
 
     def focus_next(self, direction: int) -> None:
         """Give the keys to the next pane (1) or the previous one (-1)."""
@@ -297,6 +301,7 @@ class LogPanes(Vertical):
         shape = shape_of(self.pane_layout, len(self.panes))
         self._border = border_at(shape, places, x, y)
         if self._border is not None:
+            self._grip = int(event.screen_x), int(event.screen_y)
             self.capture_mouse()
         pane = next((pane for pane in self.panes if pane.title is event.widget), None)
         if pane is not None:
@@ -305,11 +310,15 @@ class LogPanes(Vertical):
     def on_mouse_move(self, event: MouseMove) -> None:
         """Move a border."""
         width, height = self.area.size
-        border = self._border
-        if border is not None and border.vertical and event.delta_x:
-            self._resize(border.pane, event.delta_x / width, 0.0)
-        elif border is not None and not border.vertical and event.delta_y:
-            self._resize(border.pane, 0.0, event.delta_y / height)
+        if self._border is None or not width or not height:
+            return
+        here = int(event.screen_x), int(event.screen_y)
+        columns, rows = here[0] - self._grip[0], here[1] - self._grip[1]
+        self._grip = here
+        if self._border.vertical and columns:
+            self._resize(self._border.pane, columns / width, 0.0)
+        elif not self._border.vertical and rows:
+            self._resize(self._border.pane, 0.0, rows / height)
 
     def on_mouse_up(self, event: MouseUp) -> None:
         """Leave a border where it is."""

@@ -29,6 +29,9 @@ from tui.run_view import LogRef, RunView, TimelineEntry
 from tui.screens.dialogs import error_dialog
 from tui.screens.log_picker import LogPicker
 
+_RESIZES = {"taller": (0, 1), "shorter": (0, -1), "wider": (1, 0), "narrower": (-1, 0)}
+"""Steps in columns and rows."""
+
 
 class LogCommands:
     """The commands of the log panes, by the names in `tui.commands`.
@@ -184,8 +187,8 @@ class LogCommands:
         self._panes.focus_next(direction)
         self._show_logs()
 
-    def _resize(self, columns: int, rows: int) -> None:
-        self._panes.resize(columns, rows)
+    def _resize(self, direction: str) -> None:
+        self._panes.resize(*_RESIZES[direction])
 
     def _equalise(self) -> None:
         self._panes.equalise()

@@ -64,6 +64,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._rows: list[SurveyedLog] = []
         self._marked: dict[str, LogRef] = {}
         self._moved = False
+        self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.list = OptionList(compact=True)
 
@@ -71,7 +72,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         """Lay out."""
         with Vertical(id="log-picker") as box:
             box.border_title = Content("Logs")
-            box.border_subtitle = Content("enter opens · tab marks several · F2 opens all · esc")
+            box.border_subtitle = Content("enter opens · tab marks several · F2 opens all · esc or q closes")
             yield self.field
             yield self.list
             yield Static(Content(""), id="log-picker-note")
@@ -99,8 +100,12 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._fill()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show the logs that match what was typed."""
+        """Show the logs that match what was typed; q alone dismisses, as in other dialogs."""
         event.stop()
+        if event.value == "q" and not self._typed:
+            self.dismiss(None)
+            return
+        self._typed = event.value
         self._moved = False
         self._fill()
 
@@ -144,9 +149,11 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             (set_cell_size(mark, _MARK), style),
             (" ", ""),
             (set_cell_size(_title(log), _TITLE), "bold" if log.health is not LogHealth.WELL else ""),
-            (f" {log.name}", "dim"),
         ]
         left = width - sum(cell_len(text) for text, _ in parts)
+        name = log.name if cell_len(log.name) < left else log.name.rpartition("/")[2]
+        parts.append((f" {name}", "dim"))
+        left -= cell_len(name) + 1
         if log.reason:
             parts.append((f"  {log.reason}", style))
         elif left > _AGE + _SIZE + 2:
