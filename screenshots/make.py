@@ -66,7 +66,9 @@ SHOTS = (
     Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
     Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
     Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
-    Shot("help", ("1", "f1"), ("Help", "Monitor")),
+    Shot("panes", ("escape", "p"), ("▸driver",)),
+    Shot("picker", ("l",), ("enter opens", "launcher.log")),
+    Shot("help", ("escape", "1", "f1"), ("Help", "Monitor")),
     Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
 )
 """In this order, in one session for each size."""
@@ -101,6 +103,7 @@ def sample_runs() -> Iterator[Path]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
+        os.environ["XDG_CONFIG_HOME"] = str(Path(directory, "config"))  # the layout of panes is kept there
         root = Path("runs")
         write_run(root, "20261128-042356-demo-fcd1", "demo", 474)
         write_run(root, "20261128-042341-topk-64-7a1c", "topk-64", 120, end=TRACEBACK, code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -78,10 +79,10 @@ async def test_each_pane_goes_its_own_way(tmp_path: Path) -> None:
         assert [pane.filtered for pane in (driver, head, worker)] == [False, False, True]
         await screen.press("shift+tab", "shift+tab", "z")
         await screen.see("pane 1 of 3, zoomed", "● running", "First checkpoint saving")
-        await screen.until(lambda: "1 timeline" not in screen.text, "the upper panes gone")
+        await screen.until(lambda: "✓ Ray head up" not in screen.text, "the timeline gone")
         assert "a new line" not in screen.text
         await screen.press("z")
-        await screen.see("only “line 1”", "1 timeline")
+        await screen.see("only “line 1”", "✓ Ray head up")
 
 
 async def test_roles_and_findings_go_to_their_panes(tmp_path: Path) -> None:
@@ -119,8 +120,10 @@ async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
         assert screen.monitor.panes.panes[0].region.height == before[0].height + 1
         assert screen.monitor.panes.panes[2].region.width == before[2].width - 4
         await screen.press("p")
-        await screen.until(lambda: load_settings().layout == "side", "the settings")
-        assert load_settings().panes[0].startswith("stacked ")
+        settings = Path(os.environ["XDG_CONFIG_HOME"], "distill-tui", "settings.toml")
+        await screen.until(lambda: settings.exists() and "side" in settings.read_text(), "the settings")
+    assert load_settings().layout == "side"
+    assert load_settings().panes[0].startswith("stacked ")
     async with shown(tmp_path / "runs", WIDE, open_run="demo") as screen:
         await screen.see("side by side")
         await screen.press("P")
@@ -139,7 +142,7 @@ async def test_borders_by_mouse(tmp_path: Path) -> None:
         before = driver.region, head.region
         await screen.pilot.mouse_down(head.title, offset=(5, 0))
         await screen.pilot.hover(head.title, offset=(5, -2))
-        await screen.pilot.mouse_up(head.title, offset=(5, -2))
+        await screen.pilot.mouse_up(head.title, offset=(5, 0))
         await screen.until(lambda: driver.region.height == before[0].height - 2, "a moved border")
         assert screen.monitor.logs is head
 
@@ -205,7 +208,7 @@ async def test_one_file_in_two_panes_is_indexed_once(tmp_path: Path) -> None:
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
         await screen.see("worker 1 line 59")
         panes = screen.monitor.panes
-        panes.panes[1].show(panes.logs[0], "driver")
+        panes.panes[1].show(panes.logs[0])
         await screen.until(
             lambda: panes.panes[1].text.extent.bytes == panes.panes[0].text.extent.bytes, "read"
         )

@@ -60,12 +60,12 @@ class LogPane(Vertical):
         """Whether a filter is active."""
         return bool(self._terms) or self._level is not Severity.ANY
 
-    def show(self, log: LogRef, label: str) -> None:
+    def show(self, log: LogRef) -> None:
         """Show one log."""
         if (log, False) == (self._shown, self._merged):
             return
         self._shown, self._merged = log, False
-        self.text.open((label, log.path))
+        self.text.open(("", log.path))
         self._announce(log)
 
     def show_merged(self, logs: Sequence[LogRef]) -> None:

@@ -31,7 +31,7 @@ from tui.logview.layouts import (
 from tui.logview.pane import LogPane
 from tui.logview.pane_area import PaneArea
 from tui.logview.reader_thread import ReaderThread
-from tui.logview.tabs import LogTabs, labels_of
+from tui.logview.tabs import LogTabs
 from tui.run_view import LogRef
 
 _COLUMNS_A_KEY = 4
@@ -156,9 +156,8 @@ class LogPanes(Vertical):
         if layout is PaneLayout.MERGED and len(self._logs) > 1:
             self._panes[0].show_merged(self._logs)
         else:
-            labels = dict(zip(self._logs, labels_of(self._logs), strict=True))
             for pane, log in zip(self._panes, logs[:count], strict=False):
-                pane.show(log, labels.get(log, ""))
+                pane.show(log)
         self._visible = count
         self._focus = self.panes.index(active) if active in self.panes else min(self._focus, count - 1)
         self._place(shape)

@@ -48,12 +48,14 @@ class LogCommands:
         show_logs: Callable[[], None],
         view: Callable[[], RunView],
         transport: Callable[[], Transport | None],
+        now: Callable[[], float],
     ) -> None:
         self._screen = screen
         self._panes = panes
         self._show_logs = show_logs
         self._view = view
         self._transport = transport
+        self._now = now
         self._visited: tuple[str, str, int] | None = None
         """Key of the finding or milestone visited last."""
         self.commands: dict[str, Callable[..., None]] = {
@@ -143,7 +145,7 @@ class LogCommands:
                 self._panes.open_grid(chosen)
             self._show_logs()
 
-        picker = LogPicker(self._view(), self._panes.focused.shown, self._transport())
+        picker = LogPicker(self._view(), self._panes.focused.shown, self._transport(), self._now)
         self._screen.app.push_screen(picker, choose)
 
     def _open_prompt(self, kind: PromptKind) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -52,8 +53,15 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         ),
     ]  # fmt: skip
 
-    def __init__(self, view: RunView, shown: LogRef | None, transport: Transport | None) -> None:
+    def __init__(
+        self,
+        view: RunView,
+        shown: LogRef | None,
+        transport: Transport | None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         super().__init__()
+        self._now = now
         self._view = view
         self._shown = shown.path if shown is not None else ""
         self._transport = transport
@@ -115,7 +123,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         words = self.field.value.lower().split()
         self._rows = [log for log in self._logs if all(word in _text(log).lower() for word in words)]
         width = self._width
-        now = time.time()
+        now = self._now()
         self.list.clear_options()
         self.list.add_options([Option(self._row(log, now, width)) for log in self._rows])
         names = [log.name for log in self._rows]
@@ -183,7 +191,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return
         if self._marked.pop(log.path, None) is None and len(self._marked) < PANE_LIMIT:
             self._marked[log.path] = self._ref(log)
-        self.list.replace_option_prompt_at_index(index, self._row(log, time.time(), self._width))
+        self.list.replace_option_prompt_at_index(index, self._row(log, self._now(), self._width))
         self.action_move("cursor_down")
         self._note("")
 

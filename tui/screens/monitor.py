@@ -82,6 +82,7 @@ class MonitorScreen(Screen[None]):
             show_logs=lambda: self.action_show_pane("logs"),
             view=lambda: self.view,
             transport=lambda: self._opened.transport if self._opened is not None else None,
+            now=host.now,
         )
         self.run_actions = RunActions(
             self,
