@@ -27,6 +27,10 @@ _HARMLESS = re.compile(
 _SCREENS = ("\x1b[?1049", "\x1b[?47", "\x1b[?1047")
 _JOIN = 4
 """Unchanged cells between two changed ones up to which they are sent, too: a move takes as many bytes."""
+_ON_BLANKS = frozenset(("4", "5", "7", "9", "21", "53"))
+"""Weights that are seen on a blank: underlined, blinking, reversed, struck."""
+_WORD = 24
+"""Cells up to which a changed word is sent whole."""
 _ERASE = 6
 """Blanks from which on they are erased instead of being sent."""
 _MOVED = 3
@@ -209,7 +213,7 @@ class CellFrame:
         """Return the look of cells that come in: that of the row's blanks, where erasing gives it to them."""
         looks = Counter(rows[index].looks if index in rows else ())
         look = looks.most_common(1)[0][0] if looks else "0"
-        return look if self._erases_in_colour and look and not _look(look).weights else "0"
+        return look if self._erases_in_colour and look and not _look(look).weights & _ON_BLANKS else "0"
 
     # ------------------------------------------------------------ one row
 
@@ -232,14 +236,18 @@ class CellFrame:
         """Append the output for some cells; returns the column at which it leaves the cursor."""
         while start < stop:
             look = row.looks[start]
+            if row.texts[start] == " " and self._look and _serves_blank(self._look, look):
+                look = self._look
             end = start + 1
-            while end < stop and row.looks[end] == look:
+            while end < stop and (
+                row.looks[end] == look or (row.texts[end] == " " and _serves_blank(look, row.looks[end]))
+            ):
                 end += 1
             output.append(_transition(self._look, look))
             self._look = look
             text = "".join([part or "" for part in row.texts[start:end]])
             blanks = end - start - len(text.rstrip(" ")) if text.isascii() else 0
-            if blanks >= _ERASE and self._erases_in_colour and not _look(look).weights:
+            if blanks >= _ERASE and self._erases_in_colour and not _look(look).weights & _ON_BLANKS:
                 output.append(text[: len(text) - blanks])
                 if end == self._width:
                     output.append("\x1b[K")
@@ -261,7 +269,11 @@ def _write(row: _CellRow, column: int, text: str, look: str) -> int:
     if text.isascii():
         stop = column + len(text)
         row.texts[column:stop] = text
-        row.looks[column:stop] = [look] * len(text)
+        blank = _of_blank(look)
+        if blank == look or " " not in text:
+            row.looks[column:stop] = [look] * len(text)
+        else:
+            row.looks[column:stop] = [blank if character == " " else look for character in text]
     else:
         stop = _write_wide(row, column, text, look)
     if stop < len(row.texts) and row.texts[stop] == "":
@@ -284,21 +296,33 @@ def _write_wide(row: _CellRow, column: int, text: str, look: str) -> int:
 
 
 def _runs(changed: Sequence[int], row: _CellRow) -> list[tuple[int, int]]:
-    """Return changed cells as runs; with the cells between them where those are few and known."""
+    """Return changed cells as runs of whole words; with the cells between them where those are few and known.
+
+    Whole words, since a program that reads the screen's output aloud or looks for a word gets no pieces.
+    """
     runs: list[list[int]] = []
     for index in changed:
-        start = index
-        while start > 0 and row.texts[start] == "":  # a wide character is sent whole
+        if runs and index < runs[-1][1]:
+            continue
+        start, stop = index, index + 1
+        first = max(index - _WORD, runs[-1][1] if runs else 0)
+        while start > 0 and (row.texts[start] == "" or (start > first and _in_word(row, start - 1))):
             start -= 1
-        stop = index + 1
-        while stop < len(row.texts) and row.texts[stop] == "":
+        last = min(index + _WORD, len(row.texts))
+        while stop < len(row.texts) and (row.texts[stop] == "" or (stop < last and _in_word(row, stop))):
             stop += 1
         joins = runs and start - runs[-1][1] <= _JOIN
         if joins and None not in row.texts[runs[-1][1] : start]:
-            runs[-1][1] = max(stop, runs[-1][1])
+            runs[-1][1] = stop
         else:
             runs.append([start, stop])
     return [(start, stop) for start, stop in runs]
+
+
+def _in_word(row: _CellRow, index: int) -> bool:
+    """Return whether a cell is part of a word: a letter, a digit or punctuation."""
+    text = row.texts[index]
+    return text is not None and (text == "" or (text != " " and text.isascii()) or text.isalpha())
 
 
 @lru_cache(maxsize=1024)
@@ -322,6 +346,22 @@ def _look(sgr: str) -> _Look:
         else:
             weights.add(code)
     return _Look(colour, background, frozenset(weights))
+
+
+@lru_cache(maxsize=1024)
+def _of_blank(look: str) -> str:
+    """Return what of a look is seen on a blank: the background, and lines through it."""
+    parsed = _look(look)
+    if parsed.weights & _ON_BLANKS:
+        return look
+    return parsed.background or "0"
+
+
+@lru_cache(maxsize=4096)
+def _serves_blank(look: str, blank: str) -> bool:
+    """Return whether a blank that is written with another look than its own is the same to see."""
+    one, other = _look(look), _look(blank)
+    return one.background == other.background and not (one.weights | other.weights) & _ON_BLANKS
 
 
 @lru_cache(maxsize=4096)

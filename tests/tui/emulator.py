@@ -97,14 +97,15 @@ class Emulator:
 
     @property
     def shown(self) -> list[list[tuple[str, tuple[str, ...]]]]:
-        """Cells as they are seen: of a blank, only the background."""
-        return [
-            [
-                (text, _background(look)) if text == " " and not _weights(look) else (text, look)
-                for text, look in row
-            ]
-            for row in self.cells
-        ]
+        """Cells as they are seen: of a blank, only the background and what is seen on it."""
+        return [[(text, _seen(look) if text == " " else look) for text, look in row] for row in self.cells]
+
+
+def _seen(look: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what of a look is seen on a blank."""
+    if {"4", "7", "9"} & {*look}:
+        return look
+    return tuple(code for code in look if len(code) > 1 and code.startswith("4"))
 
 
 def _looks(look: tuple[str, ...], args: str) -> tuple[str, ...]:
@@ -127,11 +128,3 @@ def _looks(look: tuple[str, ...], args: str) -> tuple[str, ...]:
         else:
             found[f"w{code}"] = code
     return tuple(sorted(found.values()))
-
-
-def _background(look: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for code in look if len(code) > 1 and code.startswith("4"))
-
-
-def _weights(look: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for code in look if len(code) == 1)

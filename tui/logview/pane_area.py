@@ -66,7 +66,7 @@ class PaneArea(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the lines between panes."""
-        base = self.rich_style + self.get_component_rich_style("panes--line", partial=True)
+        base = self.get_component_rich_style("panes--line")
         ends = sorted(
             place.x + place.width
             for place in self.places.values()

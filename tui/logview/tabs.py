@@ -23,11 +23,15 @@ ROLE_TITLES = {
 }
 
 
-def title_of(log: LogRef) -> str:
-    """Return the title of a log's pane: its role with node and ranks where known, and its file."""
+def titles_of(log: LogRef) -> tuple[str, str]:
+    """Return the long and the short title of a log's pane.
+
+    Role, node and ranks where known, and its file; the short one is without the file where the node is known.
+    """
     place = " · ".join(part for part in (log.node, log.ranks) if part)
     role = f"{ROLE_TITLES[log.role]} {place}" if place else ROLE_TITLES[log.role]
-    return f"{role}  {log.name.rpartition('/')[2]}"
+    long = f"{role}  {log.name.rpartition('/')[2]}"
+    return long, role if place else long
 
 
 def labels_of(logs: Sequence[LogRef]) -> list[str]:
@@ -110,40 +114,43 @@ class PaneTitle(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._text = ""
+        self._titles = ("", "")
         self._status = ""
         self._active = False
 
     def show_log(self, log: LogRef | None) -> None:
         """Show a log's title; None for several, merged."""
-        self._set(title_of(log) if log is not None else "all by time", self._status, self._active)
+        titles = titles_of(log) if log is not None else ("all by time", "all by time")
+        self._set(titles, self._status, self._active)
 
     def show_status(self, status: str) -> None:
         """Show the status of the log."""
-        self._set(self._text, status, self._active)
+        self._set(self._titles, status, self._active)
 
     def show_active(self, active: bool) -> None:
         """Show whether the pane has the keys."""
-        self._set(self._text, self._status, active)
+        self._set(self._titles, self._status, active)
 
-    def _set(self, text: str, status: str, active: bool) -> None:
-        if (text, status, active) != (self._text, self._status, self._active):
-            self._text, self._status, self._active = text, status, active
+    def _set(self, titles: tuple[str, str], status: str, active: bool) -> None:
+        if (titles, status, active) != (self._titles, self._status, self._active):
+            self._titles, self._status, self._active = titles, status, active
             self.refresh()
 
     def render(self) -> Content:
         """Return title and status; where room is short, the status loses its last parts first."""
         width = self.size.width
         mark = "▸" if self._active else " "
-        least = min(cell_len(self._text) + 3, max(width // 2, 12))
         parts = self._status.split(" · ")
+        long, short = self._titles
+        text = long if cell_len(long) + cell_len(parts[0]) + 4 <= width else short
+        least = min(cell_len(text) + 3, max(width * 2 // 3, 12))
         while len(parts) > 1 and cell_len(" · ".join(parts)) > width - least:
             parts.pop()
-        text = " · ".join(parts)
-        status = Content.assemble((text, "$text-warning" if "paused" in text else "dim"))
+        words = " · ".join(parts)
+        status = Content.assemble((words, "$text-warning" if "paused" in words else "dim"))
         status = status.truncate(max(width - least, 0), ellipsis=True)
         style = "bold $text-primary" if self._active else "bold dim"
-        title = Content.assemble((f"{mark}{self._text}", style))
+        title = Content.assemble((f"{mark}{text}", style))
         title = title.truncate(max(width - status.cell_length - 2, 0), ellipsis=True)
         gap = max(width - title.cell_length - status.cell_length - 1, 1)
         return Content.assemble(title, " " * gap, status)

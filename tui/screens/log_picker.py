@@ -159,9 +159,10 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             (set_cell_size(_title(log), _TITLE), "bold" if log.health is not LogHealth.WELL else ""),
         ]
         left = width - sum(cell_len(text) for text, _ in parts)
-        name = log.name if cell_len(log.name) < left else log.name.rpartition("/")[2]
-        parts.append((f" {name}", "dim"))
-        left -= cell_len(name) + 1
+        name = log.name if cell_len(log.name) < left - cell_len(log.reason) else log.name.rpartition("/")[2]
+        if not (log.node and log.reason) or cell_len(name) + cell_len(log.reason) + 3 <= left:
+            parts.append((f" {name}", "dim"))
+            left -= cell_len(name) + 1
         if log.reason:
             parts.append((f"  {log.reason}", style))
         elif left > _AGE + _SIZE + 2:

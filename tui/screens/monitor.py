@@ -39,6 +39,8 @@ _PANE_COMMANDS = {
     "logs": (*_PANE_IDS, "log.search", "log.follow"),
 }
 """Commands that the footer shows first while a pane has the focus."""
+_PANE_KEYS = ("log.choose", "log.layout", "log.pane", "log.zoom", "monitor.cancel", "monitor.again")
+"""Further ones where there is room."""
 
 
 _SAVE_AFTER_S = 1.0
@@ -277,7 +279,7 @@ class MonitorScreen(Screen[None]):
     def action_show_pane(self, pane: str) -> None:
         """Bring a pane to the front and focus it."""
         self._pane = pane
-        self.footer_first = _PANE_COMMANDS[pane]
+        self.footer_first = _PANE_COMMANDS[pane] + (_PANE_KEYS if self.app.size.width >= 120 else ())
         for name in PANES:
             self.set_class(name == pane, f"-{name}")
         focused = {"timeline": self.timeline_box, "curve": self.logs.text, "logs": self.logs.text}[pane]
