@@ -66,7 +66,7 @@ SHOTS = (
     Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
     Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
     Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
-    Shot("panes", ("escape", "p"), ("▸driver",)),
+    Shot("panes", ("p",), ("▸driver",)),
     Shot("picker", ("l",), ("enter opens", "launcher.log")),
     Shot("help", ("escape", "1", "f1"), ("Help", "Monitor")),
     Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
