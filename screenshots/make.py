@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE.parent))
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
 from textual.widgets import Input  # noqa: E402
 
+import tui.usage_lines  # noqa: E402
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
 from tui.app import AppSettings, DistillApp  # noqa: E402
 from tui.screens.wizard.model import WizardState  # noqa: E402
@@ -112,6 +113,19 @@ def sample_runs() -> Iterator[Path]:
             yield root
         finally:
             os.chdir(before)
+
+
+@contextmanager
+def usage_of_another_day() -> Iterator[None]:
+    """Let the help show the same figures on every machine."""
+    lines = ["Terminal: 310 bytes/s, 41.2 kB in all", "Slurm and other commands: 4 in the last minute"]
+    lines.append("This app: 1 process, 71.3 MB; you: 3 processes of 20, 112 MB of 128 GB")
+    original = tui.usage_lines.usage_lines
+    tui.usage_lines.usage_lines = lambda *_: lines
+    try:
+        yield
+    finally:
+        tui.usage_lines.usage_lines = original
 
 
 def painted(app: DistillApp) -> str:
@@ -200,7 +214,7 @@ def take_all() -> dict[str, str]:
     os.environ.pop("NO_COLOR", None)
     time.tzset()
     taken: dict[str, str] = {}
-    with sample_runs() as root:
+    with sample_runs() as root, usage_of_another_day():
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
     for size in SIZES:
