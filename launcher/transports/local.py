@@ -38,6 +38,12 @@ class _Caller:
         self._jobs: queue.SimpleQueue[Callable[[], None]] | None = None
 
     def call(self, action: Callable[[], Result], description: str, deadline_s: float) -> Result:
+        """Return what the action returns.
+
+        Raises:
+            OSError: as the action does.
+            TransportError: the file system does not answer within the deadline.
+        """
         outcome: queue.SimpleQueue[tuple[Result | None, OSError | None]] = queue.SimpleQueue()
 
         def job() -> None:

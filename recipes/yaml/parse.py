@@ -102,7 +102,11 @@ class _Builder:
                 yield self.node(next(self.events), _offset(event.end_mark), 0)
 
     def node(self, event: Any, hint: int, depth: int) -> Node:  # noqa: ANN401 - PyYAML's events have no common class
-        """Build a node; an implied null stands at `hint`."""
+        """Build a node; an implied null stands at `hint`.
+
+        Raises:
+            RecipeError: it lies deeper than MAX_DEPTH.
+        """
         start: int = _offset(event.start_mark)
         if depth > MAX_DEPTH:
             raise RecipeError(

@@ -75,6 +75,14 @@ class Machine:
         alive = _started(pid) == started and Path(f"/proc/{pid}/ns/cgroup").exists()
         return pid if alive else None
 
+    @staticmethod
+    def _visible() -> set[str]:
+        return {str(CHECKOUT), sys.base_prefix, sys.prefix}
+
+    def shows_checkout(self) -> bool:
+        """Return whether users of the running machine reach this checkout and its Python."""
+        return all(Path(f"/proc/{self.pid}/root{path}").exists() for path in self._visible())
+
     def boot(self) -> None:
         """Start the machine; nothing happens when it runs."""
         if self.pid is not None:
@@ -86,7 +94,7 @@ class Machine:
             run / f"slurmd-{self.name}.pid",
         ):
             stale.unlink(missing_ok=True)
-        visible = {str(CHECKOUT), sys.base_prefix, sys.prefix}
+        visible = self._visible()
         enter = (
             'echo $$ >"$0"; for group in $GROUPS_TO_JOIN; do echo $$ >"$group/cgroup.procs"; done; exec "$@"'
         )

@@ -24,6 +24,9 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip(f"the test cluster {why_not}")
     ours = Cluster()
     was_up = ours.login.pid is not None
+    if was_up and not all(machine.shows_checkout() for machine in (ours.login, *ours.nodes)):
+        ours.down()  # Another checkout brought it up, and its users cannot reach this one.
+        was_up = False
     ours.up()
     yield ours
     if not was_up:

@@ -25,7 +25,11 @@ class DownloadError(ExplainedError):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a model's architecture."""
+    """Print a model's architecture.
+
+    Raises:
+        ExplainedError: nothing is known of the model.
+    """
     models = Models.of()
     if options.download:
         _download(models, options.id)

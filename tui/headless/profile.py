@@ -55,7 +55,12 @@ def _check(chosen_name: str | None, *, as_json: bool = False) -> int:
 
 
 def run_edit(options: argparse.Namespace) -> int:
-    """Open the user's site file in an editor, and check it after."""
+    """Open the user's site file in an editor, and check it after.
+
+    Raises:
+        InputError: there is no terminal, or the editor cannot be started.
+        TransportError: the editor failed.
+    """
     from launcher.sites.editing import ensure
 
     path = _file()

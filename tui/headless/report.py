@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report of a run: state, cause, evidence, settings. Keys and names are removed."""
+    """Print the report of a run: state, cause, evidence, settings. Keys and names are removed.
+
+    Raises:
+        TransportError: its logs cannot be read.
+    """
     from launcher.monitor.report import markdown, write_tar
 
     name, watch, own_run = _open(options.target)

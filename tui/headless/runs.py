@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the runs, newest first, or do with them what an option says."""
+    """List the runs, newest first, or do with them what an option says.
+
+    Raises:
+        InputError: runs are named without an option that takes them.
+    """
     if options.disk_use or options.move is not None or options.remove_checkpoints:
         from tui.headless import runs_storage
 

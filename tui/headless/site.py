@@ -44,7 +44,11 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Take a site file over as the user's own."""
+    """Take a site file over as the user's own.
+
+    Raises:
+        InputError: it cannot be read, or there is one already and `--replace` is not given.
+    """
     from launcher.sites import user_file
     from launcher.sites.editing import install
     from launcher.transports.local import LocalTransport

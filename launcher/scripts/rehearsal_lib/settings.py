@@ -101,6 +101,11 @@ class _Recipe:
         return True, value
 
     def get(self, key: str, kind: type[Value], default: Value | EllipsisType = ...) -> Value:
+        """Return a value as its type.
+
+        Raises:
+            RehearsalError: it is missing, not resolved or not of the type.
+        """
         present, value = self.find(key)
         if not present:
             if default is ...:
@@ -119,6 +124,11 @@ class _Recipe:
         return None if self.find(key)[1] is None else self.get(key, kind)
 
     def count(self, key: str, default: int | EllipsisType = ..., *, low: int = 1) -> int:
+        """Return a whole number.
+
+        Raises:
+            RehearsalError: it is missing, or smaller than `low`.
+        """
         value = self.get(key, int, default)
         if value < low:
             raise self.error_at(key, f"{key} must be at least {low}, got {value}")
