@@ -37,6 +37,8 @@ SLICE_S = 0.05
 """Time limit of a part of long work, after which the screen's requests are read again."""
 PROGRESS_S = 0.15
 """Interval of progress messages."""
+QUIET_POLLS = 6
+"""Polls without growth after which a log is polled less often."""
 MANY_LOGS = 50
 """Merged logs from which on they are polled less often."""
 
@@ -64,6 +66,8 @@ class LogReader:
         """Size at the last poll."""
         self._growing = False
         """Whether the log had grown at the last poll."""
+        self._quiet_polls = 0
+        """Polls since it grew."""
 
     @property
     def busy_for(self) -> float:
@@ -136,7 +140,8 @@ class LogReader:
         grown, self._bytes = extent.bytes > self._bytes, extent.bytes
         growing = grown and self._growing
         self._growing = grown
-        pause = self._thread.pause(growing=growing)
+        self._quiet_polls = 0 if grown else self._quiet_polls + 1
+        pause = self._thread.pause(growing=growing, quiet=self._quiet_polls > QUIET_POLLS)
         return pause if len(request.selection.logs) < MANY_LOGS else pause * 4
 
     def _continue(self, extent: Extent, search: Search | None, jump: Jump | None) -> bool:

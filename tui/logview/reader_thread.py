@@ -20,9 +20,11 @@ from tui.logview.line_index import LogText
 from tui.logview.source import FileSource, LogSource
 
 POLL_S = 0.33
-FLOOD_POLL_S = 0.9
+QUIET_POLL_S = 0.7
+"""Interval while a log has not grown for some polls: four panes mostly have three such."""
+FLOOD_POLL_S = 1.1
 """Interval while a log grows at each poll: most of its pane is painted each time."""
-SLOW_POLL_S = 1.2
+SLOW_POLL_S = 1.5
 """Interval where the terminal is behind with what was painted."""
 SETTLED_POLL_S = 2.0
 """Interval for the logs of a run that has ended."""
@@ -80,13 +82,16 @@ class ReaderThread(Background):
             text = self._texts[paths[0]] = LogText(FileSource(self._transport, paths[0]))
         return text.source, text
 
-    def pause(self, *, growing: bool) -> float:
-        """Return the pause between two polls of a log."""
+    def pause(self, *, growing: bool, quiet: bool = False) -> float:
+        """Return the pause between two polls of a log.
+
+        `growing`: it grew at the last two polls. `quiet`: it has not grown for some polls.
+        """
         if self.settled:
             return SETTLED_POLL_S
         if self._slow_terminal():
             return SLOW_POLL_S
-        return FLOOD_POLL_S if growing else POLL_S
+        return FLOOD_POLL_S if growing else QUIET_POLL_S if quiet else POLL_S
 
     def _run_due(self) -> float | None:
         limit = time.monotonic() + _TOGETHER_S
