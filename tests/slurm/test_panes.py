@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.ray, pytest.mark.timeout(400)]
 
 
 def test_layouts_shell_and_cancel_by_key(user: User, tmux: Tmux) -> None:  # noqa: F811 - the fixture
-    run = user.submit("--set", *LONG, nodes=3)["run"]
+    run = user.submit(*LONG, nodes=3)["run"]
     tmux.start(user.argv("--no-mouse", "watch", run), size=(160, 48))
     tmux.see("● running", "✓ First step done", "driver over head and worker", limit_s=240)
     for size in ((160, 48), (120, 40), (80, 24)):
