@@ -29,7 +29,7 @@ def test_layouts_shell_and_cancel_by_key(user: User, tmux: Tmux) -> None:  # noq
     tmux.see("(exit leaves)", limit_s=60)
     tmux("send-keys", "-l", "echo on-$SLURM_STEP_NODELIST")
     tmux.press("Enter")
-    tmux.see("on-jwb0")
+    tmux.see("on-node0")
     tmux("send-keys", "-l", "exit")
     tmux.press("Enter")
     tmux.see("● running", "F1 help")
