@@ -247,8 +247,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         """Adopt the log's length; `moved` lines were counted before the line that was the first."""
         size = self._wrapped_size() if self.wrapped else self._unwrapped_size()
         self._moving = True
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self.set_content_size(size)
         if self.follow:
             self.move_to(self.max_scroll_y)
         elif moved:
