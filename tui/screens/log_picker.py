@@ -74,6 +74,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._moved = False
         self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
+        self.field.cursor_blink = False  # each blink is sent to the terminal
         self.list = OptionList(compact=True)
 
     def compose(self) -> ComposeResult:
