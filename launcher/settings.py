@@ -35,8 +35,10 @@ class Setting:
 
     key: str
     """`TABLE.NAME`, or `NAME` where it stands above all tables."""
-    kind: Literal["directory", "directories", "texts"]
+    kind: Literal["directory", "directories", "texts", "choice"]
     help: str
+    choices: tuple[str, ...] = ()
+    """Values of a choice."""
 
     @property
     def table(self) -> str:
@@ -49,10 +51,14 @@ class Setting:
         return self.key.rpartition(".")[2]
 
 
+LAYOUTS = ("one", "stacked", "side", "grid", "merged")
+"""Layouts of the log panes (`tui.logview.layouts`)."""
 SETTINGS = (
     Setting("notify", "texts", "notifications of start, failure and end: bell, terminal, or a command"),
     Setting("storage.runs", "directory", "directory of the runs (default: ~/.local/state/distill-tui/runs)"),
     Setting("storage.earlier_runs", "directories", "directories whose runs are listed, too"),
+    Setting("monitor.layout", "choice", "layout of the log panes; the monitor keeps the last one", LAYOUTS),
+    Setting("monitor.panes", "texts", "sizes of the log panes of each layout, as the monitor keeps them"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -77,6 +83,10 @@ class Settings:
     """Directory of the runs, expanded."""
     earlier_runs: tuple[str, ...] = ()
     """Directories that held the runs before, expanded."""
+    layout: str = ""
+    """Layout of the log panes."""
+    panes: tuple[str, ...] = ()
+    """Sizes of the log panes of each layout."""
 
 
 def settings_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -130,6 +140,8 @@ def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str
         values.get("notify", ()),
         next(iter(directories["storage.runs"]), ""),
         directories["storage.earlier_runs"],
+        next(iter(values.get("monitor.layout", ())), ""),
+        values.get("monitor.panes", ()),
     )
 
 
@@ -159,7 +171,10 @@ def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
     Raises:
         InputError: it is of another type.
     """
-    single = _BY_KEY[key].kind == "directory"
+    item = _BY_KEY[key]
+    single = item.kind in ("directory", "choice")
+    if item.choices and value not in item.choices:
+        raise InputError(f"invalid {key} (expected {', '.join(item.choices)})", where=path)
     if isinstance(value, str):
         return (value,) if value or not single else ()
     if not single and isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -167,8 +182,9 @@ def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
     expected = {
         "directory": "a directory in quotes",
         "directories": "a list of directories",
-        "texts": "bell, terminal, a command, or a list of these",
-    }[_BY_KEY[key].kind]
+        "texts": "bell, terminal, a command, or a list of these" if key == "notify" else "a list of texts",
+        "choice": ", ".join(item.choices),
+    }[item.kind]
     raise InputError(f"invalid {key} (expected {expected})", where=path)
 
 
@@ -222,8 +238,10 @@ def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str])
     """
     if item.kind == "texts":
         return values[0] if len(values) == 1 else list(values)
-    if item.kind == "directory" and len(values) != 1:
+    if item.kind in ("directory", "choice") and len(values) != 1:
         raise InputError(f"{item.key} takes one value, not {len(values)}")
+    if item.kind == "choice":
+        return values[0]
     if item.key == "storage.runs" and values[0] == KEEP:
         return str(default_runs_root(environment))
     paths = []

@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE.parent))
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
 from textual.widgets import Input  # noqa: E402
 
+import tui.usage_lines  # noqa: E402
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
 from tui.app import AppSettings, DistillApp, EditStart  # noqa: E402
 from tui.screens.wizard.model import WizardState  # noqa: E402
@@ -66,7 +67,9 @@ SHOTS = (
     Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
     Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
     Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
-    Shot("help", ("1", "f1"), ("Help", "Monitor")),
+    Shot("panes", ("p",), ("▸driver",)),
+    Shot("picker", ("l",), ("enter opens", "launcher.log")),
+    Shot("help", ("escape", "1", "f1"), ("Help", "Monitor")),
     Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
 )
 """In this order, in one session for each size."""
@@ -127,6 +130,7 @@ def sample_runs() -> Iterator[Path]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
+        os.environ["XDG_CONFIG_HOME"] = str(Path(directory, "config"))  # the layout of panes is kept there
         root = Path("runs")
         write_run(root, "20261128-042356-demo-fcd1", "demo", 474)
         write_run(root, "20261128-042341-topk-64-7a1c", "topk-64", 120, end=TRACEBACK, code=1)
@@ -135,6 +139,19 @@ def sample_runs() -> Iterator[Path]:
             yield root
         finally:
             os.chdir(before)
+
+
+@contextmanager
+def usage_of_another_day() -> Iterator[None]:
+    """Let the help show the same figures on every machine."""
+    lines = ["Terminal: 310 bytes/s, 41.2 kB in all", "Slurm and other commands: 4 in the last minute"]
+    lines.append("This app: 1 process, 71.3 MB; you: 3 processes of 20, 112 MB of 128 GB")
+    original = tui.usage_lines.usage_lines
+    tui.usage_lines.usage_lines = lambda *_: lines
+    try:
+        yield
+    finally:
+        tui.usage_lines.usage_lines = original
 
 
 def painted(app: DistillApp) -> str:
@@ -243,7 +260,7 @@ def take_all() -> dict[str, str]:
     os.environ.pop("NO_COLOR", None)
     time.tzset()
     taken: dict[str, str] = {}
-    with sample_runs() as root:
+    with sample_runs() as root, usage_of_another_day():
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
     for size in SIZES:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import App, SystemCommand
-from textual.events import Event, Key
+from textual.driver import Driver
+from textual.events import Event, Key, Resize
 from textual.message import Message
 from textual.screen import Screen
 
@@ -26,6 +27,7 @@ from tui.key_order import KeyOrder, KeyPassed
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
+from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
 
 if TYPE_CHECKING:
@@ -137,6 +139,8 @@ class DistillApp(App[None]):
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
         if not isinstance(event, Key):
+            if isinstance(event, Resize) and isinstance(self._driver, CellDriver):
+                self._driver.resized(*event.size)
             await super().on_event(event)
         elif not event.is_forwarded:
             await self._key_order.take(event)
@@ -155,6 +159,14 @@ class DistillApp(App[None]):
     def in_front(self) -> bool:
         """Return whether the terminal has the focus, as far as it reports that."""
         return bool(self.app_focus)
+
+    def slow_terminal(self) -> bool:
+        """Return whether the terminal is behind with what was painted."""
+        return isinstance(self._driver, CellDriver) and self._driver.meter.slow
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver of a terminal."""
+        return CellDriver
 
     def channels(self) -> tuple[Channel, ...]:
         """Return the user's notification channels for a run's start and end."""
@@ -314,10 +326,20 @@ class DistillApp(App[None]):
     def action_help(self) -> None:
         """Show the help for the screen; in a dialog, for the screen below it."""
         from tui.screens.help import HelpScreen
+        from tui.usage_lines import usage_lines
 
         helped = next((screen for screen in reversed(self.screen_stack) if hasattr(screen, "SCOPES")), None)
         if helped is not None:
-            self.push_screen(HelpScreen(helped.SCOPES, getattr(helped, "ABOUT", "")))
+            meter = self._driver.meter if isinstance(self._driver, CellDriver) else None
+            transport = getattr(helped, "watch_transport", None)
+            about = getattr(helped, "ABOUT", "")
+            self.push_screen(HelpScreen(helped.SCOPES, about, lambda: usage_lines(meter, transport)))
+
+    def action_redraw(self) -> None:
+        """Paint the whole screen again: another program may have written on the terminal."""
+        if isinstance(self._driver, CellDriver):
+            self._driver.forget()
+        self.refresh(layout=True)
 
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""

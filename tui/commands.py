@@ -49,6 +49,15 @@ class Command:
     palette: bool = True
 
 
+PANE_LAYOUTS = {
+    "one": "one log",
+    "stacked": "driver over head and worker",
+    "side": "side by side",
+    "grid": "grid",
+    "merged": "all by time",
+}
+"""Layouts of the log panes, by their names in the settings."""
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "home.open", ("enter",), "Open the run", "Show the selected run in the monitor.",
@@ -103,7 +112,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "monitor.cancel", ("c",), "Cancel the run",
-        "Stop this run, after a confirmation that names the steps that would be lost.",
+        "Stop this run, after a confirmation that names the steps that would be lost, or let it go on until "
+        "its next checkpoint.",
         Scope.MONITOR, "cancel_run", footer="cancel",
     ),
     Command(
@@ -135,12 +145,14 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "log('show_log', 'worker')",
     ),
     Command(
-        "log.launcher", ("s",), "Launcher log", "Show the log of the launcher (the batch script).",
+        "log.launcher", ("L",), "Launcher log", "Show the log of the launcher (the batch script).",
         Scope.MONITOR, "log('show_log', 'slurm')",
     ),
     Command(
-        "log.choose", ("l",), "Choose a log", "Choose from a list of all logs of the run.",
-        Scope.MONITOR, "log('choose_log')", footer="log…",
+        "log.choose", ("l",), "Choose logs",
+        "Choose from a list of all logs by node and rank, those that fail, are silent or missing first; "
+        "typing filters, tab marks several.",
+        Scope.MONITOR, "log('choose_log')", footer="logs…",
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
@@ -158,6 +170,11 @@ COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "log('next_match', -1)",
     ),
     Command(
+        "log.across", ("asterisk",), "Search all panes",
+        "Let n and N go on in the next log pane where the matches of one end; again: in one pane only.",
+        Scope.MONITOR, "log('toggle_across')",
+    ),
+    Command(
         "log.follow", ("f",), "Follow or pause",
         "Follow the end of the log, or pause. Scrolling up pauses; scrolling to the end follows again.",
         Scope.MONITOR, "log('toggle_follow')", footer="follow",
@@ -169,6 +186,15 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "log.finding-before", ("E",), "Previous finding", "Go to the previous finding.",
         Scope.MONITOR, "log('next_finding', -1)",
+    ),
+    Command(
+        "log.milestone", ("t",), "Next milestone",
+        "Go to the line of the latest milestone, then to the next one from the beginning.",
+        Scope.MONITOR, "log('next_milestone', 1)",
+    ),
+    Command(
+        "log.milestone-before", ("T",), "Previous milestone", "Go to the line of the milestone before.",
+        Scope.MONITOR, "log('next_milestone', -1)",
     ),
     Command(
         "log.go", ("colon",), "Go to a line",
@@ -192,7 +218,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "log.merge", ("a",), "Merge all logs",
-        "Show all logs as one, in the order of time, as far as times are known.",
+        "Show all logs as one, in the order of time, as far as times are known; again: the layout before.",
         Scope.MONITOR, "log('merge_logs')",
     ),
     Command(
@@ -209,6 +235,72 @@ COMMANDS: tuple[Command, ...] = (
         "log.page", ("o",), "Open in the pager",
         "Open the log in $PAGER (default: less), at the line that is shown.",
         Scope.MONITOR, "log('open_pager')",
+    ),
+    Command(
+        "log.layout", ("p",), "Next layout",
+        "Show the logs in the next layout: one log, driver over head and worker, side by side, a grid, all "
+        "by time. The choice is remembered.",
+        Scope.MONITOR, "log('next_layout', 1)", footer="layout",
+    ),
+    Command(
+        "log.layout-before", ("P",), "Previous layout", "Show the logs in the previous layout.",
+        Scope.MONITOR, "log('next_layout', -1)",
+    ),
+    *(
+        Command(
+            f"log.layout-{name}", (), f"Layout: {title}", f"Show the logs in this layout: {title}.",
+            Scope.MONITOR, f"log('set_layout', '{name}')",
+        )
+        for name, title in PANE_LAYOUTS.items()
+    ),
+    Command(
+        "log.pane", ("tab",), "Next pane", "Give the keys to the next log pane.",
+        Scope.MONITOR, "log('next_pane', 1)", footer="pane", priority=True,
+    ),
+    Command(
+        "log.pane-before", ("shift+tab",), "Previous pane", "Give the keys to the previous log pane.",
+        Scope.MONITOR, "log('next_pane', -1)", priority=True,
+    ),
+    Command(
+        "log.zoom", ("z",), "Zoom the pane",
+        "Show only the log pane that has the keys, below the state; again: all panes.",
+        Scope.MONITOR, "log('zoom')", footer="zoom",
+    ),
+    Command(
+        "log.taller", ("plus",), "Taller pane", "Make the log pane taller; with the mouse, drag its title.",
+        Scope.MONITOR, "log('resize', 'taller')",
+    ),
+    Command(
+        "log.shorter", ("minus",), "Shorter pane", "Make the log pane shorter.",
+        Scope.MONITOR, "log('resize', 'shorter')",
+    ),
+    Command(
+        "log.wider", ("greater_than_sign",), "Wider pane",
+        "Make the log pane wider; with the mouse, drag the line between two panes.",
+        Scope.MONITOR, "log('resize', 'wider')",
+    ),
+    Command(
+        "log.narrower", ("less_than_sign",), "Narrower pane", "Make the log pane narrower.",
+        Scope.MONITOR, "log('resize', 'narrower')",
+    ),
+    Command(
+        "log.equal", ("equals_sign",), "Even panes", "Give all log panes their first sizes again.",
+        Scope.MONITOR, "log('equalise')",
+    ),
+    Command(
+        "monitor.resume", ("r",), "Resume the run",
+        "Submit one more job of this run from its last checkpoint, after a confirmation with its cost.",
+        Scope.MONITOR, "resume_run", footer="resume",
+    ),
+    Command(
+        "monitor.report", ("i",), "Report",
+        "Write a report of this run without secrets (report.md in its directory) and open it in the pager.",
+        Scope.MONITOR, "report_run",
+    ),
+    Command(
+        "monitor.shell", ("s",), "Shell on a node",
+        "Open a shell on a node of the running job (srun --overlap), or copy its command.",
+        Scope.MONITOR, "open_shell", footer="shell",
     ),
     Command("log.up", ("up", "k"), "Line up", "", Scope.LOG, "scroll_up", palette=False),
     Command("log.down", ("down", "j"), "Line down", "", Scope.LOG, "scroll_down", palette=False),
@@ -437,6 +529,11 @@ COMMANDS: tuple[Command, ...] = (
         Scope.APP, "change_theme",
     ),
     Command(
+        "app.redraw", ("ctrl+l",), "Redraw",
+        "Paint the whole screen again, after another program wrote on the terminal.",
+        Scope.APP, "redraw", priority=True,
+    ),
+    Command(
         "app.suspend", ("ctrl+z",), "Suspend", "Suspend the app and return to the shell; `fg` resumes it.",
         Scope.APP, "suspend_process", priority=True,
     ),
@@ -453,7 +550,8 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 _KEY_NAMES = {
-    "colon": ":", "ampersand": "&", "number_sign": "#", "delete": "Del",
+    "colon": ":", "ampersand": "&", "number_sign": "#", "delete": "Del", "plus": "+", "minus": "-", "greater_than_sign": ">",
+    "less_than_sign": "<", "equals_sign": "=", "asterisk": "*",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
     "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f8": "F8",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from launcher.logs.events import Event, FindingSeen, JobState, MetricRecorded, Role
+from launcher.logs.events import Event, FindingSeen, JobState, MetricRecorded, Role, Source
 from launcher.logs.milestones import MILESTONES
+from launcher.logs.node_names import expanded, node_of_log
 from launcher.logs.sources import LogFile
 from launcher.monitor.checkpoints import complete_checkpoint
 from launcher.monitor.state import RunState
@@ -53,6 +54,8 @@ class TimelineEntry:
     duration: float | None = None
     """Seconds since the milestone reached before it."""
     awaited: bool = False
+    source: Source | None = None
+    """Log and line that show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class LogRef:
     name: str
     path: str
     role: Role
+    node: str = ""
+    """Node that wrote it, where known."""
+    ranks: str = ""
+    """Ranks of the node: `ranks 4-7`; empty where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,10 @@ class RunView:
     curves: tuple[Curve, ...] = ()
     findings: tuple[FindingSeen, ...] = ()
     logs: tuple[LogRef, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """Nodes of the job, where known."""
+    job: str = ""
+    """The scheduler's id of the job that runs; empty where none does."""
     checkpoint: int | None = None
     """Step of the last complete checkpoint."""
     deadline: float | None = None
@@ -115,6 +126,7 @@ class ViewBuilder:
     summary: RunSummary
     _curves: dict[str, Curve] = field(default_factory=dict)
     _logs: tuple[LogFile, ...] = ()
+    _nodes: tuple[str, ...] = ()
     _refs: tuple[LogRef, ...] = ()
 
     def build(
@@ -131,6 +143,7 @@ class ViewBuilder:
             points = tuple((float(step), value) for step, value in sorted(state.metrics[name].items()))
             self._curves[name] = Curve(name, CURVES[name], points)
         timeline = _timeline(state)
+        nodes = expanded(clean(state.job.nodes)) if state.job is not None else ()
         times = [entry.time for entry in timeline if entry.time is not None]
         started = self.summary.started if self.summary.started is not None else min(times, default=None)
         step_times = self._curves.get("step_time_s")
@@ -151,7 +164,9 @@ class ViewBuilder:
             else None,
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
             findings=tuple(sorted(state.findings, key=_rank)),
-            logs=self._refs_of(tuple(logs)),
+            logs=self._refs_of(tuple(logs), nodes),
+            nodes=nodes,
+            job=state.job.job if state.job is not None and state.job.state is JobState.RUNNING else "",
             checkpoint=complete_checkpoint(state),
             deadline=None if state.state.ended else state.deadline,
             unanswered=clean(state.job.unanswered) if state.job is not None else "",
@@ -159,10 +174,10 @@ class ViewBuilder:
             reading=reading,
         )
 
-    def _refs_of(self, logs: tuple[LogFile, ...]) -> tuple[LogRef, ...]:
+    def _refs_of(self, logs: tuple[LogFile, ...], nodes: tuple[str, ...]) -> tuple[LogRef, ...]:
         """Return the logs to show; a thousand of them are sorted only when they changed."""
-        if logs != self._logs:
-            self._logs, self._refs = logs, log_refs(logs)
+        if (logs, nodes) != (self._logs, self._nodes):
+            self._logs, self._nodes, self._refs = logs, nodes, log_refs(logs, nodes)
         return self._refs
 
 
@@ -194,7 +209,14 @@ def _timeline(state: RunState) -> tuple[TimelineEntry, ...]:
         duration = durations.get(index)
         entries.append(
             TimelineEntry(
-                kind.id, kind.title, kind.waiting, reached is not None, time, duration, kind is awaited
+                kind.id,
+                kind.title,
+                kind.waiting,
+                reached is not None,
+                time,
+                duration,
+                kind is awaited,
+                reached.source if reached is not None and reached.source.line > 0 else None,
             )
         )
     return tuple(entries)
@@ -213,11 +235,14 @@ def _waiting(state: RunState) -> str:
     return awaited.waiting
 
 
-def log_refs(logs: Sequence[LogFile]) -> tuple[LogRef, ...]:
+def log_refs(logs: Sequence[LogFile], nodes: Sequence[str] = ()) -> tuple[LogRef, ...]:
     """Return the logs in the order of their tabs: driver, head, workers, launcher."""
     order = (Role.DRIVER, Role.HEAD, Role.WORKER, Role.SLURM, Role.COMPANION)
     ranked = sorted(logs, key=lambda log: (order.index(log.role), _natural(log.name)))
-    return tuple(LogRef(clean(log.name), log.path, log.role) for log in ranked)
+    return tuple(
+        LogRef(clean(log.name), log.path, log.role, node_of_log(clean(log.name), log.role, nodes))
+        for log in ranked
+    )
 
 
 def _natural(name: str) -> tuple[int, str]:

@@ -18,6 +18,7 @@ from launcher.errors import InputError
 from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
+from launcher.usage import UsageLimits
 
 if TYPE_CHECKING:
     from launcher.sites.tables import ProfileTable, SiteFile
@@ -89,6 +90,8 @@ class Site:
     """Patterns of its host names."""
     login_hosts: tuple[str, ...]
     """Patterns of its login nodes' host names."""
+    login_limits: UsageLimits = field(default_factory=UsageLimits)
+    """What a user may take on a login node."""
     gpu_memory_gib: Mapping[str, float] = field(default_factory=dict)
     """GPU type in Slurm -> memory of one GPU."""
     host_suffix: str = ""
@@ -289,6 +292,7 @@ def _site(file: SiteFile) -> Site:
         systemnames=file.recognise.systemname,
         hosts=file.recognise.hosts,
         login_hosts=file.login.hosts,
+        login_limits=UsageLimits(file.login.processes, file.login.memory_percent),
         gpu_memory_gib={key.lower(): value for key, value in file.gpu_memory_gib.items()},
         host_suffix=job.host_suffix,
         offline=job.offline,

@@ -109,9 +109,11 @@ class RecogniseTable(SiteTable):
 
 
 class LoginTable(SiteTable):
-    """Its login nodes."""
+    """Its login nodes, and what a user may take on one."""
 
     hosts: tuple[str, ...] = ()
+    processes: Count | None = None
+    memory_percent: Count | None = None
 
 
 class JobTable(SiteTable):

@@ -15,6 +15,8 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -81,6 +83,7 @@ class LocalTransport:
     def __init__(self, deadline_s: float = FILE_DEADLINE_S) -> None:
         self._deadline_s = deadline_s
         self._caller = _Caller()
+        self._commands: deque[float] = deque(maxlen=1000)
 
     @property
     def host(self) -> str:
@@ -100,6 +103,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be run, or does not end in time.
         """
+        self._commands.append(time.monotonic())
         try:
             completed = subprocess.run(
                 list(argv),
@@ -115,6 +119,11 @@ class LocalTransport:
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         return Completed(completed.returncode, _text(completed.stdout), _text(completed.stderr))
+
+    def commands_within(self, seconds: float) -> int:
+        """Return the number of commands begun within the last seconds."""
+        begin = time.monotonic() - seconds
+        return sum(moment >= begin for moment in list(self._commands))
 
     def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name.

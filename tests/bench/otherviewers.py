@@ -36,9 +36,9 @@ def peer(name: str, argv: list[str], mark: str | None, busy: list[Path], lines_a
         _drain(terminal, 3)
         with writing(busy, lines_a_s):
             _drain(terminal, 1)
-            cpu, began = _cpu_of(pid), time.monotonic()
+            cpu, began = cpu_of(pid), time.monotonic()
             _drain(terminal, LIVE_S)
-            percent = 100 * (_cpu_of(pid) - cpu) / (time.monotonic() - began)
+            percent = 100 * (cpu_of(pid) - cpu) / (time.monotonic() - began)
             return Row(name, None, memory_of(pid), percent)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -64,7 +64,7 @@ def _drain(terminal: int, seconds: float) -> None:
             os.read(terminal, 65536)
 
 
-def _cpu_of(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

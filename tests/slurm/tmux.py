@@ -1,4 +1,4 @@
-"""A tmux of its own for a test: a program in a terminal of 80x24, its keys and its screen."""
+"""A tmux of its own for a test: a program in a terminal, its keys and its screen."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ class Tmux:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self, argv: list[str]) -> None:
-        """Run a command in a terminal of 80x24."""
-        command = shlex.join(argv)
-        self("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", f"TERM=tmux-256color {command}")
+    def start(self, argv: list[str], size: tuple[int, int] = (80, 24)) -> None:
+        """Run a command in a terminal."""
+        width, height = map(str, size)
+        command = f"TERM=tmux-256color {shlex.join(argv)}"
+        self("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, command)
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the terminal larger or smaller."""
+        self("resize-window", "-x", str(width), "-y", str(height))
 
     @property
     def text(self) -> str:

@@ -127,10 +127,19 @@ async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> N
         await screen.press("enter")
         await screen.see("✓ Ray head up")
         perhaps = {"Next finding", "Previous finding"}
-        # No line is left out, and the run has not ended.
-        all_there = titles(
-            Scope.MONITOR, Scope.APP, without=("log.all-lines", "monitor.again", "monitor.remove")
+        # No line is left out, the run has not ended, is none of Slurm's, and there is one pane.
+        several: tuple[str, ...] = (
+            "log.pane",
+            "log.pane-before",
+            "log.zoom",
+            "log.taller",
+            "log.shorter",
+            "log.wider",
         )
+        several += ("log.narrower", "log.equal", "log.across")
+        of_run = ("monitor.again", "monitor.remove", "monitor.resume", "monitor.shell")
+        not_now = ("log.all-lines", *of_run, *several)
+        all_there = titles(Scope.MONITOR, Scope.APP, without=not_now)
         assert set(offered(screen.app)) | perhaps == all_there
         await screen.press("ctrl+p")
         await screen.type("search in")

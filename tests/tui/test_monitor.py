@@ -112,7 +112,7 @@ async def test_logs_by_their_roles(tmp_path: Path) -> None:
         await screen.see("▸worker 1/12", "Ray worker 1 runs on jwb0001")
         await screen.press("w")
         await screen.see("▸worker 2/12", "Ray worker 2 runs on jwb0002")
-        await screen.press("s")
+        await screen.press("L")
         await screen.see("▸launcher", "All workers connected!")
         await screen.press("l")
         await screen.see("ray-worker-12.log")

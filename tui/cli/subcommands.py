@@ -245,7 +245,12 @@ COMMANDS: tuple[Subcommand, ...] = (
         "storage.runs is the directory of the runs; `keep` stands for the default one.",
         "tui.headless.settings:run",
         (
-            Argument("key", "KEY", "notify, storage.runs or storage.earlier_runs", repeat="?"),
+            Argument(
+                "key",
+                "KEY",
+                "notify, storage.runs, storage.earlier_runs, monitor.layout or monitor.panes",
+                repeat="?",
+            ),
             Argument("value", "VALUE", "new value; several make a list", repeat="*"),
             JSON,
         ),

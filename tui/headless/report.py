@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from launcher.errors import InputError, TransportError
+from launcher.errors import InputError
 from tui.headless.output import print_json, say, write_document
+from tui.run_report import report_of
 
 if TYPE_CHECKING:
     import argparse
 
-    from launcher.monitor.redact import Redactor
-    from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
-    from launcher.runs import Run, RunSpec
+    from launcher.runs import Run
     from tui.headless.watch import Target
 
 
@@ -24,14 +23,10 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         TransportError: its logs cannot be read.
     """
-    from launcher.monitor.report import markdown, report_json, write_tar
+    from launcher.monitor.report import markdown, write_tar
 
     name, watch, own_run = _open(options.target)
-    watch.catch_up(final=True)
-    if watch.problem:
-        raise TransportError(watch.problem)
-    redact = _redactor(own_run)
-    report = report_json(name, watch, _facts(own_run), redact)
+    report, redact = report_of(name, watch, own_run, say)
     if options.tar:
         write_tar(options.tar, report, watch, redact, options.lines)
         say(f"wrote {options.tar}")
@@ -65,91 +60,3 @@ def _run_of(target: Target) -> Run | None:
     from launcher.transports.local import LocalTransport
 
     return load(LocalTransport(), target.run) if target.run is not None else None
-
-
-def _redactor(run: Run | None) -> Redactor:
-    import getpass
-
-    from launcher.monitor.redact import Redactor
-
-    names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
-    secrets: list[str] = []
-    if run is not None:
-        from launcher.runs import SECRETS
-
-        secrets = _values_of(Path(run.directory, SECRETS))
-    return Redactor.of(names, [str(Path.home())], secrets)
-
-
-def _values_of(file: Path) -> list[str]:
-    try:
-        text = file.read_text(errors="replace")
-    except OSError:
-        return []
-    return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
-
-
-def _facts(run: Run | None) -> ReportFacts:
-    from launcher.monitor.report import ReportFacts, relevant_variables
-
-    if run is None:
-        return ReportFacts()
-    import json
-
-    try:
-        plan = json.loads(Path(run.directory, "plan.json").read_text())
-        environment = relevant_variables({str(name): str(value) for name, value in plan["env"].items()})
-    except (OSError, ValueError, KeyError, AttributeError):
-        environment = {}
-    changes, problem = _changes(run)
-    return ReportFacts(run.spec.recipe.source, changes, problem, environment, _jobs(run), _checkout(run.spec))
-
-
-def _checkout(spec: RunSpec) -> dict[str, Any]:
-    """Return the checkout of a run as it was when the run was submitted; empty without one."""
-    if spec.checkout is None:
-        return {}
-    state = spec.checkout_state
-    return {"path": spec.checkout, **state.model_dump(), "dirty": state.dirty}
-
-
-def _jobs(run: Run) -> tuple[dict[str, Any], ...]:
-    """Return the jobs of a run, each with its records in Slurm's accounting."""
-    jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
-    if run.spec.cluster != "slurm":
-        return jobs
-    import os
-
-    from launcher.clusters.registry import accounting
-    from launcher.transports.local import LocalTransport
-    from recipes.errors import ExplainedError
-
-    try:
-        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs])
-    except ExplainedError as error:  # the logs are there all the same
-        say(f"report without Slurm's accounting: {error.what}")
-        return jobs
-    return tuple({**job, "slurm": list(records.get(job["id"], ()))} for job in jobs)
-
-
-def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
-    """Return what the recipe changes of its parents (key, before, after), or why that is unknown."""
-    from recipes.compare import ABSENT, differences
-    from recipes.errors import ExplainedError
-    from recipes.inheritance import resolve
-    from recipes.values import plain
-
-    source = Path(run.spec.recipe.source)
-    file = source if source.is_file() else Path(run.directory, "recipe.yaml")
-    try:
-        recipe = resolve(file, run.spec.recipe.overrides)
-    except (ExplainedError, OSError) as error:
-        return (), str(error).partition("\n")[0]
-    if len(recipe.files) < 2 and not run.spec.recipe.overrides:
-        return (), ""
-    changes = differences(plain(recipe.inherited), plain(recipe.merged))
-    shown = (
-        (item.key, *("(not set)" if value is ABSENT else repr(value) for value in (item.a, item.b)))
-        for item in changes
-    )
-    return tuple((key, a, b) for key, a, b in shown if key != "defaults"), ""

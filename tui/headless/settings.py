@@ -57,6 +57,8 @@ def _values(settings: Settings) -> dict[str, str | list[str] | None]:
         "notify": list(settings.notify) or None,
         "storage.runs": settings.runs or None,
         "storage.earlier_runs": list(settings.earlier_runs) or None,
+        "monitor.layout": settings.layout or None,
+        "monitor.panes": list(settings.panes) or None,
     }
 
 

@@ -154,7 +154,7 @@ class LogText:
     """One log's lines. Every method may block on the file system: call it from a thread of its own."""
 
     def __init__(self, source: LogSource) -> None:
-        self._source = source
+        self.source = source
         self._inode: int | None = None
         self._generation = 0
         self._full: LineIndex | None = None
@@ -167,7 +167,7 @@ class LogText:
         Raises:
             TransportError: the file system does not answer or refuses.
         """
-        entry = self._source.stat()
+        entry = self.source.stat()
         if entry is None:
             return Extent(generation=self._generation, problem="the file does not exist (yet)")
         index = self._index
@@ -247,7 +247,7 @@ class LogText:
         return self._index.start_of(line, self._read)
 
     def _read(self, offset: int, size: int) -> bytes:
-        return self._source.read(offset, size) if size > 0 else b""
+        return self.source.read(offset, size) if size > 0 else b""
 
     def _begin(self, inode: int, size: int) -> None:
         """Start over: at the tail of a long file, else at the beginning."""

@@ -1,161 +1,86 @@
-"""The thread that reads, filters and searches a log for the screen."""
+"""The reader of one pane: it reads, filters and searches a log on the reading thread (`reader_thread`)."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
-from textual.message import Message
 from textual.message_pump import MessagePump
 
 from launcher.errors import TransportError
 from launcher.logs.merged_log import MergedLog
 from launcher.text import clean
-from launcher.transports.base import Transport
-from tui.background import Background, post
+from tui.background import post
 from tui.logview.filter import FilteredText
 from tui.logview.line import Line
 from tui.logview.line_index import STRIDE, Extent, LineSource, LogText
-from tui.logview.match import LineFilterTerm, Query
-from tui.logview.source import FileSource, LogSource
+from tui.logview.match_count import MatchCount
+from tui.logview.read_requests import (
+    Jump,
+    JumpResult,
+    LinesRead,
+    LogSelection,
+    MatchesCounted,
+    ReadRequest,
+    Search,
+    SearchFinished,
+    SearchProgress,
+    Unit,
+)
+from tui.logview.reader_thread import ReaderThread
+from tui.logview.source import LogSource
 from tui.logview.stride_search import StrideSearch
 
-POLL_S = 0.33
-FLOOD_POLL_S = 0.5
-"""Interval while a log grows by more than the screen's lines at once: each time all of it is painted."""
-SETTLED_POLL_S = 2.0
-"""Interval for the logs of a run that has ended."""
 SLICE_S = 0.05
 """Time limit of a part of long work, after which the screen's requests are read again."""
 PROGRESS_S = 0.15
 """Interval of progress messages."""
+QUIET_POLLS = 6
+"""Polls without growth after which a log is polled less often."""
+MANY_LOGS = 50
+"""Merged logs from which on they are polled less often."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogSelection:
-    """The log to show, or several to merge, and the filter on its lines."""
+class LogReader:
+    """Answers a pane's requests; polls its log for growth in between."""
 
-    logs: tuple[tuple[str, str], ...] = ()
-    """Label and path of each."""
-    terms: tuple[LineFilterTerm, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """Lines that the screen wants of a selection."""
-
-    selection: LogSelection
-    first: int = 0
-    count: int = 0
-    follow: bool = True
-    """The last `count` lines, wherever they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search; its number tells its answer from older ones."""
-
-    query: Query
-    line: int
-    backwards: bool
-    number: int
-
-
-class Unit(StrEnum):
-    """Unit in which a jump's target is given."""
-
-    LINE = "line"
-    """Line of the file, counted from 0; the next one that is shown where it is filtered out."""
-    PERCENT = "percent"
-    """Percentage of the lines that are shown."""
-    OFFSET = "offset"
-    """Byte offset in one of the files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """A jump to a line."""
-
-    unit: Unit
-    value: float
-    number: int
-    path: str = ""
-    """The file of an offset; empty for an offset in the selection."""
-
-
-class LinesRead(Message):
-    """Lines of a log, and its size."""
-
-    def __init__(
-        self,
-        selection: LogSelection,
-        extent: Extent,
-        first: int,
-        lines: list[Line],
-        untimed: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__()
-        self.selection = selection
-        self.extent = extent
-        self.first = first
-        self.lines = lines
-        self.untimed = untimed
-        """Of merged logs, those without times."""
-
-
-class SearchProgress(Message):
-    """Progress of a search, from 0 to 1."""
-
-    def __init__(self, search: Search, progress: float) -> None:
-        super().__init__()
-        self.search = search
-        self.progress = progress
-
-
-class SearchFinished(Message):
-    """Result of a search; `line` is None where nothing matches."""
-
-    def __init__(self, search: Search, line: int | None, wrapped: bool) -> None:
-        super().__init__()
-        self.search = search
-        self.line = line
-        self.wrapped = wrapped
-
-
-class JumpResult(Message):
-    """Line of a jump; None where the target is not in the selection."""
-
-    def __init__(self, jump: Jump, line: int | None) -> None:
-        super().__init__()
-        self.jump = jump
-        self.line = line
-
-
-class LogReader(Background):
-    """Answers the screen's requests; polls the log for growth in between."""
-
-    def __init__(self, transport: Transport, target: MessagePump) -> None:
-        super().__init__(self._poll, "log")
-        self._transport = transport
+    def __init__(self, thread: ReaderThread, target: MessagePump) -> None:
+        self._thread = thread
         self._target = target
         self._lock = threading.Lock()
         self._request: ReadRequest | None = None
         self._search: Search | None = None
         self._jump: Jump | None = None
         self._line_search: tuple[Search, StrideSearch] | None = None
+        self._count_request: tuple[Search, int] | None = None
+        self._match_count: MatchCount | None = None
         self._selection = LogSelection()
         self._source: LogSource | None = None
         self._text: LogText | None = None
         self._lines: LineSource | None = None
         self._done: tuple[ReadRequest, Extent] | None = None
         self._progress_posted = 0.0
-        self._line_count = 0
-        """Number of lines at the last poll."""
-        self.settled = False
-        """Set once the run has ended and little will change."""
+        self._bytes = 0
+        """Size at the last poll."""
+        self._growing = False
+        """Whether the log had grown at the last poll."""
+        self._quiet_polls = 0
+        """Polls since it grew."""
+
+    @property
+    def busy_for(self) -> float:
+        """Seconds since the step under way began; 0 between steps."""
+        return self._thread.busy_for
+
+    def stop(self) -> None:
+        """Read no longer."""
+        self._thread.drop(self)
+
+    def resume(self) -> None:
+        """Read again."""
+        self._thread.run_now(self)
 
     def request(self, request: ReadRequest) -> None:
         """Set the lines to be read from now on."""
@@ -163,45 +88,61 @@ class LogReader(Background):
             changed = request != self._request
             self._request = request
         if changed:
-            self.wake()
+            self._thread.run_now(self)
 
     def search(self, search: Search | None) -> None:
         """Start a search, replacing one under way; None only stops that."""
         with self._lock:
             self._search = search
-        self.wake()
+            self._count_request = None
+        self._thread.run_now(self)
+
+    def count_matches(self, search: Search, line: int) -> None:
+        """Count the matches of a search, and post the position of the one at a line."""
+        with self._lock:
+            self._count_request = (search, line)
+        self._thread.run_now(self)
 
     def jump(self, jump: Jump | None) -> None:
         """Find the line of a jump, replacing an earlier one; None only cancels that."""
         with self._lock:
             self._jump = jump
-        self.wake()
+        self._thread.run_now(self)
 
-    def _poll(self) -> float | None:
+    def step(self) -> float | None:
+        """Read, search or count for a slice of time; return the pause after it."""
         with self._lock:
-            request, search, jump = self._request, self._search, self._jump
+            request, search, jump, count = self._request, self._search, self._jump, self._count_request
         if request is None or not request.selection.logs:
             return None
         try:
             self._open(request.selection)
             extent = self._read(request)
-            if not extent.problem and extent.prepared >= 1 and self._continue(extent, search, jump):
+            ready = not extent.problem and extent.prepared >= 1
+            if ready and self._continue(extent, search, jump):
+                return 0.0
+            if ready and extent.counted and count is not None and self._continue_count(count):
                 return 0.0
         except TransportError as error:
             self._done = None
-            self._line_search = None
+            self._line_search = self._match_count = None
             post(
                 self._target,
                 LinesRead(request.selection, Extent(problem=_problem(error, request.selection)), 0, []),
             )
-            return POLL_S * 4
+            return self._thread.pause(growing=True) * 2
         if not extent.problem and (not extent.counted or extent.behind or extent.prepared < 1):
             return 0.0
-        if self.settled:
-            return SETTLED_POLL_S
-        growth, self._line_count = extent.lines - self._line_count, extent.lines
-        pace = FLOOD_POLL_S if growth > request.count else POLL_S
-        return pace if len(request.selection.logs) < 50 else POLL_S * 4
+        return self._pause(request, extent)
+
+    def _pause(self, request: ReadRequest, extent: Extent) -> float:
+        """Return the pause until the next poll: longer while the log grows at each."""
+        grown, self._bytes = extent.bytes > self._bytes, extent.bytes
+        growing = grown and self._growing
+        self._growing = grown
+        self._quiet_polls = 0 if grown else self._quiet_polls + 1
+        pause = self._thread.pause(growing=growing, quiet=self._quiet_polls > QUIET_POLLS)
+        return pause if len(request.selection.logs) < MANY_LOGS else pause * 4
 
     def _continue(self, extent: Extent, search: Search | None, jump: Jump | None) -> bool:
         """Continue a jump or search that takes several polls; False when there is none."""
@@ -216,10 +157,11 @@ class LogReader(Background):
         """Open the sources of a selection; the line index of the same logs is kept."""
         if selection == self._selection and self._lines is not None:
             return
-        self._done, self._line_search = None, None
+        self._done, self._line_search, self._match_count = None, None, None
         if self._source is None or self._text is None or not self._extends(selection):
-            self._source = _source(self._transport, selection)
-            self._text = LogText(self._source)
+            labels, paths = zip(*selection.logs, strict=True)
+            self._source, self._text = self._thread.open(paths, labels)
+            self._bytes, self._growing = 0, False
         self._selection = selection
         self._lines = FilteredText(self._source, selection.terms) if selection.terms else self._text
 
@@ -263,7 +205,7 @@ class LogReader(Background):
 
     def _prepared(self) -> float:
         assert self._source is not None
-        self.alive()
+        self._thread.alive()
         return self._source.prepare()
 
     def _post_lines(self, request: ReadRequest, extent: Extent, first: int, lines: list[Line]) -> None:
@@ -313,8 +255,8 @@ class LogReader(Background):
         assert self._text is not None
         text = self._text
         text.refresh()
-        while (offset := text.offset_of(line)) is None and not self.stopped:
-            self.alive()
+        while (offset := text.offset_of(line)) is None and not self._thread.stopped:
+            self._thread.alive()
             text.count(STRIDE)
         return offset or 0
 
@@ -339,12 +281,32 @@ class LogReader(Background):
             SearchFinished(search, line_search.match, line_search.wrapped and line_search.match is not None),
         )
 
+    def _continue_count(self, request: tuple[Search, int]) -> bool:
+        """Count matches for one slice of time; False when all are counted and nothing is left to do."""
+        assert self._lines is not None
+        search, line = request
+        if self._match_count is None or self._match_count.query != search.query:
+            self._match_count = MatchCount(self._lines, search.query)
+        count = self._match_count
+        complete = self._run_slice(lambda: count.step() or self._count_request is not request)
+        if self._count_request is not request:
+            return True
+        if complete or self._due():
+            post(self._target, MatchesCounted(search, count.position(line)))
+        if not complete:
+            return True
+        with self._lock:
+            if self._count_request is request:
+                self._count_request = None
+        count.reopen()
+        return False
+
     def _run_slice(self, step: Callable[[], bool]) -> bool:
         """Run steps until one returns True; False when they take longer than a slice."""
         began = time.monotonic()
         while not step():
-            self.alive()
-            if self.stopped or time.monotonic() - began > SLICE_S:
+            self._thread.alive()
+            if self._thread.stopped or time.monotonic() - began > SLICE_S:
                 return False
         return True
 
@@ -367,9 +329,3 @@ def _attributed(source: MergedLog, line: Line) -> Line:
     """Return a line of merged logs with its log's label, its origin and its time."""
     at = line.offset
     return replace(line, label=source.label(at), origin=source.origin(at), time=source.moment(at))
-
-
-def _source(transport: Transport, selection: LogSelection) -> LogSource:
-    if len(selection.logs) == 1:
-        return FileSource(transport, selection.logs[0][1])
-    return MergedLog(transport, selection.logs)

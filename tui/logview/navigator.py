@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from tui.logview.line_index import Extent
-from tui.logview.log_reader import (
+from tui.logview.log_reader import LogReader
+from tui.logview.match import Query
+from tui.logview.read_requests import (
     Jump,
     JumpResult,
-    LogReader,
+    MatchesCounted,
+    MatchPosition,
     Search,
     SearchFinished,
     SearchProgress,
     Unit,
 )
-from tui.logview.match import Query
 
 
 class Viewport(Protocol):
@@ -94,6 +97,12 @@ class LogNavigator:
         """The target line of the last search or jump: a match, a finding, a line number."""
         self.note = ""
         """Result of the last search or jump, for the status line."""
+        self.match_position: MatchPosition | None = None
+        """Position of the current match among all; None without one."""
+        self.handover: Callable[[int], bool] | None = None
+        """Continues a search beyond the log's end (1) or beginning (-1) elsewhere; False where it cannot."""
+        self._stepping = 0
+        """Direction of the step to the next match under way; 0 for another search."""
 
     def attach(self, reader: LogReader) -> None:
         """Use a reader from now on."""
@@ -102,9 +111,10 @@ class LogNavigator:
     def search(self, query: Query | None, start: int | None = None) -> None:
         """Search upwards from `start` (default: the last visible line), then on from the log's end."""
         self.query = query
-        self.current = None
+        self.current = self.match_position = None
         self.note = ""
         self.stop_search()
+        self._stepping = 0
         if query is not None:
             self._search_from(self._view.bottom_line if start is None else start, backwards=True)
         self._view.refresh()
@@ -116,7 +126,16 @@ class LogNavigator:
             self.show_note("no search yet: press / to search")
             return
         line = self.current if self.current is not None else self._view.top_line
+        self._stepping = direction
         self._search_from(max(line + direction, 0), backwards=direction < 0)
+
+    def search_from_edge(self, query: Query, direction: int) -> None:
+        """Search from the log's beginning (1) or end (-1)."""
+        self.query = query
+        self.current = self.match_position = None
+        self._stepping = direction
+        line = 0 if direction > 0 else max(self._view.extent.lines - 1, 0)
+        self._search_from(line, backwards=direction < 0)
 
     def _search_from(self, line: int, *, backwards: bool) -> None:
         assert self.query is not None
@@ -151,13 +170,29 @@ class LogNavigator:
         if event.search.number != self._request or self.query is None:
             return
         self._searching = False
+        direction, self._stepping = self._stepping, 0
+        if direction and (event.wrapped or event.line is None) and self._handed_over(direction):
+            self.show_note("")
+            return
         if event.line is None:
             self.note = f"no match for {self.query.label}"
+            self.match_position = None
         else:
             self.note = "search wrapped around" if event.wrapped else ""
             self._arrive(event.line)
+            if self._reader is not None:
+                self._reader.count_matches(event.search, event.line)
         self._view.refresh()
         self._view.post_status()
+
+    def _handed_over(self, direction: int) -> bool:
+        return self.handover is not None and self.handover(direction)
+
+    def show_position(self, event: MatchesCounted) -> None:
+        """Show the position of the current match among all."""
+        if event.search.number == self._request:
+            self.match_position = event.position
+            self._view.post_status()
 
     def position(self) -> LogPosition:
         """Return the current position."""
@@ -168,7 +203,7 @@ class LogNavigator:
         """Return to a position."""
         self.stop_search()
         self.note = ""
-        self.query, self.current = position.query, position.current
+        self.query, self.current, self.match_position = position.query, position.current, None
         self._view.set_follow(position.follow)
         if not position.follow:
             self._view.move_to(position.top)
@@ -193,6 +228,7 @@ class LogNavigator:
         self.stop_search()
         self._request += 1
         self._target = target
+        self.match_position = None
         self._view.set_follow(False)
         if target and not self._view.extent.counted:
             self.note = "jumping …"

@@ -1,68 +1,58 @@
-"""The log pane: tabs and status, the active filter, the lines, and the input line."""
+"""One log pane: its title, the active filter, the lines, and the input line."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from launcher.logs.events import FindingSeen, Role
 from launcher.text import clean
-from launcher.transports.base import Transport
 from tui.formatting import duration, file_size, plural
 from tui.logview.match import Level, LineFilterTerm, Severity, TermError, parse_query, parse_term
 from tui.logview.navigator import LogPosition
 from tui.logview.prompt import LogPrompt, PromptKind, parse_position
-from tui.logview.tabs import FilterLine, LogTabs, labels_of
+from tui.logview.tabs import FilterLine, PaneTitle, labels_of
 from tui.logview.view import LogView
 from tui.run_view import LogRef
 
-_DEFAULT_ROLES = (Role.DRIVER, Role.SLURM, Role.HEAD, Role.WORKER, Role.COMPANION)
-"""Roles of the log that is shown until the user chooses one, best first."""
-
 
 class LogPane(Vertical):
-    """The logs of a run: one of them, or all merged."""
+    """One log, or several merged: title, active filter, lines, and the input line."""
 
     class StatusChanged(Message):
         """Another log or another status: other commands may be valid."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._logs: tuple[LogRef, ...] = ()
         self._shown: LogRef | None = None
         self._merged = False
-        self._chosen = False
         self._terms: tuple[LineFilterTerm, ...] = ()
         self._level = Severity.ANY
         self._start: LogPosition | None = None
         """Position of the log when the input line was opened."""
-        self.tabs = LogTabs()
+        self.title = PaneTitle()
         self.filter = FilterLine()
         self.text = LogView()
         self.prompt = LogPrompt()
 
     def compose(self) -> ComposeResult:
         """Lay out."""
-        yield self.tabs
+        yield self.title
         yield self.filter
         yield self.text
         yield self.prompt
 
     @property
-    def logs(self) -> tuple[LogRef, ...]:
-        """The logs of the run."""
-        return self._logs
-
-    @property
     def shown(self) -> LogRef | None:
-        """The log that is shown; None while all are merged, or there is none."""
+        """The log that is shown; None while several are merged, or there is none."""
         return None if self._merged else self._shown
 
     @property
     def merged(self) -> bool:
-        """Whether all logs are shown merged."""
+        """Whether several logs are shown merged."""
         return self._merged
 
     @property
@@ -70,67 +60,29 @@ class LogPane(Vertical):
         """Whether a filter is active."""
         return bool(self._terms) or self._level is not Severity.ANY
 
-    def read_through(self, transport: Transport) -> None:
-        """Start reading."""
-        self.text.read_through(transport)
-
-    def set_logs(self, logs: tuple[LogRef, ...], *, settled: bool) -> None:
-        """Set the run's logs; shows a default one until the user chooses."""
-        self.text.set_settled(settled)
-        if logs == self._logs:
+    def show(self, log: LogRef) -> None:
+        """Show one log."""
+        if (log, False) == (self._shown, self._merged):
             return
-        self._logs = logs
-        if self._merged:
-            self._show_merged()
-        elif not self._chosen:
-            default = next((log for role in _DEFAULT_ROLES for log in logs if log.role is role), None)
-            if default is not None and default != self._shown:
-                self._show(default)
-        self.update_status()
-
-    def choose(self, log: LogRef) -> None:
-        """Show a log from now on."""
-        self._chosen = True
-        self._show(log)
-
-    def merge(self) -> None:
-        """Show all logs merged, in the order of time."""
-        if len(self._logs) > 1:
-            self._chosen = self._merged = True
-            self._show_merged()
-            self.update_status()
-            self.post_message(self.StatusChanged())
-
-    def _show(self, log: LogRef) -> None:
         self._shown, self._merged = log, False
-        self.text.open((labels_of(self._logs)[self._logs.index(log)] if log in self._logs else "", log.path))
+        self.text.open(("", log.path))
+        self._announce(log)
+
+    def show_merged(self, logs: Sequence[LogRef]) -> None:
+        """Show logs merged, in the order of time."""
+        self._merged = True
+        self.text.open(*((label, log.path) for label, log in zip(labels_of(logs), logs, strict=True)))
+        self._announce(None)
+
+    def _announce(self, log: LogRef | None) -> None:
+        self.title.show_log(log)
         self.update_status()
         self.post_message(self.StatusChanged())
 
-    def _show_merged(self) -> None:
-        labels = labels_of(self._logs)
-        self.text.open(*((label, log.path) for label, log in zip(labels, self._logs, strict=True)))
-
-    def choose_role(self, role: Role) -> bool:
-        """Show the log of a role; of several, the next one at each call. False when there is none."""
-        same = [log for log in self._logs if log.role is role]
-        if not same:
-            return False
-        index = same.index(self._shown) + 1 if self._shown in same and not self._merged else 0
-        self.choose(same[index % len(same)])
-        return True
-
-    def go_to_finding(self, finding: FindingSeen, note: str) -> bool:
-        """Show the line of a finding, and a note; False where its log is not among the logs."""
-        name = clean(finding.source.log)
-        log = next((log for log in self._logs if log.name == name), None)
-        if log is None:
-            return False
+    def go_to_line(self, path: str, offset: int, note: str) -> None:
+        """Show the line at an offset of a log that is shown, and a note."""
         self.show_all_lines()
-        if not self._merged and log != self._shown:
-            self.choose(log)
-        self.text.navigator.go_to_offset(log.path, finding.source.offset, note)
-        return True
+        self.text.navigator.go_to_offset(path, offset, note)
 
     def open_prompt(self, kind: PromptKind) -> None:
         """Open the input line."""
@@ -225,9 +177,11 @@ class LogPane(Vertical):
 
     def update_status(self) -> None:
         """Show the log's current status."""
-        self.tabs.show(self._logs, self.shown, self._status())
+        self.title.show_status(self.status)
 
-    def _status(self) -> str:
+    @property
+    def status(self) -> str:
+        """State of the log in words: followed or paused, and its size."""
         text = self.text
         extent = text.extent
         if self._shown is None and not self._merged:
@@ -236,7 +190,10 @@ class LogPane(Vertical):
             return f"! {extent.problem}"
         if text.unanswered:
             return f"! no answer from the file system for {duration(text.unanswered, tenths=False)}"
-        parts = [text.navigator.note] if text.navigator.note else []
+        navigator = text.navigator
+        parts = [navigator.note] if navigator.note else []
+        if navigator.match_position is not None:
+            parts.append(navigator.match_position.in_words())
         if not text.follow:
             new = f", {plural(text.new_lines, 'new line')}" if text.new_lines else ""
             parts.append(f"paused{new}")

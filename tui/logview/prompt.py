@@ -33,6 +33,7 @@ class LogPrompt(Horizontal):
         self.kind = PromptKind.SEARCH
         self._label = Static("")
         self.field = Input(compact=True)
+        self.field.cursor_blink = False  # each blink is sent to the terminal
         self.display = False
 
     def compose(self) -> ComposeResult:

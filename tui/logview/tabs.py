@@ -1,4 +1,4 @@
-"""The lines above a log: tabs and status, and the active filter."""
+"""The lines above logs: tabs, the title of a pane, and the active filter."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ ROLE_TITLES = {
     Role.SLURM: "launcher",
     Role.COMPANION: "companion",
 }
+
+
+def titles_of(log: LogRef) -> tuple[str, str]:
+    """Return the long and the short title of a log's pane.
+
+    Role, node and ranks where known, and its file; the short one is without the file where the node is known.
+    """
+    place = " · ".join(part for part in (log.node, log.ranks) if part)
+    role = f"{ROLE_TITLES[log.role]} {place}" if place else ROLE_TITLES[log.role]
+    long = f"{role}  {log.name.rpartition('/')[2]}"
+    return long, role if place else long
 
 
 def labels_of(logs: Sequence[LogRef]) -> list[str]:
@@ -51,13 +62,16 @@ class LogTabs(Widget):
         super().__init__()
         self._logs: tuple[LogRef, ...] = ()
         self._shown: LogRef | None = None
+        self._merged = False
         self._status = ""
         self._ends: list[tuple[int, Role | None]] = []
 
-    def show(self, logs: tuple[LogRef, ...], shown: LogRef | None, status: str) -> None:
-        """Show tabs and status; `shown` is None for all logs merged. Repaints only if something changed."""
-        if (logs, shown, status) != (self._logs, self._shown, self._status):
-            self._logs, self._shown, self._status = logs, shown, status
+    def show(
+        self, logs: tuple[LogRef, ...], shown: LogRef | None, status: str, *, merged: bool = False
+    ) -> None:
+        """Show tabs and status; repaints only if something changed."""
+        if (logs, shown, status, merged) != (self._logs, self._shown, self._status, self._merged):
+            self._logs, self._shown, self._status, self._merged = logs, shown, status, merged
             self.refresh()
 
     def render(self) -> Content:
@@ -67,7 +81,7 @@ class LogTabs(Widget):
         width = 0
         roles: list[Role | None] = [*dict.fromkeys(log.role for log in self._logs)]
         for role in [*roles, None] if len(self._logs) > 1 else roles:
-            active = role is (self._shown.role if self._shown is not None else None)
+            active = self._merged if role is None else self._shown is not None and role is self._shown.role
             text = f"{'▸' if active else ' '}{self._title(role)} "
             parts.append((text, "bold $text-primary" if active else "dim"))
             width += cell_len(text)
@@ -91,6 +105,55 @@ class LogTabs(Widget):
         hit = next((role for end, role in self._ends if event.x < end), ...)
         if not isinstance(hit, type(...)):
             self.post_message(self.Clicked(hit))
+
+
+class PaneTitle(Widget):
+    """One line above the lines of a pane: its log, with node and ranks, and its status."""
+
+    auto_links = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._titles = ("", "")
+        self._status = ""
+        self._active = False
+
+    def show_log(self, log: LogRef | None) -> None:
+        """Show a log's title; None for several, merged."""
+        titles = titles_of(log) if log is not None else ("all by time", "all by time")
+        self._set(titles, self._status, self._active)
+
+    def show_status(self, status: str) -> None:
+        """Show the status of the log."""
+        self._set(self._titles, status, self._active)
+
+    def show_active(self, active: bool) -> None:
+        """Show whether the pane has the keys."""
+        self._set(self._titles, self._status, active)
+
+    def _set(self, titles: tuple[str, str], status: str, active: bool) -> None:
+        if (titles, status, active) != (self._titles, self._status, self._active):
+            self._titles, self._status, self._active = titles, status, active
+            self.refresh()
+
+    def render(self) -> Content:
+        """Return title and status; where room is short, the status loses its last parts first."""
+        width = self.size.width
+        mark = "▸" if self._active else " "
+        parts = self._status.split(" · ")
+        long, short = self._titles
+        text = long if cell_len(long) + cell_len(parts[0]) + 4 <= width else short
+        least = min(cell_len(text) + 3, max(width * 2 // 3, 12))
+        while len(parts) > 1 and cell_len(" · ".join(parts)) > width - least:
+            parts.pop()
+        words = " · ".join(parts)
+        status = Content.assemble((words, "$text-warning" if "paused" in words else "dim"))
+        status = status.truncate(max(width - least, 0), ellipsis=True)
+        style = "bold $text-primary" if self._active else "bold dim"
+        title = Content.assemble((f"{mark}{text}", style))
+        title = title.truncate(max(width - status.cell_length - 2, 0), ellipsis=True)
+        gap = max(width - title.cell_length - status.cell_length - 1, 1)
+        return Content.assemble(title, " " * gap, status)
 
 
 class FilterLine(Widget):

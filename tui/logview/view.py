@@ -10,25 +10,29 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from launcher.transports.base import Transport
 from tui.commands import Scope, bindings
 from tui.logview.line import Line
 from tui.logview.line_index import Extent
-from tui.logview.log_reader import (
+from tui.logview.log_reader import LogReader
+from tui.logview.match import LineFilterTerm
+from tui.logview.navigator import LogNavigator
+from tui.logview.paint import LogStyles, label_width, strip_of, strip_of_row, width_of
+from tui.logview.read_requests import (
     JumpResult,
     LinesRead,
-    LogReader,
     LogSelection,
+    MatchesCounted,
     ReadRequest,
     SearchFinished,
     SearchProgress,
     Unit,
 )
-from tui.logview.match import LineFilterTerm
-from tui.logview.navigator import LogNavigator
-from tui.logview.paint import LogStyles, label_width, strip_of, strip_of_row, width_of
+from tui.logview.reader_thread import ReaderThread
 from tui.logview.scroll import LogScroll
 from tui.logview.wrap import WrappedRow, lines_on_last_page, page_of, whole_lines
+
+_UNREAD = -1
+"""Generation of a log of which nothing has been read."""
 
 
 class LogView(LogScroll, can_focus=True, inherit_bindings=False):
@@ -43,6 +47,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._reader: LogReader | None = None
+        self._reading = True
         self._selection = LogSelection()
         self._longest_label = 0
         self._first = 0
@@ -53,7 +58,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         """Rows that are being drawn, while lines are wrapped."""
         self._last_page = 1
         """Number of lines on the last page, while lines are wrapped."""
-        self.extent = Extent()
+        self.extent = Extent(generation=_UNREAD)
         self.follow = True
         self.navigator = LogNavigator(self)
         self.wrapped = False
@@ -63,15 +68,23 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self.lines_at_pause = 0
         """Number of lines when following was paused."""
 
-    def read_through(self, transport: Transport) -> None:
-        """Start reading; logs are read through this transport."""
-        self._reader = LogReader(transport, self)
-        self._reader.start()
+    def read_on(self, thread: ReaderThread) -> None:
+        """Read on this thread from now on."""
+        self._reader = LogReader(thread, self)
         self.navigator.attach(self._reader)
         self.request_lines()
 
+    def set_reading(self, reading: bool) -> None:
+        """Read while the view is visible."""
+        if reading != self._reading:
+            self._reading = reading
+            if self._reader is not None and reading:
+                self._reader.resume()
+            elif self._reader is not None:
+                self._reader.stop()
+
     def on_unmount(self) -> None:
-        """End the reading thread."""
+        """End reading."""
         if self._reader is not None:
             self._reader.stop()
 
@@ -97,7 +110,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self.navigator.note = ""
         if not (keep_lines and not selection.terms):
             self._clear()
-            self.extent = Extent(counted=False)
+            self.extent = Extent(counted=False, generation=_UNREAD)
         self.follow = follow
         if not follow and line is not None and {*previous.logs} <= {*selection.logs}:
             self.navigator.jump(Unit.OFFSET, line.offset)
@@ -105,12 +118,6 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             self._reader.jump(None)
         self.request_lines()
         self.post_status()
-
-    def set_settled(self, settled: bool) -> None:
-        """Set whether the run has ended, so that its logs change little."""
-        if self._reader is not None and self._reader.settled != settled:
-            self._reader.settled = settled
-            self._reader.wake()
 
     @property
     def unanswered(self) -> float:
@@ -206,7 +213,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         self.extent = event.extent
         self.untimed = event.untimed
         same_file = event.extent.generation == previous.generation
-        if not same_file:
+        if not same_file and previous.generation != _UNREAD:
             self.navigator.note = "the log was reset"
             self.follow = True
             self._clear()
@@ -226,6 +233,11 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         event.stop()
         self.navigator.finish_search(event)
 
+    def on_matches_counted(self, event: MatchesCounted) -> None:
+        """Show the position of the current match."""
+        event.stop()
+        self.navigator.show_position(event)
+
     def on_jump_result(self, event: JumpResult) -> None:
         """Go to the line of a jump."""
         event.stop()
@@ -235,8 +247,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         """Adopt the log's length; `moved` lines were counted before the line that was the first."""
         size = self._wrapped_size() if self.wrapped else self._unwrapped_size()
         self._moving = True
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self.set_content_size(size)
         if self.follow:
             self.move_to(self.max_scroll_y)
         elif moved:

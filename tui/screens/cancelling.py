@@ -20,10 +20,16 @@ def what_is_lost(step: int, checkpoint: int | None) -> str:
 
 
 def ask_to_cancel(
-    screen: Screen[None], directory: str, name: str, lost: str, on_start: Callable[[], None]
+    screen: Screen[None],
+    directory: str,
+    name: str,
+    lost: str,
+    on_start: Callable[[], None],
+    later: Callable[[], None] | None = None,
 ) -> None:
     """Ask, then cancel the run in the background; `on_start` is called when that begins.
 
+    `later`, where given, is called if the run is to be cancelled after its next checkpoint.
     The screen gets an `ActionFailed` message if the run does not stop.
     """
 
@@ -31,6 +37,8 @@ def ask_to_cancel(
         post(screen, ActionFailed(error))
 
     def answered(answer: str | None) -> None:
+        if answer == "later" and later is not None:
+            later()
         if answer == "cancel":
             on_start()
             in_background(
@@ -39,6 +47,8 @@ def ask_to_cancel(
 
     text = f"{name}\n\n{lost}\nFiles written so far are kept."
     choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "keep it running", "keep")]
+    if later is not None:
+        choices.append(DialogChoice("k", "cancel it after its next checkpoint", "later"))
     screen.app.push_screen(ChoiceDialog("Cancel this run?", text, choices, chosen=1), answered)
 
 

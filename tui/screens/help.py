@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import ClassVar
 
@@ -14,7 +15,9 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tui.background import call_on, in_background, post
 from tui.commands import Command, Scope, commands, key_name
+from tui.opening import ActionFailed
 
 _KEYS = 19
 _WIDTH = 86
@@ -31,9 +34,12 @@ class HelpScreen(ModalScreen[None]):
         Binding("j", "scroll('down')", "Down", show=False),
     ]
 
-    def __init__(self, scopes: tuple[Scope, ...], about: str) -> None:
+    def __init__(self, scopes: tuple[Scope, ...], about: str, facts: Callable[[], list[str]] = list) -> None:
+        """`facts` returns lines on what the app takes; it is called on a thread."""
         super().__init__()
-        self._scopes, self._about = scopes, about
+        self._scopes, self._about, self._read_facts = scopes, about, facts
+        self._facts: list[str] = []
+        self._width = _WIDTH
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -45,11 +51,24 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Focus the text, so that the arrows scroll."""
         self.query_one(VerticalScroll).focus()
+        in_background(self._read, "usage", lambda error: post(self, ActionFailed(error)))
+
+    def _read(self) -> None:
+        facts = self._read_facts()
+        call_on(self, lambda: self._show(facts))
+
+    def _show(self, facts: list[str]) -> None:
+        self._facts = facts
+        self._update()
 
     def on_resize(self, event: Resize) -> None:
         """Wrap the lines again."""
-        width = min(event.size.width - _FRAME, _WIDTH)
-        self.query_one(Static).update(help_text(self._scopes, self._about, width))
+        self._width = min(event.size.width - _FRAME, _WIDTH)
+        self._update()
+
+    def _update(self) -> None:
+        text = help_text(self._scopes, self._about, self._width, self._facts)
+        self.query_one(Static).update(text)
 
     def action_scroll(self, direction: str) -> None:
         """Scroll a line."""
@@ -61,9 +80,10 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_text(scopes: tuple[Scope, ...], about: str, width: int) -> Content:
-    """Return the help: a heading for each scope, and its commands."""
+def help_text(scopes: tuple[Scope, ...], about: str, width: int, facts: Sequence[str] = ()) -> Content:
+    """Return the help: a heading for each scope, and its commands; before them, what the app takes."""
     parts = [Content("\n".join(wrap(about, width)))]
+    parts += [Content("\n".join(wrap(fact, width, subsequent_indent="  "))) for fact in facts]
     for scope in scopes:
         parts += [Content(""), Content.assemble((scope.value, "bold $text-primary"))]
         parts += [_entry(command, width) for command in commands(scope)]

@@ -28,6 +28,10 @@ class Host(Protocol):
         """Return whether the terminal has the focus; called from threads."""
         ...
 
+    def slow_terminal(self) -> bool:
+        """Return whether the terminal is behind with what was painted; called from threads."""
+        ...
+
     def channels(self) -> tuple[Channel, ...]:
         """Return the user's notification channels for a run's start and end; called from threads.
 

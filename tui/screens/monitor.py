@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
+from textual.timer import Timer
 
-from launcher.logs.events import JobState
+from launcher.logs.sources import LogFile
+from launcher.runs import Run
+from launcher.text import clean
+from launcher.transports.base import Transport
+from tui.background import call_on, in_background, post
 from tui.commands import Scope, bindings
 from tui.logview.pane import LogPane
+from tui.logview.panes import LogPanes
+from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
+from tui.pane_settings import PaneSettings, load_pane_settings, save_pane_settings
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
-from tui.screens.cancelling import ask_to_cancel, what_is_lost
-from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
+from tui.screens.dialogs import error_dialog
 from tui.screens.host import Host
 from tui.screens.log_commands import LogCommands
-from tui.screens.resuming import ResumeSent, ask_to_resume
+from tui.screens.resuming import ResumeSent
+from tui.screens.run_actions import RunActions
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
 from tui.widgets.status_panel import StatusPanel
 from tui.widgets.timeline import Timeline, current_line
-
-if TYPE_CHECKING:
-    from launcher.runs import Run
 
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
@@ -36,6 +41,14 @@ _PANE_COMMANDS = {
     "logs": (*_PANE_IDS, "log.search", "log.follow"),
 }
 """Commands that the footer shows first while a pane has the focus."""
+_PANE_KEYS = ("log.choose", "log.layout", "log.pane", "log.zoom", "monitor.cancel", "monitor.again")
+"""Further ones where there is room."""
+
+
+_SAVE_AFTER_S = 1.0
+"""Time after the last change of the layout before it is kept."""
+_LOGS_READ = 1000
+"""Number of logs up to which their beginnings are read for nodes and ranks."""
 
 
 class MonitorScreen(Screen[None]):
@@ -51,12 +64,15 @@ class MonitorScreen(Screen[None]):
     def __init__(self, host: Host, opener: Opener, opening: str) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-medium"), (44, "-high")]
         self._host = host
         self._poller = MonitorPoller(opener, self, host.in_front, host.channels)
         self._opened: OpenedRun | None = None
-        self._stopping = False
         self._checkpoint_removed = False
+        self._log_thread: ReaderThread | None = None
+        self._saving: Timer | None = None
+        self._pane_settings = PaneSettings()
+        self._places_state: tuple[int, bool, tuple[str, ...]] | None = None
         self._pane = "timeline"
         self.footer_first: tuple[str, ...] = ()
         self.view = RunView(RunSummary(opening), reason="opening the run …")
@@ -64,19 +80,38 @@ class MonitorScreen(Screen[None]):
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline, id="timeline")
         self.curve = CurveView()
-        self.logs = LogPane()
+        self.panes = LogPanes()
         self.log_commands = LogCommands(
             self,
-            self.logs,
-            show_pane=lambda: self.action_show_pane("logs"),
-            findings=lambda: self.view.findings,
+            self.panes,
+            show_logs=lambda: self.action_show_pane("logs"),
+            view=lambda: self.view,
             transport=lambda: self._opened.transport if self._opened is not None else None,
+            now=host.now,
+        )
+        self.run_actions = RunActions(
+            self,
+            host,
+            opened=lambda: self._opened,
+            view=lambda: self.view,
+            node=lambda: self.logs.shown.node if self.logs.shown is not None else "",
+            note=self.log_commands.note,
         )
 
     @property
+    def logs(self) -> LogPane:
+        """The log pane that has the keys."""
+        return self.panes.focused
+
+    @property
     def _run(self) -> Run | None:
-        """The run that is shown; None before it is open, and for logs without a run."""
+        """The run; None before it is open, and for logs without a run."""
         return self._opened.run if self._opened is not None else None
+
+    @property
+    def watch_transport(self) -> Transport | None:
+        """The transport by which the run is watched; None before it is open."""
+        return self._opened.watch.transport if self._opened is not None else None
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -87,7 +122,7 @@ class MonitorScreen(Screen[None]):
                 with Vertical(id="curve"):
                     yield self.curve
             with Vertical(id="logs"):
-                yield self.logs
+                yield self.panes
         yield KeyBar(Scope.MONITOR, Scope.APP)
 
     def on_mount(self) -> None:
@@ -97,11 +132,45 @@ class MonitorScreen(Screen[None]):
         self.action_show_pane(self._pane)
         self._arrange()
         self.call_after_refresh(self._poller.start)
+        in_background(self._load_layout, "settings", lambda error: post(self, ActionFailed(error)))
         self.set_interval(1.0, self._arrange)
 
     def on_unmount(self) -> None:
-        """End the thread."""
+        """End the threads."""
+        self._save_layout()
         self._poller.stop()
+        if self._log_thread is not None:
+            self._log_thread.stop()
+
+    def _load_layout(self) -> None:
+        """Adopt the layout of the log panes that the user chose before; runs on a thread."""
+        settings = load_pane_settings(os.environ)
+
+        def adopt() -> None:
+            self._pane_settings = settings
+            self.panes.set_choices(settings.layout, settings.shares)
+
+        call_on(self, adopt)
+
+    def on_log_panes_layout_changed(self) -> None:
+        """Keep the layout once it no longer changes."""
+        if self._saving is not None:
+            self._saving.stop()
+        self._saving = self.set_timer(_SAVE_AFTER_S, self._save_layout)
+        self._arrange()
+
+    def _save_layout(self) -> None:
+        if self._saving is None:
+            return
+        self._saving.stop()
+        self._saving = None
+        before, after = self._pane_settings, PaneSettings(self.panes.layout_choice, dict(self.panes.shares))
+        self._pane_settings = after
+        in_background(
+            lambda: save_pane_settings(os.environ, before, after),
+            "settings",
+            lambda error: post(self, ActionFailed(error)),
+        )
 
     def on_screen_resume(self) -> None:
         """Focus the pane again."""
@@ -116,7 +185,9 @@ class MonitorScreen(Screen[None]):
         event.stop()
         self._opened = event.opened
         self.view = RunView(event.opened.summary, reading=True)
-        self.logs.read_through(event.opened.transport)
+        self._log_thread = ReaderThread(event.opened.transport, self._host.slow_terminal)
+        self._log_thread.start()
+        self.panes.read_on(self._log_thread)
         self._arrange()
 
     def on_action_failed(self, event: ActionFailed) -> None:
@@ -125,7 +196,7 @@ class MonitorScreen(Screen[None]):
         if self._opened is None:
             self._host.opening_failed(self, event.error)
             return
-        self._stopping = False
+        self.run_actions.stopping = False
         self._arrange()
         self.app.push_screen(error_dialog(event.error))
 
@@ -133,23 +204,55 @@ class MonitorScreen(Screen[None]):
         """Show the changed state."""
         event.stop()
         previous, self.view = self.view, event.view
-        if self.view.state.ended:
-            self._stopping = False
+        self.run_actions.viewed(self.view)
         self.curve.show(self.view)
-        self.logs.set_logs(self.view.logs, settled=self.view.state.ended)
+        failing = {clean(item.source.log) for item in self.view.findings if item.severity == "fatal"}
+        first = frozenset(log.path for log in self.view.logs if log.name in failing)
+        self.panes.set_logs(self.view.logs, first=first)
+        if self._log_thread is not None:
+            self._log_thread.set_settled(self.view.state.ended)
+        self._read_places()
         self._arrange()
         if current_line(previous) != current_line(self.view):
             self.call_after_refresh(self._show_current)
         self._host.viewed(self, self.view)
+
+    def _read_places(self) -> None:
+        """Read nodes and ranks from the logs, when there are other logs or all ranks have started."""
+        started = any(entry.id == "setup-complete" and entry.reached for entry in self.view.timeline)
+        state = (len(self.view.logs), started, self.view.nodes)
+        if self._opened is None or state == self._places_state or len(self.view.logs) > _LOGS_READ:
+            return
+        self._places_state = state
+        transport, nodes = self._opened.transport, self.view.nodes
+        files = [LogFile(log.name, log.path, log.role) for log in self.view.logs]
+
+        def read() -> None:
+            from launcher.logs.log_survey import read_hints, survey
+
+            logs = survey(files, None, (), nodes, read_hints(transport, files))
+            places = {log.path: (log.node, log.ranks) for log in logs if log.path}
+            call_on(self, lambda: self.panes.set_places(places))
+
+        in_background(read, "places", lambda error: post(self, ActionFailed(error)))
 
     def _arrange(self) -> None:
         """Update everything that depends on the time."""
         now = self._host.now()
         busy_s = self._poller.busy_for
         unanswered = busy_s if busy_s > 2 and self._opened is not None else 0.0
-        self.status.show(self.view, now, stopping=self._stopping, unanswered=unanswered)
+        timeline_hidden = not self.timeline_box.region.area or self.panes.zoomed
+        self.status.show(
+            self.view,
+            now,
+            stopping=self.run_actions.stopping,
+            unanswered=unanswered,
+            milestones=timeline_hidden,
+        )
         self.timeline.show(self.view, now)
-        self.logs.update_status()
+        self.set_class(self.panes.zoomed, "-zoomed")
+        self.set_class(len(self.panes.panes) > 1, "-several")
+        self.panes.update_status()
         self.query_one(KeyBar).update_keys()
 
     def _show_current(self) -> None:
@@ -168,11 +271,9 @@ class MonitorScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
-        if action == "cancel_run":
-            return self._run is not None and not self.view.state.ended and not self._stopping
-        if action == "run_again":
-            run = self._run
-            return run is not None and run.spec.cluster == "slurm" and self.view.state.ended
+        of_run = self.run_actions.enabled(action)
+        if of_run is not None:
+            return of_run
         if action == "remove_checkpoint":
             run, saved = self._run, self.view.checkpoint is not None
             kept = saved and not self._checkpoint_removed
@@ -192,7 +293,7 @@ class MonitorScreen(Screen[None]):
     def action_show_pane(self, pane: str) -> None:
         """Bring a pane to the front and focus it."""
         self._pane = pane
-        self.footer_first = _PANE_COMMANDS[pane]
+        self.footer_first = _PANE_COMMANDS[pane] + (_PANE_KEYS if self.app.size.width >= 120 else ())
         for name in PANES:
             self.set_class(name == pane, f"-{name}")
         focused = {"timeline": self.timeline_box, "curve": self.logs.text, "logs": self.logs.text}[pane]
@@ -210,44 +311,23 @@ class MonitorScreen(Screen[None]):
 
     def action_cancel_run(self) -> None:
         """Stop this run."""
-        run = self._run
-        if run is None:
-            return
-        lost = what_is_lost(self.view.step, self.view.checkpoint)
-        ask_to_cancel(self, run.directory, self.view.summary.title, lost, self.show_stopping)
+        self.run_actions.cancel()
 
     def action_run_again(self) -> None:
-        """Open the wizard with this run's settings, optionally with the changes advised for its failure.
+        """Prepare a new run with this one's settings."""
+        self.run_actions.run_again()
 
-        A run that stopped to save can be resumed instead.
-        """
-        # Imported late: the monitor opens earlier without the wizard.
-        from tui.screens.wizard.from_run import remedies, wizard_state_of
+    def action_resume_run(self) -> None:
+        """Submit one more job of this run."""
+        self.run_actions.resume()
 
-        run = self._run
-        if run is None:
-            return
-        if self.view.state is JobState.STOPPED:
-            ask_to_resume(
-                self, run.directory, self.view.reason, lambda: self._host.run_again(wizard_state_of(run))
-            )
-            return
-        overrides = remedies(self.view.findings)
-        if not overrides:
-            self._host.run_again(wizard_state_of(run))
-            return
+    def action_report_run(self) -> None:
+        """Write a report of this run."""
+        self.run_actions.report()
 
-        def answered(answer: str | None) -> None:
-            if answer is not None:
-                self._host.run_again(wizard_state_of(run, overrides if answer == "with" else ()))
-
-        changes = "\n".join(item.removeprefix("++") for item in overrides)
-        choices = [
-            DialogChoice("w", "with these changes", "with"),
-            DialogChoice("p", "without changes", "plain"),
-        ]
-        text = f"Changes advised for its failure:\n\n{changes}"
-        self.app.push_screen(ChoiceDialog("Run again", text, choices), answered)
+    def action_open_shell(self) -> None:
+        """Open a shell on a node of this run's job."""
+        self.run_actions.open_shell()
 
     def on_resume_sent(self, event: ResumeSent) -> None:
         """Open the run anew, which goes on."""
@@ -275,7 +355,7 @@ class MonitorScreen(Screen[None]):
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""
-        self._stopping = True
+        self.run_actions.show_stopping()
         self._poller.wake()
         self._arrange()
 

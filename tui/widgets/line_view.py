@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.style import Style
+from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
 
@@ -35,6 +36,21 @@ class LineView(ScrollView, inherit_bindings=False):
             style = self.get_component_rich_style(name)
             self._row_styles[key] = style.without_color + Style(bgcolor=style.bgcolor)
         return self._row_styles[key]
+
+    def set_content_size(self, size: Size) -> None:
+        """Set the size of the content; lays the screen out again only where the vertical bar comes or goes.
+
+        Textual does so at every change of the size, which paints everything: half of the time that it takes
+        to follow a log. The horizontal bar must have no height.
+        """
+        if size == self.virtual_size:
+            return
+        height = self.container_size.height
+        if self.show_vertical_scrollbar and size.height > height and self.virtual_size.height > height:
+            self.set_reactive(LineView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+        else:
+            self.virtual_size = size
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         """Position the bar."""

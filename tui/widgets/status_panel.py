@@ -10,6 +10,7 @@ from textual.content import Content
 from launcher.logs.events import FindingSeen, JobState
 from tui.formatting import GLYPHS, STYLES, bar, duration, number
 from tui.run_view import RunView
+from tui.widgets.milestone_strip import milestone_strip
 from tui.widgets.styled_lines import StyledLines
 
 _ATTEMPTS_SHOWN = 3
@@ -21,10 +22,25 @@ _ARROW = "   → "
 class StatusPanel(StyledLines):
     """State, progress, current activity; for a failed run its findings."""
 
-    def show(self, view: RunView, now: float, *, stopping: bool = False, unanswered: float = 0.0) -> None:
-        """Show a view at the time `now`; `unanswered`: seconds since the file system stopped answering."""
+    def show(
+        self,
+        view: RunView,
+        now: float,
+        *,
+        stopping: bool = False,
+        unanswered: float = 0.0,
+        milestones: bool = False,
+    ) -> None:
+        """Show a view at the time `now`.
+
+        `unanswered`: seconds since the file system stopped answering. `milestones`: whether the timeline is
+        not visible, so that they are shown here.
+        """
         width = self.size.width or self.app.size.width
-        self.set_lines(state_lines(view, now, width, stopping=stopping, unanswered=unanswered))
+        lines = state_lines(view, now, width, stopping=stopping, unanswered=unanswered)
+        if milestones:
+            lines[2] = _with_milestones(lines[2], view, width)
+        self.set_lines(lines)
 
 
 def state_lines(
@@ -48,6 +64,13 @@ def state_lines(
     lines += [Content.assemble((" attempt: ", "dim"), text) for text in view.attempts[-_ATTEMPTS_SHOWN:]]
     lines += _findings(view, width)
     return [line.truncate(width, ellipsis=True) for line in lines]
+
+
+def _with_milestones(line: Content, view: RunView, width: int) -> Content:
+    """Return the line with the milestones at its end."""
+    room = width - line.cell_length - 1
+    strip = milestone_strip(view, room - 2)
+    return Content.assemble(line, " " * (room - strip.cell_length), strip) if strip.cell_length else line
 
 
 def _title(view: RunView, width: int) -> Content:
