@@ -10,7 +10,7 @@ from datetime import datetime
 from launcher.errors import AmbiguousError, InputError
 from launcher.text import clean
 
-_JOB_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")
+_JOB_ID = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?(?:\+[0-9]{1,10})?")
 _LISTED = 3
 
 

@@ -22,14 +22,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
 from launcher.run_reference import RunNames, is_job_id, referenced
+from launcher.stored import dump, read_stored
 from launcher.transports.base import ProcessId, Transport
 
 Launcher = Literal["ray_bare", "ray.sub"]
@@ -37,6 +38,9 @@ Launcher = Literal["ray_bare", "ray.sub"]
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
 RUN_FILES = (SPEC, "plan.json", "recipe.yaml", "effective.yaml")
 """Files that every run's directory begins with."""
+OTHERS_WORK = (
+    "Other runs are not affected; this one's logs can be watched: `distill-tui watch DIRECTORY/logs`."
+)
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
 
@@ -170,6 +174,8 @@ class Jobs(_Stored):
     """The jobs of a run."""
 
     jobs: tuple[Job, ...] = ()
+    cancel_requested: datetime | None = None
+    """Time of the latest request to stop the run: submissions that began before it submit no further job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +185,8 @@ class Run:
     directory: str
     spec: RunSpec
     jobs: tuple[Job, ...]
+    cancel_requested: datetime | None = None
+    """Time of the latest request to stop it."""
 
     @property
     def logs(self) -> str:
@@ -282,7 +290,7 @@ class RunStore:
                     mode = 0o600
                 self.transport.write_atomic(str(Path(directory, name)), data, mode)
             self.transport.make_directory(str(Path(directory, spec.logs)))
-            self.transport.write_atomic(str(Path(directory, SPEC)), _dump(spec))
+            self.transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
         except BaseException:
             if self.transport.stat(directory) is not None:
                 self.transport.remove_tree(directory)
@@ -309,10 +317,21 @@ def load(transport: Transport, directory: str) -> Run:
     """
     if transport.stat(str(Path(directory, SPEC))) is None:
         raise InputError("this is not a run's directory (no run.json)", where=directory)
-    spec = _parse(transport, Path(directory, SPEC), RunSpec)
-    jobs = Path(directory, JOBS)
-    stored = _parse(transport, jobs, Jobs) if transport.stat(str(jobs)) is not None else Jobs(schema=1)
-    return Run(directory, spec, stored.jobs)
+    spec = read_stored(transport, Path(directory, SPEC), RunSpec, works=OTHERS_WORK)
+    stored = read_jobs(transport, directory)
+    return Run(directory, spec, stored.jobs, stored.cancel_requested)
+
+
+def read_jobs(transport: Transport, directory: str) -> Jobs:
+    """Return the record of a run's jobs; an empty one before the first.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    path = Path(directory, JOBS)
+    if transport.stat(str(path)) is None:
+        return Jobs(schema=1)
+    return read_stored(transport, path, Jobs, works=OTHERS_WORK)
 
 
 def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
@@ -330,19 +349,6 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError("the run's effective recipe is damaged", where=path) from error
     return values if isinstance(values, dict) else {}
-
-
-def record_job(transport: Transport, run: Run, job: Job) -> Run:
-    """Write a job into its run, in place of an earlier record of the same job; returns the run with it."""
-
-    def same(item: Job) -> bool:
-        return item.id == job.id or bool(job.token and item.token == job.token)
-
-    index = next((index for index, item in enumerate(run.jobs) if same(item)), len(run.jobs))
-    others = [item for item in run.jobs if not same(item)]
-    jobs = (*others[:index], job, *others[index:])
-    transport.write_atomic(str(Path(run.directory, JOBS)), _dump(Jobs(schema=1, jobs=jobs)))
-    return Run(run.directory, run.spec, jobs)
 
 
 def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
@@ -371,21 +377,3 @@ def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
     except (TransportError, ValueError):
         return None
     return value if isinstance(value, dict) and value.get("schema") == 1 else None
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-def _parse(transport: Transport, path: Path, model: type[Model]) -> Model:
-    try:
-        return model.model_validate_json(transport.read(str(path)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"{path.name} is damaged: {where} {first['msg']}".replace("  ", " "), where=path
-        ) from error
-
-
-def _dump(model: BaseModel) -> bytes:
-    return (model.model_dump_json(by_alias=True, indent=1) + "\n").encode()

@@ -101,6 +101,10 @@ class Transport(Protocol):
         """Send a signal to the process; return False if it is gone."""
         ...
 
+    def was_started_with(self, process: ProcessId, assignment: str) -> bool:
+        """Return whether the user's process was started with `NAME=value` in its environment."""
+        ...
+
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
         ...

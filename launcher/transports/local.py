@@ -228,17 +228,16 @@ class LocalTransport:
             raise TransportError(f"process {process.pid} belongs to another user") from error
         return True
 
+    def was_started_with(self, process: ProcessId, assignment: str) -> bool:
+        """Return whether the user's process was started with `NAME=value` in its environment."""
+        return bool(self.alive(process)) and _was_started_with(process.pid, assignment)
+
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
-        entry = assignment.encode() + b"\0"
         processes = []
         for directory in Path("/proc").glob("[0-9]*"):
-            try:
-                matches = entry in (directory / "environ").read_bytes()
-            except OSError:  # another user's, or gone
-                continue
             pid = int(directory.name)
-            if matches and (started := _start_ticks(pid)) is not None:
+            if _was_started_with(pid, assignment) and (started := _start_ticks(pid)) is not None:
                 processes.append((started, pid))
         if not processes:
             return None
@@ -297,6 +296,16 @@ def _write(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _was_started_with(pid: int, assignment: str) -> bool:
+    directory = Path("/proc", str(pid))
+    try:
+        if directory.stat().st_uid != os.getuid():
+            return False
+        return assignment.encode() in (directory / "environ").read_bytes().split(b"\0")
+    except OSError:  # another user's, or gone
+        return False
 
 
 def _reap_later(pid: int) -> None:

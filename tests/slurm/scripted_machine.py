@@ -7,8 +7,9 @@ from pathlib import Path
 
 from launcher.clusters.slurm.cluster import SlurmCluster
 from launcher.errors import TransportError
+from launcher.job_records import record_job
 from launcher.plan import LaunchPlan
-from launcher.runs import Job, Run, load, record_job
+from launcher.runs import Job, Run, load
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import run_of

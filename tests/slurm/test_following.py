@@ -97,7 +97,7 @@ def test_jobs_that_left_the_queue_are_one_question_to_sacct(tmp_path: Path) -> N
     rows = "\n".join(f"{n}|TIMEOUT|1|1|9|n1|0:0|sbatch" for n in range(20))
     transport = Scripted(squeue="", sacct=rows)
     runs = [run_of(tmp_path, transport, (job(str(n), f"dt-{n}"),), f"r{n}") for n in range(20)]
-    from launcher.runs import record_job
+    from launcher.job_records import record_job
 
     for run in runs:
         record_job(transport, run, run.jobs[0])

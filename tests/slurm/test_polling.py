@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.runs import record_job
+from launcher.job_records import record_job
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
 from tui.run_list import LIST_S, RunLister

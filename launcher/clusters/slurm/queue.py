@@ -7,6 +7,7 @@ minute, only for jobs that left the queue. A controller that does not answer is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -74,9 +75,14 @@ class Snapshot:
     def with_token(self, token: str) -> JobRecord | None:
         """Return the job that carries a token in its comment or command line."""
         for job in (*self.jobs.values(), *self.ended.values()):
-            if token in job.comment:
+            if has_token(job, token):
                 return job
         return None
+
+
+def has_token(job: JobRecord, token: str) -> bool:
+    """Return whether a job carries a whole token in its comment or command line."""
+    return bool(token) and re.search(rf"(?<![\w-]){re.escape(token)}(?![\w-])", job.comment) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class Queue:
         """Return the last answer while it is fresh and not older than `since`, else a new one."""
         previous = self._load()
         now = self.client.now()
-        wait = min(self.every_s * 2**previous.failures, max(BACK_OFF_MAX_S, self.every_s))
+        wait = min(self.every_s * 2 ** min(previous.failures, 10), max(BACK_OFF_MAX_S, self.every_s))
         if now - previous.tried < wait and not (previous.failures == 0 and previous.asked < since):
             return previous
         return self.ask(previous)
@@ -184,7 +190,7 @@ class Queue:
             since = f"now-{max(age // 60, 1) + 1}minutes"
             text = self.client.ask([*argv, "-u", self.client.user, "-S", since])
             listed = read_queue(text, SACCT_COLUMNS)[0]
-            records += [job for job in listed if any(token in job.comment for token in tokens)]
+            records += [job for job in listed if any(has_token(job, token) for token in tokens)]
         return {job.id: job for job in records if job.state}
 
     def _load(self) -> Snapshot:
