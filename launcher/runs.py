@@ -22,17 +22,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.run_reference import RunNames, is_job_id, referenced
+from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
 from launcher.stored import dump, read_stored
 from launcher.transports.base import ProcessId, Transport
 
+JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"
+"""Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
+
+
+def _in_calendar(time: datetime) -> datetime:
+    if not 1970 <= time.year < 9000:
+        raise ValueError("the year is not between 1970 and 9000")
+    return time
+
+
+StoredTime = Annotated[AwareDatetime, AfterValidator(_in_calendar)]
+"""A time of a stored file: with its zone, and in a range in which it can be computed with."""
 Launcher = Literal["ray_bare", "ray.sub"]
 """What starts Ray in a job: the script that comes with this program, or NeMo-RL's own, in a container."""
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
@@ -107,6 +119,8 @@ class RequestRecord(BaseModel):
     container: str | None = None
     mounts: tuple[str, ...] = ()
     modules: str | None = None
+    driver: str | None = None
+    """Script of the checkout that was requested; None: the one that the recipe is for."""
 
 
 class RunSpec(_Stored):
@@ -115,7 +129,7 @@ class RunSpec(_Stored):
     id: str
     name: str
     kind: Literal["rehearsal", "smoke", "training"]
-    created: datetime
+    created: StoredTime
     user: str
     host: str
     recipe: RecipeRef
@@ -156,10 +170,10 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str
+    id: str = Field(pattern=rf"\A(?:{JOB_ID}|{JOB_TOKEN})\z")
     """Slurm's number; the token from the intent until that is known."""
-    submitted: datetime
-    token: str = ""
+    submitted: StoredTime
+    token: str = Field("", pattern=rf"\A(?:{JOB_TOKEN})?\z")
     """Token in the job's comment, by which it is found if sbatch's answer is lost."""
     link: int = 1
     """Its place in a chain, from 1."""
@@ -167,14 +181,14 @@ class Job(BaseModel):
     """Why it was refused; empty if it was not."""
     process: JobProcess | None = None
     """None from the intent until the start is known."""
-    cancel_requested: datetime | None = None
+    cancel_requested: StoredTime | None = None
 
 
 class Jobs(_Stored):
     """The jobs of a run."""
 
     jobs: tuple[Job, ...] = ()
-    cancel_requested: datetime | None = None
+    cancel_requested: StoredTime | None = None
     """Time of the latest request to stop the run: submissions that began before it submit no further job."""
 
 
@@ -243,7 +257,7 @@ class RunStore:
             if self.transport.stat(str(Path(directory, SPEC))) is not None:
                 try:
                     found.append(load(self.transport, directory))
-                except InputError as error:
+                except (InputError, TransportError) as error:
                     found.append(Damaged(directory, error.what))
         return found
 

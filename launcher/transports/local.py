@@ -5,9 +5,12 @@ Each file access runs in a thread with a deadline: a hanging file system must no
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import grp
 import os
 import platform
+import pwd
 import queue
 import shutil
 import signal
@@ -22,7 +25,7 @@ from typing import TypeVar
 from launcher.errors import TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean, clean_lines
-from launcher.transports.base import Completed, FileStat, ProcessId
+from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -139,6 +142,20 @@ class LocalTransport:
         except OSError as error:
             raise _explained(error, "cannot stat", path) from error
 
+    def ownership(self, path: str) -> Ownership | None:
+        """Return who owns `path` and can write it; None if there is none.
+
+        Raises:
+            TransportError: it cannot be read.
+        """
+        try:
+            status = self._caller.call(lambda: os.stat(path), f"stat {path}", self._deadline_s)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "cannot stat", path) from error
+        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), _writable_by(status))
+
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
 
@@ -161,7 +178,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be made.
         """
-        self._access(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
+        self._access(lambda: _make_directory(Path(path)), "cannot make", path)
 
     def remove(self, path: str) -> None:
         """Remove a file.
@@ -283,8 +300,21 @@ def _read(path: str, offset: int, size: int) -> bytes:
         os.close(descriptor)
 
 
+def _make_directory(path: Path) -> None:
+    """Make a directory and its parents, writable by the user alone whatever the umask."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        _make_directory(path.parent)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o755)
+        return
+    if not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
 def _write(path: Path, data: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_directory(path.parent)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -296,6 +326,28 @@ def _write(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _writable_by(status: os.stat_result) -> str:
+    """Return who besides the owner can write; a group of the owner alone is not counted."""
+    if status.st_mode & stat.S_IWOTH:
+        return "everybody"
+    if not status.st_mode & stat.S_IWGRP:
+        return ""
+    owner = _user_name(status.st_uid)
+    try:
+        group = grp.getgrgid(status.st_gid)
+    except KeyError:
+        return f"group {status.st_gid}"
+    is_private = group.gr_name == owner and set(group.gr_mem) <= {owner}
+    return "" if is_private else f"group {group.gr_name}"
 
 
 def _was_started_with(pid: int, assignment: str) -> bool:
