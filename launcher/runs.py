@@ -33,7 +33,7 @@ from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
 from launcher.stored import dump, read_stored
 from launcher.transports.base import ProcessId, Transport
 
-JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"
+JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
 """Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
 
 
@@ -173,7 +173,7 @@ class Job(BaseModel):
     id: str = Field(pattern=rf"\A(?:{JOB_ID}|{JOB_TOKEN})\z")
     """Slurm's number; the token from the intent until that is known."""
     submitted: StoredTime
-    token: str = Field("", pattern=rf"\A(?:{JOB_TOKEN})?\z")
+    token: str = Field(default="", pattern=rf"\A(?:{JOB_TOKEN})?\z")
     """Token in the job's comment, by which it is found if sbatch's answer is lost."""
     link: int = 1
     """Its place in a chain, from 1."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
@@ -15,11 +16,14 @@ MAX_STORED_BYTES = 8 * 1024 * 1024
 """Limit of a file that is read back: a run of 100,000 steps has a summary of 3 MB."""
 _DETAIL_CHARS = 200
 
-Model = TypeVar("Model", bound=BaseModel)
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Model = TypeVar("Model")
 
 
 def read_stored(transport: Transport, path: Path, model: type[Model], *, works: str = "") -> Model:
-    """Return a file's content as its model; `works` says in an error what is not affected.
+    """Return a file's content as its model or dataclass; `works` says in an error what is not affected.
 
     Raises:
         InputError: it cannot be read, is too large, or is damaged.
@@ -35,12 +39,18 @@ def read_stored(transport: Transport, path: Path, model: type[Model], *, works: 
         limit = f"larger than {MAX_STORED_BYTES // 1024 // 1024} MiB"
         raise InputError(f"{path.name} is damaged: {limit}", where=path, fix=works)
     try:
-        return model.model_validate_json(data)
+        adapter: TypeAdapter[Model] = _adapter(cast("Hashable", model))
+        return adapter.validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         at = ".".join(str(part) for part in first["loc"])
         detail = clean(f"{at} {first['msg']}".strip())[:_DETAIL_CHARS]
         raise InputError(f"{path.name} is damaged: {detail}", where=path, fix=works) from error
+
+
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type of any kind
+    return TypeAdapter(model)
 
 
 def dump(model: BaseModel) -> bytes:

@@ -15,6 +15,8 @@ import pytest
 
 import distill_tui
 from launcher.clusters.local import LocalCluster
+from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.queue import Queue, Snapshot
 from launcher.errors import InputError, LaunchError
 from launcher.job_records import StopRequestedError, record_job, refreshed, request_stop
 from launcher.ownership import ForeignRunError, foreign_reason
@@ -27,6 +29,7 @@ from launcher.submit.submit import send
 from launcher.transports.base import Ownership, ProcessId
 from launcher.transports.local import LocalTransport, this_process
 from tests.launcher.ordering import Desk
+from tests.slurm.scripted_machine import DOWN, Machine, listed
 from tests.tui.replay import make_run
 from tui.cli import main
 
@@ -267,3 +270,41 @@ def test_a_store_lists_runs_beside_a_damaged_one(tmp_path: Path) -> None:
     listed = RunStore(LocalTransport(), str(tmp_path)).list()
     assert [item.directory for item in listed] == [bad.directory, good.directory]
     assert isinstance(listed[1], Run)
+
+
+def test_a_forged_answer_of_slurm_is_not_read(tmp_path: Path) -> None:
+    """Answers lie in the user's own state directory; a file in the runs root is not looked at."""
+    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    transport = Machine(squeue=[listed("7")])
+    queue = Queue(SlurmClient(transport, environment), str(tmp_path / "runs"))
+    queue.ask()
+    path = Path(queue.path)
+    assert path.is_relative_to(tmp_path / "state")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert set(queue.latest().jobs) == {"7"}
+    path.chmod(0o666)
+    transport.answers["squeue"] = [listed("8")]
+    assert set(queue.latest().jobs) == {"8"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{", '{"jobs": {"7": 5}}', '{"tried": 1e999}', '{"failures": "x"}', "\0" * 99, "[" * 9999],
+)
+def test_a_damaged_answer_of_slurm_is_asked_for_again(tmp_path: Path, content: str) -> None:
+    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    queue = Queue(SlurmClient(Machine(squeue=[listed("7")]), environment), str(tmp_path))
+    queue.ask()
+    Path(queue.path).write_text(content)
+    assert set(queue.latest().jobs) == {"7"}
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_questions(tmp_path: Path) -> None:
+    """Nor does a number of failures whose power of two is no float."""
+    clock = [2_000_000_000.0]
+    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    queue = Queue(SlurmClient(Machine(squeue=[DOWN]), environment, now=lambda: clock[0]), str(tmp_path))
+    queue.ask(Snapshot(failures=5000))
+    assert queue.latest().failures == 5001
+    clock[0] -= 100_000
+    assert queue.latest().failures == 5002

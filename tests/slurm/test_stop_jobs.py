@@ -14,7 +14,7 @@ from launcher.clusters.slurm.stopping import scancel_command
 from launcher.errors import LaunchError, RefusedError, UnreachableError
 from launcher.job_records import StopRequestedError, record_intent, refreshed, request_stop
 from launcher.transports.base import Completed
-from tests.slurm.records import job
+from tests.slurm.records import job, user_environment
 from tests.slurm.scripted_machine import (
     DOWN,
     SILENT,
@@ -150,7 +150,9 @@ def test_a_silent_controller_is_reported_while_it_is_asked_again(tmp_path: Path,
     machine = Machine(squeue=[DOWN])
     run = new(tmp_path, machine, job("5", "dt-5"))
     lines: list[str] = []
-    cluster = SlurmCluster(machine, str(tmp_path), {"USER": "u"}, sleep=clock.sleep, say=lines.append)
+    cluster = SlurmCluster(
+        machine, str(tmp_path), user_environment(tmp_path), sleep=clock.sleep, say=lines.append
+    )
     with pytest.raises(UnreachableError, match="no job got scancel"):
         cluster.cancel(run, run.jobs[0])
     assert "question 2, asking again" in lines[1]
