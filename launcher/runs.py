@@ -82,11 +82,11 @@ class SlurmRequest(BaseModel):
 
     partition: str
     account: str | None = None
-    time_s: int
+    time_s: Annotated[int, Field(ge=0, le=10**9)]
     """Time limit of each job, in seconds."""
     qos: str | None = None
     reservation: str | None = None
-    chain: int = 1
+    chain: Annotated[int, Field(ge=1, le=10**4)] = 1
     """Number of jobs that follow one another."""
     options: Mapping[str, str] = Field(default_factory=dict)
     """Further options by the name of their row in `launcher.fields`."""
@@ -126,7 +126,7 @@ class RequestRecord(BaseModel):
 class RunSpec(_Stored):
     """The request of a run."""
 
-    id: str
+    id: str = Field(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.+-]*\z", max_length=255)
     name: str
     kind: Literal["rehearsal", "smoke", "training"]
     created: StoredTime
@@ -134,9 +134,9 @@ class RunSpec(_Stored):
     host: str
     recipe: RecipeRef
     cluster: Literal["local", "slurm"]
-    nodes: int
-    gpus_per_node: int
-    max_steps: int | None = None
+    nodes: Annotated[int, Field(ge=0, le=10**6)]
+    gpus_per_node: Annotated[int, Field(ge=0, le=10**4)]
+    max_steps: Annotated[int, Field(le=10**12)] | None = None
     slurm: SlurmRequest | None = None
     checkout: str | None = None
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
@@ -157,8 +157,8 @@ class JobProcess(BaseModel):
 
     host: str
     boot: str
-    pid: int
-    started: int
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    started: Annotated[int, Field(ge=0, le=2**63)]
 
     def identity(self) -> ProcessId:
         """Return the process as transports identify it."""
@@ -254,11 +254,11 @@ class RunStore:
                     directories.setdefault(entry.name, str(Path(root, entry.name)))
         found: list[Run | Damaged] = []
         for _, directory in sorted(directories.items(), reverse=True):
-            if self.transport.stat(str(Path(directory, SPEC))) is not None:
-                try:
+            try:
+                if self.transport.stat(str(Path(directory, SPEC))) is not None:
                     found.append(load(self.transport, directory))
-                except (InputError, TransportError) as error:
-                    found.append(Damaged(directory, error.what))
+            except (InputError, TransportError) as error:
+                found.append(Damaged(directory, error.what))
         return found
 
     def find(self, reference: str) -> Run:
@@ -383,11 +383,12 @@ def drop_summary(transport: Transport, run: Run) -> None:
 
 def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
     """Return the saved state of a finished run, or None."""
-    path = str(Path(run.directory, SUMMARY))
-    if transport.stat(path) is None:
-        return None
+    from launcher.saved_summary import SavedSummary
+
+    path = Path(run.directory, SUMMARY)
     try:
-        value = json.loads(transport.read(path))
-    except (TransportError, ValueError):
-        return None
-    return value if isinstance(value, dict) and value.get("schema") == 1 else None
+        if transport.stat(str(path)) is None:
+            return None
+        return read_stored(transport, path, SavedSummary).as_json()
+    except (InputError, TransportError):
+        return None  # the state is computed from the logs again
