@@ -29,6 +29,8 @@ from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
+_OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+"""A job's output never goes where a link that somebody left points to."""
 
 
 class _Caller:
@@ -211,7 +213,7 @@ class LocalTransport:
                     dict(env),
                     file_actions=(
                         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                        (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                        (os.POSIX_SPAWN_OPEN, 1, output, _OUTPUT_FLAGS, 0o644),
                         (os.POSIX_SPAWN_DUP2, 1, 2),
                     ),
                     setsid=True,

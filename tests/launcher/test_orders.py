@@ -17,7 +17,7 @@ import distill_tui
 from launcher.clusters.local import LocalCluster
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.errors import InputError, LaunchError
+from launcher.errors import InputError, LaunchError, TransportError
 from launcher.job_records import StopRequestedError, record_job, refreshed, request_stop
 from launcher.ownership import ForeignRunError, foreign_reason
 from launcher.plan import LaunchPlan
@@ -308,3 +308,11 @@ def test_a_clock_that_was_set_back_does_not_stop_the_questions(tmp_path: Path) -
     assert queue.latest().failures == 5001
     clock[0] -= 100_000
     assert queue.latest().failures == 5002
+
+
+def test_the_output_of_a_job_follows_no_link(tmp_path: Path) -> None:
+    output = tmp_path / "job.out"
+    output.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TransportError, match="cannot be started"):
+        LocalTransport().spawn(["true"], env={}, cwd=str(tmp_path), output=str(output))
+    assert not (tmp_path / "elsewhere").exists()
