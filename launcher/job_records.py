@@ -6,16 +6,21 @@ A request to stop a run is never overwritten; a submission asks for it before ea
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from launcher.errors import LaunchError
+from launcher.errors import LaunchError, TransportError
 from launcher.runs import JOBS, Job, Jobs, Run, read_jobs
 from launcher.stored import dump
 from launcher.transports.base import Transport
-from recipes.locks import RecipeLock
+from recipes.locks import WAIT_S, RecipeLock
+
+DEADLINE_S = WAIT_S + 45.0
+"""Longest change of a record: another holder's lock, and three calls of the file system of 15 s each."""
 
 
 class StopRequestedError(LaunchError):
@@ -81,10 +86,43 @@ def request_stop(transport: Transport, run: Run) -> Run:
 
 def _change(transport: Transport, run: Run, change: Callable[[Jobs], Jobs]) -> Run:
     path = Path(run.directory, JOBS)
-    with RecipeLock(path):
-        stored = change(read_jobs(transport, run.directory))
-        transport.write_atomic(str(path), dump(stored))
+
+    def read_change_write() -> Jobs:
+        with RecipeLock(path):
+            stored = change(read_jobs(transport, run.directory))
+            transport.write_atomic(str(path), dump(stored))
+        return stored
+
+    stored = _within_deadline(read_change_write, path)
     return replace(run, jobs=stored.jobs, cancel_requested=stored.cancel_requested)
+
+
+def _within_deadline(action: Callable[[], Jobs], path: Path) -> Jobs:
+    """Return what an action returns; on a thread, since the lock's file system may hang.
+
+    Raises:
+        ExplainedError: as the action does.
+        TransportError: it does not end in time.
+    """
+    outcome: queue.SimpleQueue[Jobs | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            outcome.put(action())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            outcome.put(error)
+
+    threading.Thread(target=work, name="jobs", daemon=True).start()
+    try:
+        result = outcome.get(timeout=DEADLINE_S)
+    except queue.Empty:
+        raise TransportError(
+            f"{path}: no answer from the file system for {DEADLINE_S:.0f} s",
+            fix="Wait until the file system responds again; nothing is lost.",
+        ) from None
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def _with_job(stored: Jobs, job: Job) -> Jobs:

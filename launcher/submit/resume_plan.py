@@ -12,14 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from launcher.checkout import NemoCheckout, probe, with_driver_of
 from launcher.clusters.base import RunLayout
 from launcher.clusters.registry import slurm_cluster
 from launcher.effective import distillation
 from launcher.errors import InputError
-from launcher.plan import LaunchPlan
+from launcher.plan import LaunchPlan, PlanRecord
 from launcher.request import JobOptions, SubmitRequest
 from launcher.runs import SECRETS, Run, SlurmRequest
 from launcher.sites import site_here
@@ -27,14 +25,6 @@ from launcher.stored import read_stored
 from launcher.submit.env_file import read_env_file
 from launcher.submit.job_environment import environment_of
 from launcher.transports.base import Transport
-
-
-class PlanRecord(BaseModel):
-    """The part of `plan.json` that is read again."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    argv: tuple[str, ...] = Field(min_length=1)
 
 
 def plan_of_resumption(
@@ -72,7 +62,11 @@ def plan_of_resumption(
 
 def _require_unmoved(transport: Transport, run: Run) -> None:
     """Refuse a run whose recipe names another directory; one that `runs --move` moved has a link there."""
-    script = read_stored(transport, Path(run.directory, "plan.json"), PlanRecord).argv[-1]
+    path = Path(run.directory, "plan.json")
+    argv = read_stored(transport, path, PlanRecord).argv
+    if not argv:
+        raise InputError("plan.json is damaged: argv is empty or missing", where=path)
+    script = argv[-1]
     if os.path.realpath(Path(script).parent) != os.path.realpath(run.directory):
         raise InputError(
             "this run was moved, or is a copy: its plan names another directory",
