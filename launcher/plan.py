@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 # What a job gets from the environment the program was started in. Everything else in it (VIRTUAL_ENV, UV_*,
 # PYTHONPATH, RAY_*, CUDA_VISIBLE_DEVICES, SLURM_*, tokens …) stays out unless a plan names it.
 PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
@@ -40,6 +42,15 @@ class LaunchPlan:
     def as_bytes(self) -> bytes:
         """Return the plan as `plan.json`."""
         return (json.dumps({"schema": 1, **self.as_json()}, indent=1) + "\n").encode()
+
+
+class PlanRecord(BaseModel):
+    """The part of `plan.json` that is read again; nothing of it is executed."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = Field(default_factory=dict)
 
 
 def new_token() -> str:

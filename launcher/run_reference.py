@@ -10,7 +10,8 @@ from datetime import datetime
 from launcher.errors import AmbiguousError, InputError
 from launcher.text import clean
 
-_JOB_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")
+JOB_ID = r"[0-9]{1,10}(?:_[0-9]{1,10})?(?:\+[0-9]{1,10})?"
+"""Pattern of the id of a Slurm job, of a task of an array, or of a part of a heterogeneous job."""
 _LISTED = 3
 
 
@@ -27,7 +28,7 @@ class RunNames:
 
 def is_job_id(reference: str) -> bool:
     """Return True for the id of a Slurm job, of a task of an array, or of a part of a heterogeneous job."""
-    return _JOB_ID.fullmatch(reference) is not None
+    return re.fullmatch(JOB_ID, reference) is not None
 
 
 def referenced(runs: Sequence[RunNames], reference: str, root: str) -> int:

@@ -22,21 +22,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.run_reference import RunNames, is_job_id, referenced
+from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
+from launcher.stored import dump, read_stored
 from launcher.transports.base import ProcessId, Transport
 
+JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
+"""Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
+
+
+def _in_calendar(time: datetime) -> datetime:
+    if not 1970 <= time.year < 9000:
+        raise ValueError("the year is not between 1970 and 9000")
+    return time
+
+
+StoredTime = Annotated[AwareDatetime, AfterValidator(_in_calendar)]
+"""A time of a stored file: with its zone, and in a range in which it can be computed with."""
 Launcher = Literal["ray_bare", "ray.sub"]
 """What starts Ray in a job: the script that comes with this program, or NeMo-RL's own, in a container."""
 SPEC, JOBS, SUMMARY = "run.json", "jobs.json", "summary.json"
 RUN_FILES = (SPEC, "plan.json", "recipe.yaml", "effective.yaml")
 """Files that every run's directory begins with."""
+OTHERS_WORK = (
+    "Other runs are not affected; this one's logs can be watched: `distill-tui watch DIRECTORY/logs`."
+)
 SECRETS = "secrets.env"
 """Keys that the driver needs, for the user's eyes alone."""
 
@@ -66,11 +82,11 @@ class SlurmRequest(BaseModel):
 
     partition: str
     account: str | None = None
-    time_s: int
+    time_s: Annotated[int, Field(ge=0, le=10**9)]
     """Time limit of each job, in seconds."""
     qos: str | None = None
     reservation: str | None = None
-    chain: int = 1
+    chain: Annotated[int, Field(ge=1, le=10**4)] = 1
     """Number of jobs that follow one another."""
     options: Mapping[str, str] = Field(default_factory=dict)
     """Further options by the name of their row in `launcher.fields`."""
@@ -103,22 +119,24 @@ class RequestRecord(BaseModel):
     container: str | None = None
     mounts: tuple[str, ...] = ()
     modules: str | None = None
+    driver: str | None = None
+    """Script of the checkout that was requested; None: the one that the recipe is for."""
 
 
 class RunSpec(_Stored):
     """The request of a run."""
 
-    id: str
+    id: str = Field(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.+-]*\z", max_length=255)
     name: str
     kind: Literal["rehearsal", "smoke", "training"]
-    created: datetime
+    created: StoredTime
     user: str
     host: str
     recipe: RecipeRef
     cluster: Literal["local", "slurm"]
-    nodes: int
-    gpus_per_node: int
-    max_steps: int | None = None
+    nodes: Annotated[int, Field(ge=0, le=10**6)]
+    gpus_per_node: Annotated[int, Field(ge=0, le=10**4)]
+    max_steps: Annotated[int, Field(le=10**12)] | None = None
     slurm: SlurmRequest | None = None
     checkout: str | None = None
     """The NeMo-RL checkout that its jobs run in; None for a rehearsal."""
@@ -139,8 +157,8 @@ class JobProcess(BaseModel):
 
     host: str
     boot: str
-    pid: int
-    started: int
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    started: Annotated[int, Field(ge=0, le=2**63)]
 
     def identity(self) -> ProcessId:
         """Return the process as transports identify it."""
@@ -152,10 +170,10 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str
+    id: str = Field(pattern=rf"\A(?:{JOB_ID}|{JOB_TOKEN})\z")
     """Slurm's number; the token from the intent until that is known."""
-    submitted: datetime
-    token: str = ""
+    submitted: StoredTime
+    token: str = Field(default="", pattern=rf"\A(?:{JOB_TOKEN})?\z")
     """Token in the job's comment, by which it is found if sbatch's answer is lost."""
     link: int = 1
     """Its place in a chain, from 1."""
@@ -163,13 +181,15 @@ class Job(BaseModel):
     """Why it was refused; empty if it was not."""
     process: JobProcess | None = None
     """None from the intent until the start is known."""
-    cancel_requested: datetime | None = None
+    cancel_requested: StoredTime | None = None
 
 
 class Jobs(_Stored):
     """The jobs of a run."""
 
     jobs: tuple[Job, ...] = ()
+    cancel_requested: StoredTime | None = None
+    """Time of the latest request to stop the run: submissions that began before it submit no further job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +199,8 @@ class Run:
     directory: str
     spec: RunSpec
     jobs: tuple[Job, ...]
+    cancel_requested: datetime | None = None
+    """Time of the latest request to stop it."""
 
     @property
     def logs(self) -> str:
@@ -232,11 +254,11 @@ class RunStore:
                     directories.setdefault(entry.name, str(Path(root, entry.name)))
         found: list[Run | Damaged] = []
         for _, directory in sorted(directories.items(), reverse=True):
-            if self.transport.stat(str(Path(directory, SPEC))) is not None:
-                try:
+            try:
+                if self.transport.stat(str(Path(directory, SPEC))) is not None:
                     found.append(load(self.transport, directory))
-                except InputError as error:
-                    found.append(Damaged(directory, error.what))
+            except (InputError, TransportError) as error:
+                found.append(Damaged(directory, error.what))
         return found
 
     def find(self, reference: str) -> Run:
@@ -282,7 +304,7 @@ class RunStore:
                     mode = 0o600
                 self.transport.write_atomic(str(Path(directory, name)), data, mode)
             self.transport.make_directory(str(Path(directory, spec.logs)))
-            self.transport.write_atomic(str(Path(directory, SPEC)), _dump(spec))
+            self.transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
         except BaseException:
             if self.transport.stat(directory) is not None:
                 self.transport.remove_tree(directory)
@@ -309,10 +331,21 @@ def load(transport: Transport, directory: str) -> Run:
     """
     if transport.stat(str(Path(directory, SPEC))) is None:
         raise InputError("this is not a run's directory (no run.json)", where=directory)
-    spec = _parse(transport, Path(directory, SPEC), RunSpec)
-    jobs = Path(directory, JOBS)
-    stored = _parse(transport, jobs, Jobs) if transport.stat(str(jobs)) is not None else Jobs(schema=1)
-    return Run(directory, spec, stored.jobs)
+    spec = read_stored(transport, Path(directory, SPEC), RunSpec, works=OTHERS_WORK)
+    stored = read_jobs(transport, directory)
+    return Run(directory, spec, stored.jobs, stored.cancel_requested)
+
+
+def read_jobs(transport: Transport, directory: str) -> Jobs:
+    """Return the record of a run's jobs; an empty one before the first.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    path = Path(directory, JOBS)
+    if transport.stat(str(path)) is None:
+        return Jobs(schema=1)
+    return read_stored(transport, path, Jobs, works=OTHERS_WORK)
 
 
 def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
@@ -330,19 +363,6 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError("the run's effective recipe is damaged", where=path) from error
     return values if isinstance(values, dict) else {}
-
-
-def record_job(transport: Transport, run: Run, job: Job) -> Run:
-    """Write a job into its run, in place of an earlier record of the same job; returns the run with it."""
-
-    def same(item: Job) -> bool:
-        return item.id == job.id or bool(job.token and item.token == job.token)
-
-    index = next((index for index, item in enumerate(run.jobs) if same(item)), len(run.jobs))
-    others = [item for item in run.jobs if not same(item)]
-    jobs = (*others[:index], job, *others[index:])
-    transport.write_atomic(str(Path(run.directory, JOBS)), _dump(Jobs(schema=1, jobs=jobs)))
-    return Run(run.directory, run.spec, jobs)
 
 
 def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
@@ -363,29 +383,12 @@ def drop_summary(transport: Transport, run: Run) -> None:
 
 def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
     """Return the saved state of a finished run, or None."""
-    path = str(Path(run.directory, SUMMARY))
-    if transport.stat(path) is None:
-        return None
+    from launcher.saved_summary import SavedSummary
+
+    path = Path(run.directory, SUMMARY)
     try:
-        value = json.loads(transport.read(path))
-    except (TransportError, ValueError):
-        return None
-    return value if isinstance(value, dict) and value.get("schema") == 1 else None
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-def _parse(transport: Transport, path: Path, model: type[Model]) -> Model:
-    try:
-        return model.model_validate_json(transport.read(str(path)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"{path.name} is damaged: {where} {first['msg']}".replace("  ", " "), where=path
-        ) from error
-
-
-def _dump(model: BaseModel) -> bytes:
-    return (model.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+        if transport.stat(str(path)) is None:
+            return None
+        return read_stored(transport, path, SavedSummary).as_json()
+    except (InputError, TransportError):
+        return None  # the state is computed from the logs again

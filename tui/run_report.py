@@ -59,12 +59,15 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
 
     if run is None:
         return ReportFacts()
-    import json
+    from launcher.plan import PlanRecord
+    from launcher.stored import read_stored
+    from launcher.transports.local import LocalTransport
+    from recipes.errors import ExplainedError
 
     try:
-        plan = json.loads(Path(run.directory, "plan.json").read_text())
-        environment = relevant_variables({str(name): str(value) for name, value in plan["env"].items()})
-    except (OSError, ValueError, KeyError, AttributeError):
+        plan = read_stored(LocalTransport(), Path(run.directory, "plan.json"), PlanRecord)
+        environment = relevant_variables(plan.env)
+    except ExplainedError:
         environment = {}
     changes, problem = _changes(run)
     return ReportFacts(

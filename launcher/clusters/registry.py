@@ -20,8 +20,17 @@ FRONT_S = 30.0
 """Seconds between two questions to a controller, where no site says otherwise."""
 
 
-def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Cluster:
-    """Return the cluster that has a run's jobs; `every_s`: seconds between two questions to it."""
+def cluster_of(
+    run: Run, transport: Transport, every_s: float = FRONT_S, say: Callable[[str], None] | None = None
+) -> Cluster:
+    """Return the cluster that has a run's jobs.
+
+    Args:
+        run: The run.
+        transport: Its machine.
+        every_s: Seconds between two questions to the cluster.
+        say: Gets what a long wait waits for, as lines of text.
+    """
     match run.spec.cluster:
         case "local":
             from launcher.clusters.local import LocalCluster
@@ -30,7 +39,8 @@ def cluster_of(run: Run, transport: Transport, every_s: float = FRONT_S) -> Clus
         case "slurm":
             from launcher.clusters.slurm.cluster import SlurmCluster
 
-            return SlurmCluster(transport, str(Path(run.directory).parent), every_s=every_s)
+            root = str(Path(run.directory).parent)
+            return SlurmCluster(transport, root, every_s=every_s, say=say or (lambda _: None))
 
 
 def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> Scheduler:

@@ -20,6 +20,10 @@ from launcher.logs.lines import LineSplitter, Segment, segments
 from launcher.transports.base import FileStat, Transport
 
 CLOCK_NAME = "log-clock.tsv"
+LATEST_S = 1e11
+"""Latest time that is taken from a clock file: the year 5138."""
+MOST_BYTES = 2**60
+"""Largest size of a log that is taken from a clock file."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
 _US_DATE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)")
 # glog's month may have no leading zero (c10/util/Logging.cpp writes a number): 218 is 18 February.
@@ -66,6 +70,8 @@ class LogClock:
                 time, name, size = float(parts[0]), parts[1], int(parts[2])
             except (ValueError, IndexError):
                 continue  # a line cut by a full disk says nothing
+            if not (0 <= time <= LATEST_S and 0 <= size <= MOST_BYTES):
+                continue  # inf, nan, and what no clock shows
             sizes = self._sizes.setdefault(name, [])
             if sizes and size < sizes[-1]:  # the log began anew
                 sizes.clear()

@@ -49,6 +49,11 @@ class Follower:
         """Bytes taken so far."""
         return self.scanner.splitter.offset
 
+    @property
+    def problem(self) -> str:
+        """Why it could not be read at the last poll; empty if it could."""
+        return self.reported.problem if self.reported is not None else ""
+
     def poll(self, entry: FileStat | None, clock: Clock, budget: int = BUDGET) -> Iterator[Event]:
         """Yield the events in the bytes since the last poll; `entry`: the file's current directory entry."""
         if entry is not None and self._unchanged(entry):

@@ -109,7 +109,10 @@ class Watch:
         """Poll until everything present is read; `final`: unfinished last lines, too."""
         events = self.poll()
         while self.behind:
+            before = self._offsets()
             events += self.poll()
+            if self._offsets() == before:  # a file that has less than its entry says
+                break
         if final:
             for follower in self._followers.values():
                 events += self._apply(follower.finish(self._clock_of(follower.log)))
@@ -125,8 +128,14 @@ class Watch:
 
     @property
     def behind(self) -> bool:
-        """True if some log holds more than was read at the last poll."""
-        return any(self._sizes.get(name, 0) > follower.offset for name, follower in self._followers.items())
+        """True if some log holds more than was read at the last poll; one that cannot be read does not."""
+        return any(
+            self._sizes.get(name, 0) > follower.offset and not follower.problem
+            for name, follower in self._followers.items()
+        )
+
+    def _offsets(self) -> list[int]:
+        return [follower.offset for follower in self._followers.values()]
 
     def _read_trackers(self, *, force: bool = False) -> list[Event]:
         """Read the files of tracking tools, once there is a driver to write them."""

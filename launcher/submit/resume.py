@@ -3,28 +3,29 @@
     resumption = lay_out_resume(run, store)      nothing is written, nothing submitted
     run = go_on(resumption, store)               submits the job as a further link of the run
 
-The job is the one that was submitted before: same recipe, same scripts, same environment, another token. It
-carries the same name and waits for others of that name, so that two of them never write the same checkpoints.
+The job is the one that was submitted before: same recipe, same scripts, same request, another token. Its
+command is made anew from the request (`resume_plan`). It carries the same name and waits for others of that
+name, so that two of them never write the same checkpoints.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.clusters.registry import cluster_of, slurm_cluster
+from launcher.clusters.registry import cluster_of
 from launcher.effective import directory_overrides, distillation, own_directory_keys
 from launcher.errors import InputError, LaunchError
 from launcher.logs.events import ENDED_STATES
 from launcher.monitor.watch_run import summary_of
+from launcher.ownership import require_own
 from launcher.plan import LaunchPlan
 from launcher.request import Cost
 from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
+from launcher.submit.resume_plan import plan_of_resumption
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
@@ -81,7 +82,7 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
         request = request.model_copy(update={"time_s": time_s})
     return ResumePlan(
         run=run,
-        plan=_plan(transport, run, time_s),
+        plan=plan_of_resumption(transport, run, request, effective),
         request=request,
         cost=Cost.of(run.spec.nodes, run.spec.gpus_per_node, request.time_s),
         state=state,
@@ -93,13 +94,20 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
     )
 
 
-def go_on(resumption: ResumePlan, store: RunStore) -> Run:
+def go_on(resumption: ResumePlan, store: RunStore, *, trust: bool = False) -> Run:
     """Submit the job, once; returns the run with it.
 
+    Args:
+        resumption: What `lay_out_resume` returned.
+        store: Where runs are kept.
+        trust: The user has agreed to an order about a run that others can write.
+
     Raises:
+        ForeignRunError: the run is another user's, or others can write it.
         RefusedError: Slurm refused; the run records that.
         UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
+    require_own(store.transport, resumption.run, resumption.plan.argv, trust=trust)
     drop_summary(store.transport, resumption.run)
     return cluster_of(resumption.run, store.transport).submit(resumption.run, resumption.plan)
 
@@ -185,29 +193,3 @@ def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
     moved = own_directory_keys(run.spec.kind)
     changes = differences(dict(effective), dict(recipe.values))
     return tuple(item.key for item in changes if item.key not in moved)
-
-
-def _plan(transport: Transport, run: Run, time_s: int | None) -> LaunchPlan:
-    """Return the plan of the run's first job, with another token."""
-    path = Path(run.directory, "plan.json")
-    try:
-        stored = json.loads(transport.read(str(path)))
-        plan = LaunchPlan(
-            "",
-            tuple(map(str, stored["argv"])),
-            str(stored["cwd"]),
-            {str(name): str(value) for name, value in stored["env"].items()},
-            tuple(map(str, stored["files"])),
-            str(stored["output"]),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"the run's plan is damaged: {error}", where=path) from error
-    script = plan.argv[-1]
-    # A run that `runs --move` moved is found through the link in its old directory.
-    if os.path.realpath(Path(script).parent) != os.path.realpath(run.directory):
-        raise InputError(
-            "this run was moved, or is a copy: its plan names another directory",
-            where=Path(script).parent,
-            fix="Submit the recipe again: a training run resumes from its checkpoint directory.",
-        )
-    return slurm_cluster(transport, str(Path(run.directory).parent), os.environ).plan_again(plan, time_s)

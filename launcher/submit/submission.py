@@ -151,4 +151,5 @@ def _record(request: SubmitRequest) -> RequestRecord:
         container=request.container,
         mounts=request.mounts,
         modules=request.modules,
+        driver=request.driver,
     )

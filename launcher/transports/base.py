@@ -19,6 +19,17 @@ class FileStat:
 
 
 @dataclass(frozen=True, slots=True)
+class Ownership:
+    """Who owns a file or directory, and who else can write it."""
+
+    user: str
+    is_own: bool
+    """Whether that is the user."""
+    writable_by: str
+    """Others who can write it: `group NAME` or `everybody`; empty for nobody."""
+
+
+@dataclass(frozen=True, slots=True)
 class Completed:
     """Command that ended; its output is decoded and cleaned of control sequences."""
 
@@ -69,6 +80,10 @@ class Transport(Protocol):
         """Return the entry of `path`; None if there is none."""
         ...
 
+    def ownership(self, path: str) -> Ownership | None:
+        """Return who owns `path` and can write it; None if there is none."""
+        ...
+
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1."""
         ...
@@ -99,6 +114,10 @@ class Transport(Protocol):
 
     def signal(self, process: ProcessId, number: int) -> bool:
         """Send a signal to the process; return False if it is gone."""
+        ...
+
+    def was_started_with(self, process: ProcessId, assignment: str) -> bool:
+        """Return whether the user's process was started with `NAME=value` in its environment."""
         ...
 
     def find_process(self, assignment: str) -> ProcessId | None:

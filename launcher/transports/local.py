@@ -5,9 +5,12 @@ Each file access runs in a thread with a deadline: a hanging file system must no
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import grp
 import os
 import platform
+import pwd
 import queue
 import shutil
 import signal
@@ -24,10 +27,12 @@ from typing import TypeVar
 from launcher.errors import TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean, clean_lines
-from launcher.transports.base import Completed, FileStat, ProcessId
+from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
+_OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+"""A job's output never goes where a link that somebody left points to."""
 
 
 class _Caller:
@@ -148,6 +153,20 @@ class LocalTransport:
         except OSError as error:
             raise _explained(error, "cannot stat", path) from error
 
+    def ownership(self, path: str) -> Ownership | None:
+        """Return who owns `path` and can write it; None if there is none.
+
+        Raises:
+            TransportError: it cannot be read.
+        """
+        try:
+            status = self._caller.call(lambda: os.stat(path), f"stat {path}", self._deadline_s)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "cannot stat", path) from error
+        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), _writable_by(status))
+
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
 
@@ -170,7 +189,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be made.
         """
-        self._access(lambda: Path(path).mkdir(parents=True, exist_ok=True), "cannot make", path)
+        self._access(lambda: _make_directory(Path(path)), "cannot make", path)
 
     def remove(self, path: str) -> None:
         """Remove a file.
@@ -203,7 +222,7 @@ class LocalTransport:
                     dict(env),
                     file_actions=(
                         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                        (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                        (os.POSIX_SPAWN_OPEN, 1, output, _OUTPUT_FLAGS, 0o644),
                         (os.POSIX_SPAWN_DUP2, 1, 2),
                     ),
                     setsid=True,
@@ -237,17 +256,16 @@ class LocalTransport:
             raise TransportError(f"process {process.pid} belongs to another user") from error
         return True
 
+    def was_started_with(self, process: ProcessId, assignment: str) -> bool:
+        """Return whether the user's process was started with `NAME=value` in its environment."""
+        return bool(self.alive(process)) and _was_started_with(process.pid, assignment)
+
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
-        entry = assignment.encode() + b"\0"
         processes = []
         for directory in Path("/proc").glob("[0-9]*"):
-            try:
-                matches = entry in (directory / "environ").read_bytes()
-            except OSError:  # another user's, or gone
-                continue
             pid = int(directory.name)
-            if matches and (started := _start_ticks(pid)) is not None:
+            if _was_started_with(pid, assignment) and (started := _start_ticks(pid)) is not None:
                 processes.append((started, pid))
         if not processes:
             return None
@@ -293,8 +311,21 @@ def _read(path: str, offset: int, size: int) -> bytes:
         os.close(descriptor)
 
 
+def _make_directory(path: Path) -> None:
+    """Make a directory and its parents, writable by the user alone whatever the umask."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        _make_directory(path.parent)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o755)
+        return
+    if not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
 def _write(path: Path, data: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_directory(path.parent)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -306,6 +337,38 @@ def _write(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _writable_by(status: os.stat_result) -> str:
+    """Return who besides the owner can write; a group of the owner alone is not counted."""
+    if status.st_mode & stat.S_IWOTH:
+        return "everybody"
+    if not status.st_mode & stat.S_IWGRP:
+        return ""
+    owner = _user_name(status.st_uid)
+    try:
+        group = grp.getgrgid(status.st_gid)
+    except KeyError:
+        return f"group {status.st_gid}"
+    is_private = group.gr_name == owner and set(group.gr_mem) <= {owner}
+    return "" if is_private else f"group {group.gr_name}"
+
+
+def _was_started_with(pid: int, assignment: str) -> bool:
+    directory = Path("/proc", str(pid))
+    try:
+        if directory.stat().st_uid != os.getuid():
+            return False
+        return assignment.encode() in (directory / "environ").read_bytes().split(b"\0")
+    except OSError:  # another user's, or gone
+        return False
 
 
 def _reap_later(pid: int) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import distill_tui
-from launcher.runs import Job, RecipeRef, RunSpec, RunStore, record_job
+from launcher.job_records import record_job
+from launcher.runs import Job, RecipeRef, RunSpec, RunStore
 from launcher.transports.local import LocalTransport
 from tui.cli import main
 

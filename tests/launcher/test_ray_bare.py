@@ -305,3 +305,47 @@ class TestExport:
     def test_no_such_script(self) -> None:
         with pytest.raises(InputError, match="no script"):
             script_path("../runs.py")
+
+
+class TestLogDirectory:
+    """Where the key to the Ray cluster and the logs are written, nobody else may have put anything."""
+
+    MAKE = 'fail() { shift; echo "refused: $*"; exit 0; }; JOB_ID=5; EARLY=hello; make_log_dir; echo made'
+
+    @pytest.mark.parametrize("umask", ["000", "002", "022", "077"])
+    def test_its_mode_does_not_depend_on_the_umask(self, tmp_path: Path, umask: str) -> None:
+        assert bash(f"umask {umask}; {self.MAKE}", BASE_LOG_DIR=str(tmp_path / "base")) == "made"
+        for path in (tmp_path / "base", tmp_path / "base" / "5-logs"):
+            assert path.stat().st_mode & 0o777 == 0o755 & ~int(umask, 8)
+
+    def test_a_directory_that_others_can_write_is_refused(self, tmp_path: Path) -> None:
+        logs = tmp_path / "5-logs"
+        logs.mkdir()
+        for mode, answer in ((0o777, "refused"), (0o775, "refused"), (0o755, "made")):
+            logs.chmod(mode)
+            assert bash(self.MAKE, BASE_LOG_DIR=str(tmp_path), SLURM_JOB_ID="5").startswith(answer), mode
+
+    def test_a_link_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "5-logs").symlink_to(tmp_path / "elsewhere")
+        assert "not a directory of yours" in bash(self.MAKE, BASE_LOG_DIR=str(tmp_path), SLURM_JOB_ID="5")
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+        (tmp_path / "5-logs").unlink()
+        (tmp_path / "5-logs").mkdir()
+        (tmp_path / "5-logs" / "launcher.log").symlink_to(tmp_path / "mine")
+        assert "is a link" in bash(self.MAKE, BASE_LOG_DIR=str(tmp_path), SLURM_JOB_ID="5")
+        assert not (tmp_path / "mine").exists()
+
+    def test_the_key_is_a_new_file_of_the_user(self, tmp_path: Path) -> None:
+        key, planted = tmp_path / ".ray-token", tmp_path / "planted"
+        planted.write_text("known")
+        planted.chmod(0o666)
+        for plant in (key.symlink_to, key.hardlink_to):
+            plant(planted)
+            settings = "AUTH=1; TMP=/x; VENV=/v; GRACE=1; BLOCK=1; LOG_DIR=$PLACE"
+            bash(f"{settings}; export_settings", PLACE=str(tmp_path), COMMAND="true")
+            assert planted.read_text() == "known"
+            assert not key.is_symlink()
+            assert key.stat().st_mode & 0o777 == 0o600
+            assert len(key.read_text()) == 64
+            key.unlink()

@@ -15,11 +15,12 @@ import pytest
 
 from launcher.clusters.local import JOB_ID_VARIABLE, LocalCluster
 from launcher.errors import AmbiguousError, InputError, TransportError
+from launcher.job_records import record_job
 from launcher.logs.events import JobState
 from launcher.monitor.watch_run import summary_of
 from launcher.paths import runs_root
 from launcher.plan import LaunchPlan, passed_on
-from launcher.runs import Damaged, Job, RecipeRef, Run, RunSpec, RunStore, load, new_id, record_job
+from launcher.runs import Damaged, Job, RecipeRef, Run, RunSpec, RunStore, load, new_id
 from launcher.transports.local import LocalTransport
 
 NOW = datetime(2026, 11, 28, 2, 0, tzinfo=UTC)

@@ -21,3 +21,8 @@ def run_of(tmp_path: Path, transport: Transport, jobs: tuple[Job, ...], name: st
 
 def job(identity: str, token: str = "dt-1") -> Job:
     return Job(id=identity, token=token, submitted=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def user_environment(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a user with a state directory of their own."""
+    return {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}

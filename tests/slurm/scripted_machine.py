@@ -7,11 +7,12 @@ from pathlib import Path
 
 from launcher.clusters.slurm.cluster import SlurmCluster
 from launcher.errors import TransportError
+from launcher.job_records import record_job
 from launcher.plan import LaunchPlan
-from launcher.runs import Job, Run, load, record_job
+from launcher.runs import Job, Run, load
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
-from tests.slurm.records import run_of
+from tests.slurm.records import run_of, user_environment
 
 DOWN = Completed(1, "", "sbatch: error: Unable to contact slurm controller (connect failure)")
 DOWN_WITH_A_HINT = Completed(1, "", "sbatch: error: Problem talking to the database: no such account")
@@ -68,7 +69,7 @@ class Clock:
 
 
 def at(tmp_path: Path, machine: Machine, clock: Clock) -> SlurmCluster:
-    return SlurmCluster(machine, str(tmp_path), {"USER": "u"}, sleep=clock.sleep)
+    return SlurmCluster(machine, str(tmp_path), user_environment(tmp_path), sleep=clock.sleep)
 
 
 def plan_of(run: Run, token: str = "dt-abc") -> LaunchPlan:

@@ -25,7 +25,7 @@ from launcher.monitor.attempts import SlurmRunState, attempt_of
 from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
-from tests.slurm.records import job, run_of
+from tests.slurm.records import job, run_of, user_environment
 from tests.slurm.test_following import Scripted
 from tui.headless.plain import job_text, left_line
 
@@ -132,7 +132,7 @@ def test_accounting_that_gives_no_answer_is_not_the_end(tmp_path: Path) -> None:
     transport = Scripted(squeue="", sacct=None)
     run = run_of(tmp_path, transport, (job("7"),))
     for _ in range(3):
-        answer = SlurmCluster(transport, str(tmp_path), {"USER": "u"}).state(run, run.jobs[0])
+        answer = SlurmCluster(transport, str(tmp_path), user_environment(tmp_path)).state(run, run.jobs[0])
         assert answer is not None
         assert (answer.state, answer.over) == (JobState.UNKNOWN, False)
         assert "accounting gives no answer" in answer.reason
@@ -143,7 +143,7 @@ def test_a_finished_job_s_exit_code_comes_from_accounting(tmp_path: Path) -> Non
         squeue="7|FAILED|1|1|5|n[1-2]|NonZeroExitCode|dt-1", sacct="7|FAILED|1|1|5|n[1-2]|3:0|sbatch"
     )
     run = run_of(tmp_path, transport, (job("7"),))
-    answer = SlurmCluster(transport, str(tmp_path), {"USER": "u"}).state(run, run.jobs[0])
+    answer = SlurmCluster(transport, str(tmp_path), user_environment(tmp_path)).state(run, run.jobs[0])
     assert answer is not None
     assert (answer.word, answer.exit_code, answer.nodes) == ("FAILED", "3:0", "n[1-2]")
     assert answer.reason == "the job ended with exit code 3"

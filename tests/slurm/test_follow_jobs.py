@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+from pydantic import ValidationError
+
 from launcher.clusters.slurm.cluster import SlurmCluster
 from launcher.logs.events import JobState
 from launcher.runs import SUMMARY, Job
@@ -54,9 +57,8 @@ def test_a_token_is_taken_for_its_job_only(tmp_path: Path, clock: Clock) -> None
     run = new(tmp_path, machine, old, refused, job("dt-c", "dt-c"))
     at(tmp_path, machine, clock).state(run, run.jobs[0])
     assert [one.id for one in recorded(run)] == ["5", "dt-b", "9"]
-    nameless = new(tmp_path, machine, job("", ""), name="nameless")
-    at(tmp_path, machine, clock).state(nameless, nameless.jobs[0])
-    assert [one.id for one in recorded(nameless)] == [""]
+    with pytest.raises(ValidationError, match="id"):  # a record without an id is damaged
+        job("", "")
 
 
 def test_accounting_is_asked_for_what_left_the_queue_of_every_open_run(tmp_path: Path, clock: Clock) -> None:

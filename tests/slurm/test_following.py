@@ -17,7 +17,7 @@ from launcher.logs.events import DriverEnded, JobChanged, JobState, LogChanged, 
 from launcher.monitor.attempts import SlurmRunState
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
-from tests.slurm.records import job, run_of
+from tests.slurm.records import job, run_of, user_environment
 
 CHAIN = Path(__file__).parent.parent.parent / "launcher" / "scripts" / "chain.sh"
 
@@ -46,7 +46,7 @@ class Scripted(LocalTransport):
 
 
 def cluster_of(tmp_path: Path, transport: LocalTransport) -> SlurmCluster:
-    return SlurmCluster(transport, str(tmp_path), {"USER": "u"}, sleep=lambda _: None)
+    return SlurmCluster(transport, str(tmp_path), user_environment(tmp_path), sleep=lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_jobs_that_left_the_queue_are_one_question_to_sacct(tmp_path: Path) -> N
     rows = "\n".join(f"{n}|TIMEOUT|1|1|9|n1|0:0|sbatch" for n in range(20))
     transport = Scripted(squeue="", sacct=rows)
     runs = [run_of(tmp_path, transport, (job(str(n), f"dt-{n}"),), f"r{n}") for n in range(20)]
-    from launcher.runs import record_job
+    from launcher.job_records import record_job
 
     for run in runs:
         record_job(transport, run, run.jobs[0])
@@ -111,7 +111,7 @@ def test_jobs_that_left_the_queue_are_one_question_to_sacct(tmp_path: Path) -> N
 def test_no_answer_is_not_the_end_and_is_asked_for_less_often(tmp_path: Path) -> None:
     clock = [1_800_000_000.0]
     transport = Scripted(squeue="7|RUNNING|1|1|1|n1|None|dt-1")
-    queue = Queue(SlurmClient(transport, {"USER": "u"}, now=lambda: clock[0]), str(tmp_path))
+    queue = Queue(SlurmClient(transport, user_environment(tmp_path), now=lambda: clock[0]), str(tmp_path))
     assert queue.latest().job("7") is not None
     transport.answers["squeue"] = None
     for _ in range(600):

@@ -86,7 +86,7 @@ def test_lost_while_the_controller_says_nothing_and_found_afterwards(user: User)
     assert "Do not submit again" in done.stderr
     (run,) = listed(user)
     assert run["state"] == "unknown"
-    (user.runs / ".slurm-queue.json").unlink()  # the next question would wait for the back-off
+    forget_answers(user)  # the next question would wait for the back-off
     (run,) = listed(user)
     assert run["state"] == "queued"
     assert [job["id"] for job in run["jobs"]] == numbers(user)
@@ -116,7 +116,7 @@ def test_a_controller_that_is_stopped_and_comes_back(user: User, running: Cluste
     assert before["state"] == "queued"
     assert "gives no answer" in before["reason"]
     running.start("slurmctld")
-    (user.runs / ".slurm-queue.json").unlink()
+    forget_answers(user)
     assert [run["state"] for run in listed(user)] == ["unknown", "queued"]
     assert numbers(user) == [submitted["jobs"][0]["id"]]
 
@@ -186,9 +186,9 @@ def test_twenty_random_points_never_two_jobs_never_a_lost_one(user: User, runnin
     codes = [strike(user, running, fault, chance) for fault in chance.sample(FAULTS, len(FAULTS))]
     assert set(codes) <= {None, 0, 1, 3}, f"seed {seed}: {codes}"
     time.sleep(12)  # an sbatch that outlived its program gives up after 10 s
-    (user.runs / ".slurm-queue.json").unlink(missing_ok=True)
+    forget_answers(user)
     listed(user)  # finds the jobs; the second look tells their state
-    (user.runs / ".slurm-queue.json").unlink(missing_ok=True)
+    forget_answers(user)
     runs = listed(user)
     adopted = sorted(job["id"] for run in runs for job in run["jobs"] if job["id"].isdecimal())
     assert adopted == numbers(user), f"seed {seed}"
@@ -199,3 +199,9 @@ def test_twenty_random_points_never_two_jobs_never_a_lost_one(user: User, runnin
     for run in runs:
         queued = [job for job in run["jobs"] if job["id"].isdecimal()]
         assert (run["state"] == "queued") is bool(queued), f"seed {seed}: {run}"
+
+
+def forget_answers(user: User) -> None:
+    """Remove the last answers of Slurm's commands."""
+    for path in (user.place / "state" / "distill-tui" / "slurm-queue").glob("*.json"):
+        path.unlink()

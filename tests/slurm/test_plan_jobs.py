@@ -19,6 +19,7 @@ from launcher.runs import Launcher, SlurmRequest
 from launcher.sites import Site
 from launcher.transports.base import Completed
 from recipes.inheritance import Resolver
+from tests.slurm.records import user_environment
 from tests.slurm.scripted_machine import (
     DOWN,
     REFUSED,
@@ -87,7 +88,7 @@ def test_a_run_is_rendered_for_this_machine(
     monkeypatch.setattr(cluster_module, "render", rendered)
     slurm = at(tmp_path, machine, clock)
     assert slurm.plan(layout) is jobs
-    assert calls == [(machine, {"USER": "u"}, layout)]
+    assert calls == [(machine, user_environment(tmp_path), layout)]
     assert slurm.fields == FIELDS
 
 

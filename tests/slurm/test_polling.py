@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.runs import record_job
+from launcher.job_records import record_job
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
 from tui.run_list import LIST_S, RunLister
@@ -44,6 +44,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setenv("USER", "u")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Commands(folder)
 
 
@@ -74,8 +75,7 @@ class Home:
 
     def _age(self, seconds: float) -> None:
         """Make what was asked of Slurm older, instead of waiting."""
-        kept = self.root / ".slurm-queue.json"
-        if kept.exists():
+        for kept in (self.root.parent / "state" / "distill-tui" / "slurm-queue").glob("*.json"):
             value = json.loads(kept.read_text())
             for name in ("asked", "tried", "sacct_asked"):
                 value[name] = max(value[name] - seconds, 0.0)

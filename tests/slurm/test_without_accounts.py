@@ -15,7 +15,7 @@ from launcher.logs.events import JobState
 from launcher.plan import LaunchPlan
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
-from tests.slurm.records import job, run_of
+from tests.slurm.records import job, run_of, user_environment
 
 DISABLED = Completed(1, "", "Slurm accounting storage is disabled\n")
 EMPTY = Completed(0, "", "")
@@ -41,7 +41,7 @@ class Answering(LocalTransport):
 
 
 def cluster_of(tmp_path: Path, transport: LocalTransport) -> SlurmCluster:
-    return SlurmCluster(transport, str(tmp_path), {"USER": "u"}, sleep=lambda _: None)
+    return SlurmCluster(transport, str(tmp_path), user_environment(tmp_path), sleep=lambda _: None)
 
 
 def test_a_vanished_job_is_judged_by_its_logs(tmp_path: Path) -> None:

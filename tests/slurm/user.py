@@ -58,6 +58,7 @@ class User:
             "DISTILL_TUI_RUNS": str(self.runs),
             "XDG_CONFIG_HOME": str(self.place / "config"),
             "XDG_CACHE_HOME": str(self.place / "cache"),
+            "XDG_STATE_HOME": str(self.place / "state"),
             **changes,
         }
         return self.cluster.user_command(PROGRAM, *arguments, environment=environment, directory=self.place)

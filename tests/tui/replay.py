@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from launcher.runs import Job, JobProcess, RecipeRef, Run, RunSpec, RunStore, record_job
+from launcher.job_records import record_job
+from launcher.runs import Job, JobProcess, RecipeRef, Run, RunSpec, RunStore
 from launcher.transports.local import LocalTransport
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 

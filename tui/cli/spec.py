@@ -79,3 +79,4 @@ ACCEPT_CHANGES = flag(
 OVERRIDES = Argument(
     "override", "OVERRIDE", "KEY=VALUE, +KEY=VALUE, ++KEY=VALUE or ~KEY, as in Hydra", repeat="*"
 )
+TRUST = flag("--trust", "act on a run that another user owns or can write, without a question")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.cli.recipe_subcommands import RECIPE_COMMANDS
-from tui.cli.spec import DRY_RUN, JSON, NO_MOUSE, OVERRIDES, Argument, Group, Subcommand, flag
+from tui.cli.spec import DRY_RUN, JSON, NO_MOUSE, OVERRIDES, TRUST, Argument, Group, Subcommand, flag
 
 TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
 ROLES = ("slurm", "head", "driver", "worker", "companion")
@@ -154,6 +154,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             _RUN,
             Argument("--time", "T", f"another time limit: {TIME_FORMATS}", "time"),
             flag("--dry-run", "print what would be submitted, submit nothing"),
+            TRUST,
             JSON,
         ),
         "resume RUN --time 4:00:00",
@@ -235,6 +236,7 @@ COMMANDS: tuple[Subcommand, ...] = (
                 "--after-checkpoint",
                 "wait until the next checkpoint is complete; ctrl-c stops waiting, not the run",
             ),
+            TRUST,
         ),
         "cancel RUN --after-checkpoint",
     ),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.clusters.registry import cluster_of
 from launcher.errors import AmbiguousError, InputError, LaunchError
 from launcher.logs.events import ENDED_STATES, JobState
 from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_checkpoint, save_period
 from launcher.monitor.watch_run import watch_run
+from launcher.ownership import ForeignRunError
 from launcher.run_reference import is_job_id
-from launcher.runs import load, load_summary
+from launcher.runs import JOBS, SUMMARY, load_summary
+from launcher.stop_order import stop_run
 from recipes.errors import Exit
-from tui.headless.output import say
+from tui.headless.output import ask, say
 from tui.headless.stores import run_store
 from tui.terminal import Interrupts
 
@@ -30,18 +33,25 @@ def run(options: argparse.Namespace) -> int:
     """Stop a run and wait until none of its processes is left on any node."""
     store = run_store()
     target = _target(store, options.run)
-    summary = load_summary(store.transport, target)
+    summary = load_summary(store.transport, target) if _is_summed_up(store, target) else None
     watch = watch_run(store.transport, target)
     if summary is None:
         watch.catch_up()
-    state = summary["state"] if summary is not None else watch.state.state.value
-    if target.job is None or state in ENDED_STATES:
+    state = str(summary["state"]) if summary is not None else watch.state.state.value
+    if state in ENDED_STATES and (summary is not None or watch.state.settled):
         say(f"{target.spec.id} has already ended ({state})")
         return Exit.OK
     say(loss_of(watch.state, time.time()).in_words())
     if options.after_checkpoint and not _wait(store, target, watch):
         return Exit.FAILED if watch.state.state in (JobState.FAILED, JobState.CANCELLED) else Exit.OK
-    return _stop(store, target)
+    return _stop(store, target, trust=options.trust)
+
+
+def _is_summed_up(store: RunStore, run: Run) -> bool:
+    """Return whether the summary is newer than the last job: one of before says nothing about that."""
+    summary = store.transport.stat(str(Path(run.directory, SUMMARY)))
+    jobs = store.transport.stat(str(Path(run.directory, JOBS)))
+    return summary is not None and (jobs is None or summary.mtime >= jobs.mtime)
 
 
 def _target(store: RunStore, reference: str) -> Run:
@@ -59,12 +69,15 @@ def _target(store: RunStore, reference: str) -> Run:
         ) from error
 
 
-def _stop(store: RunStore, run: Run) -> int:
-    run = load(store.transport, run.directory)
-    if run.job is not None:
-        say(f"stopping {run.spec.id} …")
-        cluster_of(run, store.transport).cancel(run, run.job)
-        say("stopped")
+def _stop(store: RunStore, run: Run, *, trust: bool) -> int:
+    say(f"stopping {run.spec.id} …")
+    try:
+        stopped = stop_run(store.transport, run.directory, trust=trust, say=say)
+    except ForeignRunError as error:
+        if not sys.stdin.isatty() or not ask(error.question):
+            raise
+        stopped = stop_run(store.transport, run.directory, trust=True, say=say)
+    say("stopped" if stopped else "no job of it was left to stop; a submission under way submits none")
     return Exit.OK
 
 

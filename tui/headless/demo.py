@@ -117,10 +117,9 @@ def _wait_until_gone(store: RunStore, run: Run) -> None:
 
 
 def _stop(store: RunStore, run: Run) -> None:
-    from launcher.clusters.registry import cluster_of
+    from launcher.stop_order import stop_run
 
-    if run.job is not None:
-        cluster_of(run, store.transport).cancel(run, run.job)
+    stop_run(store.transport, run.directory)
 
 
 def _open_app(options: argparse.Namespace, recipe: Path | None, overrides: tuple[str, ...]) -> int:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
+from launcher.ownership import ForeignRunError, foreign_reason
 from launcher.submit.resume import go_on, lay_out_resume
 from recipes.errors import Exit
-from tui.headless.output import print_json, say, show
+from tui.headless.output import ask, print_json, say, show
 from tui.headless.stores import run_store
 from tui.headless.submit import cost_line
 
 if TYPE_CHECKING:
     import argparse
 
-    from launcher.runs import Job
+    from launcher.runs import Job, RunStore
     from launcher.submit.resume import ResumePlan
 
 _KEYS_SHOWN = 5
@@ -25,7 +27,10 @@ def run(options: argparse.Namespace) -> int:
     store = run_store()
     resumption = lay_out_resume(store.find(options.run), store, time_s=options.time)
     _describe(resumption)
-    job = None if options.dry_run else go_on(resumption, store).job
+    reason = foreign_reason(store.transport, resumption.run)
+    if reason:
+        say(f"not only yours: {reason}")
+    job = None if options.dry_run else _submit(resumption, store, trust=options.trust)
     if options.json:
         print_json(_as_json(resumption, job))
     elif job is None:
@@ -34,6 +39,15 @@ def run(options: argparse.Namespace) -> int:
         show(f"job {job.id}")
         show(f"run {resumption.run.spec.id}; follow it with `distill-tui watch {resumption.run.spec.id}`")
     return Exit.OK
+
+
+def _submit(resumption: ResumePlan, store: RunStore, *, trust: bool) -> Job | None:
+    try:
+        return go_on(resumption, store, trust=trust).job
+    except ForeignRunError as error:
+        if not sys.stdin.isatty() or not ask(error.question):
+            raise
+    return go_on(resumption, store, trust=True).job
 
 
 def _describe(resumption: ResumePlan) -> None:

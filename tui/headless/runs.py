@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from launcher.errors import InputError
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run, load
+from recipes.errors import ExplainedError
 from tui.headless.output import SCHEMA, print_json, say, show
 from tui.headless.plain import attempt_lines
 from tui.headless.stores import run_store
@@ -42,7 +43,10 @@ def _list(options: argparse.Namespace) -> int:
     damaged: list[dict[str, str]] = []
     for item in store.list():
         if isinstance(item, Run):
-            rows.append(_row(store, item))
+            try:
+                rows.append(_row(store, item))
+            except ExplainedError as error:  # its files changed, or cannot be read: the others are listed
+                damaged.append({"dir": item.directory, "problem": error.what})
         else:
             damaged.append({"dir": item.directory, "problem": item.problem})
     if options.json:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
 from recipes.errors import ExplainedError
-from tui.background import in_background, post
+from tui.background import call_on, in_background, post
 from tui.opening import ActionFailed, local
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
+
+if TYPE_CHECKING:
+    from launcher.ownership import ForeignRunError
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
@@ -34,16 +39,19 @@ def ask_to_cancel(
     """
 
     def on_error(error: ExplainedError) -> None:
-        post(screen, ActionFailed(error))
+        from launcher.ownership import ForeignRunError
+
+        if isinstance(error, ForeignRunError):
+            call_on(screen, partial(ask_to_trust, screen, error, partial(cancel, directory, trust=True)))
+        else:
+            post(screen, ActionFailed(error))
 
     def answered(answer: str | None) -> None:
         if answer == "later" and later is not None:
             later()
         if answer == "cancel":
             on_start()
-            in_background(
-                lambda: cancel(directory), "cancel", lambda error: post(screen, ActionFailed(error))
-            )
+            in_background(lambda: cancel(directory), "cancel", on_error)
 
     text = f"{name}\n\n{lost}\nFiles written so far are kept."
     choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "keep it running", "keep")]
@@ -52,18 +60,28 @@ def ask_to_cancel(
     screen.app.push_screen(ChoiceDialog("Cancel this run?", text, choices, chosen=1), answered)
 
 
-def cancel(directory: str) -> None:
+def ask_to_trust(screen: Screen[None], error: ForeignRunError, act: Callable[[], None]) -> None:
+    """Ask whether an order about a run that others can write is carried out; the command is shown."""
+
+    def answered(answer: str | None) -> None:
+        if answer == "trust":
+            in_background(act, "trusted order", lambda failed: post(screen, ActionFailed(failed)))
+        else:
+            post(screen, ActionFailed(error))
+
+    choices = [DialogChoice("y", "run this command", "trust"), DialogChoice("n", "do nothing", "leave")]
+    screen.app.push_screen(ChoiceDialog("Not only yours", error.question, choices, chosen=1), answered)
+
+
+def cancel(directory: str, *, trust: bool = False) -> None:
     """Cancel a run and wait until its processes have ended; does nothing if it has ended already.
 
     Raises:
+        ForeignRunError: others can write its directory, and `trust` is not given.
         InputError: its directory cannot be read.
         LaunchError: it does not stop.
         TransportError: its machine does not answer.
     """
-    from launcher.clusters.registry import cluster_of
-    from launcher.runs import load
+    from launcher.stop_order import stop_run
 
-    transport = local()
-    run = load(transport, directory)
-    if run.job is not None:
-        cluster_of(run, transport).cancel(run, run.job)
+    stop_run(local(), directory, trust=trust)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from textual.message import Message
 from textual.screen import Screen
 
 from recipes.errors import ExplainedError
-from tui.background import in_background, post
+from tui.background import call_on, in_background, post
 from tui.opening import ActionFailed, local
+from tui.screens.cancelling import ask_to_trust
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 
@@ -34,12 +36,17 @@ def ask_to_resume(screen: Screen[None], directory: str, reason: str, new_run: Ca
         elif answer == "new":
             new_run()
 
-    def submit() -> None:
-        resume(directory)
+    def submit(*, trust: bool = False) -> None:
+        resume(directory, trust=trust)
         post(screen, ResumeSent(directory))
 
     def failed(error: ExplainedError) -> None:
-        post(screen, ActionFailed(error))
+        from launcher.ownership import ForeignRunError
+
+        if isinstance(error, ForeignRunError):
+            call_on(screen, partial(ask_to_trust, screen, error, partial(submit, trust=True)))
+        else:
+            post(screen, ActionFailed(error))
 
     choices = [
         DialogChoice("r", "resume from its checkpoint", "resume"),
@@ -48,10 +55,11 @@ def ask_to_resume(screen: Screen[None], directory: str, reason: str, new_run: Ca
     screen.app.push_screen(ChoiceDialog("Resume this run?", reason, choices), answered)
 
 
-def resume(directory: str) -> None:
+def resume(directory: str, *, trust: bool = False) -> None:
     """Submit one more job of a run, from its last checkpoint.
 
     Raises:
+        ForeignRunError: others can write its directory, and `trust` is not given.
         InputError: its directory cannot be read, or it was moved.
         LaunchError: there is nothing left to do, or Slurm refuses the job.
         TransportError: its machine does not answer.
@@ -60,4 +68,4 @@ def resume(directory: str) -> None:
     from launcher.submit.resume import go_on, lay_out_resume
 
     store = RunStore(local(), str(Path(directory).parent))
-    go_on(lay_out_resume(load(store.transport, directory), store), store)
+    go_on(lay_out_resume(load(store.transport, directory), store), store, trust=trust)

@@ -28,19 +28,19 @@ from launcher.clusters.slurm.messages import busy, failure, gave_up, read_job_id
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
 from launcher.clusters.slurm.render import again, render, sbatch_options, script_for_test_only
-from launcher.errors import LaunchError, RefusedError, TransportError, UnreachableError
+from launcher.clusters.slurm.stopping import Stopping, scancel_command, settle_intents
+from launcher.errors import RefusedError, TransportError, UnreachableError
 from launcher.fields import FIELDS, Field
+from launcher.job_records import StopRequestedError, is_stopped_since, record_intent, record_job
 from launcher.logs.events import JobChanged
 from launcher.plan import LaunchPlan, passed_on
 from launcher.request import JobOptions
-from launcher.runs import SUMMARY, Job, Run, RunStore, record_job
+from launcher.runs import SUMMARY, Job, Run, RunStore
 from launcher.signals import uninterrupted
 from launcher.transports.base import Completed, Transport
 
 LOOKED_UP_WITHIN_S = 45.0
 """How long an unclear submission is looked up before it is reported as unclear."""
-STOP_WITHIN_S = 90.0
-"""KillWait is 30 s at most sites; an epilog takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class SlurmCluster:
     every_s: float = 30.0
     """Seconds between two questions to the controller."""
     sleep: Callable[[float], None] = time.sleep
+    say: Callable[[str], None] = lambda _: None
+    """Gets what a long wait waits for, as lines of text."""
 
     @property
     def client(self) -> SlurmClient:
@@ -118,15 +120,17 @@ class SlurmCluster:
 
         Raises:
             RefusedError: Slurm refused; the run records that.
+            StopRequestedError: the run was cancelled meanwhile; no job of this submission goes on.
             UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
         """
         job = Job(id=plan.job_id, token=plan.job_id, submitted=datetime.now(UTC), link=len(run.jobs) + 1)
+        before = run
         with uninterrupted():
-            run = record_job(self.transport, run, job)
+            run = record_intent(self.transport, run, job)
             done = self._sbatch(plan)
             if done is not None and done.code == 0:
                 try:
-                    return self._adopt(run, job, read_job_id(done.stdout))
+                    return self._adopt(before, job, read_job_id(done.stdout))
                 except ParseError:
                     done = None
         error = failure("sbatch", done.code, done.stderr) if done is not None else None
@@ -134,7 +138,7 @@ class SlurmCluster:
             return self._refuse(run, job, error)
         record, answered = self._look_up(job.token)
         if record is not None:
-            return self._adopt(run, job, record.id)
+            return self._adopt(before, job, record.id)
         if done is not None and answered and gave_up(done.stderr):
             return self._refuse(run, job, busy(done.stderr))
         if isinstance(error, RefusedError):
@@ -156,8 +160,25 @@ class SlurmCluster:
                 return None
             raise
 
-    def _adopt(self, run: Run, job: Job, identity: str) -> Run:
-        return record_job(self.transport, run, job.model_copy(update={"id": identity}))
+    def _adopt(self, before: Run, job: Job, identity: str) -> Run:
+        """Record a job's number; stop the job if the run was cancelled while it was submitted.
+
+        Raises:
+            StopRequestedError: it was.
+        """
+        job = job.model_copy(update={"id": identity})
+        run = record_job(self.transport, before, job)
+        if not is_stopped_since(run.cancel_requested, before):
+            return run
+        done = self.client.run(scancel_command([identity]))
+        if done.code:
+            raise failure("scancel", done.code, done.stderr)
+        record_job(self.transport, run, job.model_copy(update={"cancel_requested": run.cancel_requested}))
+        raise StopRequestedError(
+            f"{run.spec.id} was cancelled while it was being submitted: job {identity} got scancel",
+            where=Path(run.directory),
+            fix="`watch` shows when it has ended; `resume` continues the run.",
+        )
 
     def _refuse(self, run: Run, job: Job, error: RefusedError) -> Run:
         record_job(self.transport, run, job.model_copy(update={"refused": error.what}))
@@ -187,26 +208,17 @@ class SlurmCluster:
         del job  # the links of a chain are one run
         latest = max((item.submitted.timestamp() for item in run.jobs), default=0.0)
         snapshot = self.queue.latest(since=latest)
-        run = self._settle_intents(run, snapshot)
+        run = settle_intents(self.transport, run, snapshot)
         open_jobs = [item for item in run.jobs if not item.refused]
         if not open_jobs:
             return refused(run.job) if run.job is not None else None
         if snapshot.failures == 0 and any(snapshot.needs_accounting(item.id) for item in open_jobs):
             snapshot = self.queue.ask_sacct(snapshot, lambda: self._unresolved(run, snapshot))
-            run = self._settle_intents(run, snapshot)
+            run = settle_intents(self.transport, run, snapshot)
             open_jobs = [item for item in run.jobs if not item.refused]
         status = job_status([(item, snapshot.job(item.id)) for item in open_jobs], snapshot)
         snapshot = self.queue.ask_lost_nodes(snapshot, status)
         return replace(status, lost_nodes=snapshot.lost_nodes.get(status.job, ()))
-
-    def _settle_intents(self, run: Run, snapshot: Snapshot) -> Run:
-        """Set the job number of submissions without a clear answer, by their token."""
-        for job in run.jobs:
-            if job.token and job.id == job.token and not job.refused:
-                record = snapshot.with_token(job.token)
-                if record is not None:
-                    run = self._adopt(run, job, record.id)
-        return run
 
     def _unresolved(self, run: Run, snapshot: Snapshot) -> dict[str, float]:
         """Return jobs of all runs of which accounting may know more than squeue; id -> time of submission."""
@@ -231,30 +243,4 @@ class SlurmCluster:
             LaunchError: they did not end in time.
         """
         del job
-        run = self._settle_intents(run, self.queue.ask())
-        open_jobs = [item for item in run.jobs if not item.refused and item.id != item.token]
-        ids = [item.id for item in open_jobs]
-        if not ids:
-            return run
-        with uninterrupted():
-            done = self.client.run(["scancel", *ids])
-            # 8 and 140: no answer from the controller. Jobs that are over are passed over in silence.
-            if done.code:
-                raise failure("scancel", done.code, done.stderr)
-            for item in open_jobs:
-                run = record_job(
-                    self.transport, run, item.model_copy(update={"cancel_requested": datetime.now(UTC)})
-                )
-        begun = time.monotonic()
-        while True:
-            snapshot = self.queue.ask()
-            records = [snapshot.jobs.get(identity) for identity in ids]
-            if snapshot.failures == 0 and all(record is None or record.over for record in records):
-                return run
-            if time.monotonic() - begun > STOP_WITHIN_S:
-                raise LaunchError(
-                    f"job {', '.join(ids)} did not end within {STOP_WITHIN_S:.0f} s of scancel",
-                    where=Path(run.directory),
-                    fix="Slurm is still stopping it; `squeue --me` lists it until it is gone.",
-                )
-            self.sleep(2)
+        return Stopping(self.transport, self.queue, run, self.sleep, time.monotonic, self.say).stop()

@@ -258,7 +258,7 @@ class JobProbe:
     def __call__(self) -> JobChanged | None:
         """Return the job's state; the last one until the interval is over."""
         now = self.client.now()
-        wait = min(self.every_s * 2**self._failures, max(BACK_OFF_MAX_S, self.every_s))
+        wait = min(self.every_s * 2 ** min(self._failures, 10), max(BACK_OFF_MAX_S, self.every_s))
         ended = self._answer is not None and self._answer.state.ended and self._answer.exit_code
         if ended or now - self._tried < wait:
             return self._answer

@@ -6,12 +6,16 @@ minute, only for jobs that left the queue. A controller that does not answer is 
 
 from __future__ import annotations
 
-import json
+import hashlib
+import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from pydantic import TypeAdapter
+
+from launcher.base_directories import state_root
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.jobs import (
     QUEUE_FORMAT,
@@ -24,10 +28,12 @@ from launcher.clusters.slurm.lost_nodes import ask_lost_nodes, may_have_lost_nod
 from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
 from launcher.clusters.slurm.messages import is_accounting_off
 from launcher.clusters.slurm.reasons import is_maintenance
-from launcher.errors import RefusedError, TransportError
+from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import JobChanged, LostNode
+from launcher.stored import read_stored
 
-FILE = ".slurm-queue.json"
+DIRECTORY = "slurm-queue"
+"""Directory of the last answers, in the state directory of the user."""
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
 
@@ -74,9 +80,14 @@ class Snapshot:
     def with_token(self, token: str) -> JobRecord | None:
         """Return the job that carries a token in its comment or command line."""
         for job in (*self.jobs.values(), *self.ended.values()):
-            if token in job.comment:
+            if has_token(job, token):
                 return job
         return None
+
+
+def has_token(job: JobRecord, token: str) -> bool:
+    """Return whether a job carries a whole token in its comment or command line."""
+    return bool(token) and re.search(rf"(?<![\w-]){re.escape(token)}(?![\w-])", job.comment) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +101,19 @@ class Queue:
 
     @property
     def path(self) -> str:
-        """The file that holds the last answer."""
-        return str(Path(self.root, FILE))
+        """The file that holds the last answer: in the user's own state directory, one for each runs root."""
+        root = self.client.transport.stat(self.root)
+        name = f"{os.path.realpath(self.root)}:{root.inode if root is not None else 0}"
+        file = f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.json"
+        return str(state_root(self.client.environment) / DIRECTORY / file)
 
     def latest(self, *, since: float = 0.0) -> Snapshot:
         """Return the last answer while it is fresh and not older than `since`, else a new one."""
         previous = self._load()
         now = self.client.now()
-        wait = min(self.every_s * 2**previous.failures, max(BACK_OFF_MAX_S, self.every_s))
-        if now - previous.tried < wait and not (previous.failures == 0 and previous.asked < since):
+        wait = min(self.every_s * 2 ** min(previous.failures, 10), max(BACK_OFF_MAX_S, self.every_s))
+        # A clock that was set back must not stop the questions.
+        if 0 <= now - previous.tried < wait and not (previous.failures == 0 and previous.asked < since):
             return previous
         return self.ask(previous)
 
@@ -137,7 +152,7 @@ class Queue:
         Of an id that is a token, the job that carries it is looked for among all since the submission.
         """
         begun = self.client.now()
-        if begun - previous.sacct_asked < SACCT_EVERY_S:
+        if 0 <= begun - previous.sacct_asked < SACCT_EVERY_S:
             return previous
         submitted = unresolved()
         if not submitted:
@@ -184,42 +199,22 @@ class Queue:
             since = f"now-{max(age // 60, 1) + 1}minutes"
             text = self.client.ask([*argv, "-u", self.client.user, "-S", since])
             listed = read_queue(text, SACCT_COLUMNS)[0]
-            records += [job for job in listed if any(token in job.comment for token in tokens)]
+            records += [job for job in listed if any(has_token(job, token) for token in tokens)]
         return {job.id: job for job in records if job.state}
 
     def _load(self) -> Snapshot:
+        """Return the last answer; an empty one where the file is not the user's own, or is damaged."""
         transport = self.client.transport
         try:
-            if transport.stat(self.path) is None:
+            owner = transport.ownership(self.path)
+            if owner is None or not owner.is_own or owner.writable_by:
                 return Snapshot()
-            value: dict[str, Any] = json.loads(transport.read(self.path))
-            if value.pop("schema") != 1:
-                return Snapshot()
-            value["maintenance"] = {
-                job: Maintenance(**item) for job, item in value.get("maintenance", {}).items()
-            }
-            value["lost_nodes"] = {
-                job: tuple(LostNode(**node) for node in nodes)
-                for job, nodes in value.get("lost_nodes", {}).items()
-            }
-            for name in ("jobs", "ended"):
-                value[name] = {job["id"]: JobRecord(**job) for job in value[name]}
-            return Snapshot(**value)
-        except (TransportError, ValueError, KeyError, TypeError):
+            return read_stored(transport, Path(self.path), Snapshot)
+        except (InputError, TransportError):
             return Snapshot()
 
     def _save(self, snapshot: Snapshot) -> None:
-        value = {
-            **{name: getattr(snapshot, name) for name in Snapshot.__dataclass_fields__},
-            "schema": 1,
-            "jobs": [asdict(job) for job in snapshot.jobs.values()],
-            "ended": [asdict(job) for job in snapshot.ended.values()],
-            "lost_nodes": {
-                job: [asdict(node) for node in nodes] for job, nodes in snapshot.lost_nodes.items()
-            },
-            "maintenance": {job: asdict(item) for job, item in snapshot.maintenance.items()},
-        }
         try:
-            self.client.transport.write_atomic(self.path, json.dumps(value).encode(), 0o600)
+            self.client.transport.write_atomic(self.path, TypeAdapter(Snapshot).dump_json(snapshot), 0o600)
         except TransportError:
-            return  # runs of others, read-only: asked anew each time
+            return  # a full or read-only home directory: asked anew each time
