@@ -307,18 +307,19 @@ class EditSession:
         except RecipeError:
             return None
 
-    def save(self, *, even_broken: bool = False) -> Saved:
+    def save(self, *, even_broken: bool = False, accept_changes: bool = False) -> Saved:
         """Write the file atomically.
 
         Raises:
             ChangedOnDiskError: another program changed it since it was opened; `diff` shows how.
             EditRefusedError: the text is no YAML, and `even_broken` was not said.
+            AttributesError: its owner or access rights would change, and `accept_changes` was not said.
             SaveError: the file system refuses; the old file is unchanged.
         """
         if not even_broken:
             self._valid()
         data = _encoded(self.text, self.path)
-        saved = save(self.path, data, self.opened)
+        saved = save(self.path, data, self.opened, accept_changes=accept_changes)
         self.opened = data
         return saved
 

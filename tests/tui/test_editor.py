@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from launcher.errors import InputError
+from recipes.attributes import Attributes
 from tests.tui.editor_world import MINE, TP, EditorWorld, editing, suspended
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
@@ -202,6 +204,32 @@ async def test_a_file_changed_on_disk_is_told_and_either_text_can_be_kept(
         await screen.press("k")
         await screen.see("keeping yours")
         await screen.press("w")
+        await screen.see("saved mine.yaml")
+    assert "max_num_steps: 300" in world.text
+
+
+@pytest.mark.slow
+async def test_a_file_whose_owner_would_change_is_saved_after_a_question(
+    world: EditorWorld, monkeypatch: Any
+) -> None:
+    real = Attributes.of
+
+    def of(file: Path | int) -> Attributes:
+        own = real(file)
+        return replace(own, uid=own.uid + 4711) if file == world.recipe else own
+
+    monkeypatch.setattr(Attributes, "of", of)
+    async with editing(world, monkeypatch) as editor:
+        screen = editor.screen
+        await editor.set("distillation.max_num_steps", "300")
+        await editor.until_text("max_num_steps: 300")
+        await screen.press("w")
+        await screen.see("would change besides its text: owner", "save all the same")
+        await screen.press("n")
+        assert world.text == MINE
+        await screen.press("w")
+        await screen.see("would change besides its text: owner", "save all the same")
+        await screen.press("y")
         await screen.see("saved mine.yaml")
     assert "max_num_steps: 300" in world.text
 

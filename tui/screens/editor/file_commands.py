@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
-from recipes.files import ChangedOnDiskError
+from recipes.files import AttributesError, ChangedOnDiskError
 from recipes.yaml.check import EditRefusedError
 from tui.formatting import duration, plural
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
@@ -159,23 +159,38 @@ class FileCommands:
     # ------------------------------------------------------------ saving
 
     def save(self) -> None:
-        """Write the file; asks where it changed on disk, or is no YAML."""
-        self._save(even_broken=False)
+        """Write the file; asks where it changed on disk, is no YAML, or would change its owner."""
+        self._save()
 
-    def _save(self, *, even_broken: bool) -> None:
+    def _save(self, *, even_broken: bool = False, accept_changes: bool = False) -> None:
         name = self._screen.file.path.name
 
         def edit(session: EditSession, analysis: Analysis) -> str:
             changed = len(session.changed_lines())
-            saved = session.save(even_broken=even_broken)
+            saved = session.save(even_broken=even_broken, accept_changes=accept_changes)
             others = "; other names of it (hard links) keep the old text" if saved.other_names else ""
             return f"saved {name}: {plural(changed, 'line')} changed{others}"
 
-        self._screen.worker.edit(edit, self._not_saved)
+        def failed(error: ExplainedError) -> None:
+            self._not_saved(error, even_broken=even_broken)
 
-    def _not_saved(self, error: ExplainedError) -> None:
+        self._screen.worker.edit(edit, failed)
+
+    def _not_saved(self, error: ExplainedError, *, even_broken: bool) -> None:
         if isinstance(error, ChangedOnDiskError):
             self._ask_about_disk(saving=True)
+        elif isinstance(error, AttributesError):
+            choices = [
+                DialogChoice("n", "do not save", "stay"),
+                DialogChoice("y", "save all the same", "save"),
+            ]
+            text = f"By saving, this file would change besides its text: {', '.join(error.changes)}."
+            self._screen.app.push_screen(
+                ChoiceDialog("Owner or access rights", text, choices),
+                lambda answer: (
+                    self._save(even_broken=even_broken, accept_changes=True) if answer == "save" else None
+                ),
+            )
         elif isinstance(error, EditRefusedError):
             choices = [
                 DialogChoice("n", "stay, and correct it", "stay"),
