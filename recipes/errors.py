@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from recipes.printable import visible
+from recipes.secrets import masked
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -51,9 +54,6 @@ class ExplainedError(Exception):
 
     def __str__(self) -> str:
         """Render what, where and what to do on up to three lines, as they may be printed."""
-        from recipes.printable import visible
-        from recipes.secrets import masked
-
         lines = [self.what]
         if self.where is not None:
             lines.append(f"  in {self.where}")

@@ -111,7 +111,9 @@ def test_any_moves_of_borders_keep_every_pane(
     kept = parse_shares(shares_text(layout, shares))
     assert kept is not None
     assert kept[0] is layout
-    assert rectangles(shape, kept[1], 250, 80)[0].height == rectangles(shape, shares, 250, 80)[0].height
+    for again, place in zip(rectangles(shape, kept[1], 250, 80), places, strict=True):
+        # An edge that lies in the middle of a cell may be rounded to either side.
+        assert all(abs(new - old) <= 1 for new, old in zip(again, place, strict=True))
 
 
 def test_a_pane_grows_at_the_cost_of_its_neighbour() -> None:

@@ -91,8 +91,9 @@ async def test_roles_and_findings_go_to_their_panes(tmp_path: Path) -> None:
         "ray-worker-2.log", "torch.OutOfMemoryError: CUDA out of memory. Tried to\n" + "more\n" * 90
     )
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
-        await screen.see("ray-worker-2.log", "GPU out of memory")  # the failing one stands first
-        assert titles(screen) == ["ray-driver.log", "ray-head.log", "ray-worker-2.log"]
+        await screen.see("GPU out of memory")
+        failing_first = ["ray-driver.log", "ray-head.log", "ray-worker-2.log"]
+        await screen.until(lambda: titles(screen) == failing_first, "the failing worker in its pane")
         await screen.press("e")
         worker = screen.monitor.panes.panes[2]
         await screen.until(lambda: worker.text.navigator.note.startswith("finding"), "the finding")
@@ -111,7 +112,7 @@ async def test_roles_and_findings_go_to_their_panes(tmp_path: Path) -> None:
 async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
     several(tmp_path / "runs")
     async with shown(tmp_path / "runs", WIDE, open_run="demo") as screen:
-        await screen.see("worker 1 line 59")
+        await screen.see("worker 1 line 59", "A step takes far longer")
         before = [pane.region for pane in screen.monitor.panes.panes]
         await screen.press("plus", "tab", "greater_than_sign")
         await screen.until(
@@ -137,7 +138,7 @@ async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
 async def test_borders_by_mouse(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
-        await screen.see("worker 1 line 59")
+        await screen.see("worker 1 line 59", "A step takes far longer")
         driver, head, _ = screen.monitor.panes.panes
         before = driver.region, head.region
         await screen.pilot.mouse_down(head.title, offset=(5, 0))
@@ -206,8 +207,10 @@ async def test_the_failing_and_the_missing_of_four_hundred_in_a_few_keys(tmp_pat
 async def test_one_file_in_two_panes_is_indexed_once(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
-        await screen.see("worker 1 line 59")
+        await screen.see("worker 1 line 59", "head line 59", "A step takes far longer")
         panes = screen.monitor.panes
+        panes.focus_pane(panes.panes[1])
+        await screen.until(lambda: panes.focused is panes.panes[1], "the second pane")
         panes.panes[1].show(panes.logs[0])
         await screen.until(
             lambda: panes.panes[1].text.extent.bytes == panes.panes[0].text.extent.bytes, "read"

@@ -203,9 +203,9 @@ def border_at(shape: Sequence[int], places: Sequence[Rectangle], x: int, y: int)
 
 
 def shares_text(layout: PaneLayout, shares: Shares) -> str:
-    """Return the shares of a layout for the settings: `stacked 0.56,0.44 1 0.5,0.5`."""
+    """Return the shares of a layout for the settings: `stacked 0.5556,0.4444 1 0.5,0.5`."""
     groups = (shares.rows, *shares.columns)
-    return " ".join([layout.value, *(",".join(f"{share:.3g}" for share in group) for group in groups)])
+    return " ".join([layout.value, *(",".join(f"{share:.4g}" for share in group) for group in groups)])
 
 
 def parse_shares(text: str) -> tuple[PaneLayout, Shares] | None:

@@ -114,10 +114,13 @@ class LogPanes(Vertical):
 
     def set_logs(self, logs: tuple[LogRef, ...], *, first: frozenset[str] = frozenset()) -> None:
         """Set the run's logs; `first`: paths of those with a failure, which panes show first."""
+        changed = first != self._first
         self._first = first
         if logs != self._given:
             self._given = logs
             self._apply_places()
+        elif changed:
+            self.rearrange()
 
     def set_places(self, places: Mapping[str, tuple[str, str]]) -> None:
         """Set node and ranks of logs, by their paths, as far as their contents say."""
@@ -259,7 +262,9 @@ class LogPanes(Vertical):
         self._mark_active()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Note which pane has the keys."""
+        """Note which pane has the keys; of a widget that has lost them since, nothing."""
+        if event.widget is not self.screen.focused:
+            return
         pane = next((pane for pane in self.panes if pane in event.widget.ancestors), None)
         if pane is not None and pane is not self.focused:
             self._focus = self.panes.index(pane)
