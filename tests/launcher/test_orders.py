@@ -274,12 +274,12 @@ def test_a_store_lists_runs_beside_a_damaged_one(tmp_path: Path) -> None:
 
 def test_a_forged_answer_of_slurm_is_not_read(tmp_path: Path) -> None:
     """Answers lie in the user's own state directory; a file in the runs root is not looked at."""
-    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    environment = {"USER": "u", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     transport = Machine(squeue=[listed("7")])
     queue = Queue(SlurmClient(transport, environment), str(tmp_path / "runs"))
     queue.ask()
     path = Path(queue.path)
-    assert path.is_relative_to(tmp_path / "state")
+    assert path.is_relative_to(tmp_path / "cache")
     assert path.stat().st_mode & 0o777 == 0o600
     assert set(queue.latest().jobs) == {"7"}
     path.chmod(0o666)
@@ -292,7 +292,7 @@ def test_a_forged_answer_of_slurm_is_not_read(tmp_path: Path) -> None:
     ["", "[]", "{", '{"jobs": {"7": 5}}', '{"tried": 1e999}', '{"failures": "x"}', "\0" * 99, "[" * 9999],
 )
 def test_a_damaged_answer_of_slurm_is_asked_for_again(tmp_path: Path, content: str) -> None:
-    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    environment = {"USER": "u", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     queue = Queue(SlurmClient(Machine(squeue=[listed("7")]), environment), str(tmp_path))
     queue.ask()
     Path(queue.path).write_text(content)
@@ -302,7 +302,7 @@ def test_a_damaged_answer_of_slurm_is_asked_for_again(tmp_path: Path, content: s
 def test_a_clock_that_was_set_back_does_not_stop_the_questions(tmp_path: Path) -> None:
     """Nor does a number of failures whose power of two is no float."""
     clock = [2_000_000_000.0]
-    environment = {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    environment = {"USER": "u", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     queue = Queue(SlurmClient(Machine(squeue=[DOWN]), environment, now=lambda: clock[0]), str(tmp_path))
     queue.ask(Snapshot(failures=5000))
     assert queue.latest().failures == 5001

@@ -25,4 +25,4 @@ def job(identity: str, token: str = "dt-1") -> Job:
 
 def user_environment(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a user with a state directory of their own."""
-    return {"USER": "u", "XDG_STATE_HOME": str(tmp_path / "state")}
+    return {"USER": "u", "XDG_CACHE_HOME": str(tmp_path / "cache")}

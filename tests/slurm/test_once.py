@@ -203,5 +203,5 @@ def test_twenty_random_points_never_two_jobs_never_a_lost_one(user: User, runnin
 
 def forget_answers(user: User) -> None:
     """Remove the last answers of Slurm's commands."""
-    for path in (user.place / "state" / "distill-tui" / "slurm-queue").glob("*.json"):
+    for path in (user.place / "cache" / "distill-tui" / "slurm-queue").glob("*.json"):
         path.unlink()

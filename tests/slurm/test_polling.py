@@ -44,6 +44,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setenv("USER", "u")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Commands(folder)
 
@@ -75,7 +76,7 @@ class Home:
 
     def _age(self, seconds: float) -> None:
         """Make what was asked of Slurm older, instead of waiting."""
-        for kept in (self.root.parent / "state" / "distill-tui" / "slurm-queue").glob("*.json"):
+        for kept in (self.root.parent / "cache" / "distill-tui" / "slurm-queue").glob("*.json"):
             value = json.loads(kept.read_text())
             for name in ("asked", "tried", "sacct_asked"):
                 value[name] = max(value[name] - seconds, 0.0)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from launcher.base_directories import state_root
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.jobs import (
     QUEUE_FORMAT,
@@ -31,9 +30,10 @@ from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import JobChanged, LostNode
 from launcher.stored import read_stored
+from recipes.cache_root import cache_root
 
 DIRECTORY = "slurm-queue"
-"""Directory of the last answers, in the state directory of the user."""
+"""Directory of the last answers, in the user's directory of cached data."""
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
 
@@ -101,11 +101,11 @@ class Queue:
 
     @property
     def path(self) -> str:
-        """The file that holds the last answer: in the user's own state directory, one for each runs root."""
+        """The file that holds the last answer: in the user's own cache, one for each runs root."""
         root = self.client.transport.stat(self.root)
         name = f"{os.path.realpath(self.root)}:{root.inode if root is not None else 0}"
         file = f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.json"
-        return str(state_root(self.client.environment) / DIRECTORY / file)
+        return str(cache_root(self.client.environment) / DIRECTORY / file)
 
     def latest(self, *, since: float = 0.0) -> Snapshot:
         """Return the last answer while it is fresh and not older than `since`, else a new one."""
