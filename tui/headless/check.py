@@ -72,8 +72,8 @@ def _print_report(report: Report, *, everything: bool) -> None:
                 _print_result(result)
     counts = {outcome: sum(result.outcome == outcome for result in report.results) for outcome in _MARKS}
     show(
-        f"{counts['fail']} would fail, {counts['warn']} warnings, {counts['unknown']} unknown, "
-        f"{counts['pass']} passed"
+        f"{counts['fail']} would fail, {counts['warn']} warning{'s' * (counts['warn'] != 1)}, "
+        f"{counts['unknown']} unknown, {counts['pass']} passed"
     )
 
 
