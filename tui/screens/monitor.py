@@ -166,8 +166,9 @@ class MonitorScreen(Screen[None]):
         self._saving = None
         before, after = self._pane_settings, PaneSettings(self.panes.layout_choice, dict(self.panes.shares))
         self._pane_settings = after
+        environment = dict(os.environ)  # as it is now: the thread may write later
         in_background(
-            lambda: save_pane_settings(os.environ, before, after),
+            lambda: save_pane_settings(environment, before, after),
             "settings",
             lambda error: post(self, ActionFailed(error)),
         )
