@@ -6,10 +6,8 @@ Every question to the file system or to a command has a deadline of 2 s; what is
 from __future__ import annotations
 
 import os
-import queue
 import re
 import shutil
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import TypeVar
 
 from launcher.errors import TransportError
 from launcher.transports.base import Transport
+from recipes import reading
 
 Answer = TypeVar("Answer")
 DEADLINE_S = 2.0
@@ -41,18 +40,9 @@ class Location:
 
 def within(action: Callable[[], Answer], deadline_s: float = DEADLINE_S) -> Answer | None:
     """Return what an action returns; None if it fails or takes longer. A call that hangs costs its thread."""
-    answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
-
-    def call() -> None:
-        try:
-            answers.put(action())
-        except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
-            answers.put(None)
-
-    threading.Thread(target=call, name="storage", daemon=True).start()
     try:
-        return answers.get(timeout=deadline_s)
-    except queue.Empty:
+        return reading.within(action, deadline_s)
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
         return None
 
 

@@ -228,9 +228,3 @@ def _calls(node: ast.stmt) -> Iterator[ast.Call]:
     ]
     for part in parts:
         yield from (inner for inner in ast.walk(part) if isinstance(inner, ast.Call))
-
-
-def known_driver(root: Path, driver: str) -> bool:
-    """Tell whether a checkout has a driver, without reading it."""
-    base = root / module_name(driver).replace(".", "/")
-    return base.with_suffix(".py").is_file()

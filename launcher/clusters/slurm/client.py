@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.clusters.slurm.messages import failure, is_busy, is_unanswered
+from launcher.clusters.slurm.messages import failure
 from launcher.errors import TransportError, UnreachableError
 from launcher.plan import passed_on
 from launcher.transports.base import Completed, Transport, user_of
@@ -72,8 +72,3 @@ class SlurmClient:
 def conf(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variable that tells Slurm's commands where its configuration is, if it is set."""
     return {name: environment[name] for name in ("SLURM_CONF",) if environment.get(name)}
-
-
-def is_unreachable(done: Completed) -> bool:
-    """Return whether it is unknown if a failed command was carried out."""
-    return bool(done.code) and not is_busy(done.stderr) and is_unanswered(done.stderr)

@@ -10,8 +10,7 @@ from launcher.fields import field as field_of
 from recipes.library import DIRECTORY
 from recipes.models.facts import ModelFacts
 from recipes.models.table import TABLE
-from recipes.planning import Setup
-from recipes.planning.sizes import divisors, heads_allow, legal_global_batches, legal_parallel
+from recipes.planning import Setup, legal_keys
 from tui.formatting import plural
 from tui.screens.wizard.model import REHEARSAL_RECIPE, DraftStatus, WizardState, kind_of, partition_of
 
@@ -134,36 +133,26 @@ def setup_of(status: DraftStatus) -> Setup | None:
     return Setup.of(recipe) if recipe is not None else None
 
 
+_KEYS = {
+    "policy_tp": "policy.dtensor_cfg.tensor_parallel_size",
+    "policy_cp": "policy.dtensor_cfg.context_parallel_size",
+    "teacher_tp": "teacher.dtensor_cfg.tensor_parallel_size",
+    "teacher_cp": "teacher.dtensor_cfg.context_parallel_size",
+    "vllm_tp": "policy.generation.vllm_cfg.tensor_parallel_size",
+    "global_batch": "policy.train_global_batch_size",
+    "micro_batch": "policy.train_micro_batch_size",
+}
+"""Recipe keys of the size fields; those of Megatron have the same legal values."""
+
+
 def legal_sizes(name: str, status: DraftStatus) -> tuple[int, ...]:
     """Return the legal values of a size while all others stay as they are."""
     setup = setup_of(status)
-    if setup is None:
+    if setup is None or name not in _KEYS:
         return ()
-    facts = status.student if isinstance(status.student, ModelFacts) else None
-    if name in ("policy_tp", "policy_cp"):
-        return _parallel(setup.policy, name, facts, setup.gpus_per_node)
-    if name in ("teacher_tp", "teacher_cp"):
-        models = status.teacher if isinstance(status.teacher, ModelFacts) else None
-        return _parallel(setup.teacher, name, models, setup.gpus_per_node)
-    if name == "vllm_tp":
-        return tuple(size for size in divisors(setup.gpus_per_node) if heads_allow(facts, size))
-    policy = setup.policy
-    if not policy.divides:
-        return ()
-    if name == "global_batch":
-        micro = 1 if policy.dynamic or policy.packing else policy.count("train_micro_batch_size")
-        return tuple(legal_global_batches(setup.samples_per_step, policy.dp, micro))
-    if name == "micro_batch" and setup.global_batch and setup.global_batch % policy.dp == 0:
-        return tuple(size for size in divisors(setup.global_batch // policy.dp) if size <= 64)
-    return ()
 
+    def facts_of(side: Side) -> ModelFacts | None:
+        facts = status.student if side is setup.policy else status.teacher
+        return facts if isinstance(facts, ModelFacts) else None
 
-def _parallel(side: Side, name: str, facts: ModelFacts | None, node_gpus: int) -> tuple[int, ...]:
-    if not side.gpus:
-        return ()
-    legal = list(legal_parallel(side.gpus, facts, node_gpus=node_gpus, pipeline=True))
-    if name.endswith("tp"):
-        sizes = {size.tp for size in legal if (size.cp, size.pp) == (side.cp, side.pp)}
-    else:
-        sizes = {size.cp for size in legal if (size.tp, size.pp) == (side.tp, side.pp)}
-    return tuple(sorted(sizes))
+    return legal_keys.legal_sizes(_KEYS[name], setup, facts_of)
