@@ -16,6 +16,8 @@ from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server
 
+pytestmark = pytest.mark.long
+
 
 def over(server: Server, port: int, deadline_s: float = 20.0) -> SshTransport:
     known = server.known_hosts(f"[127.0.0.1]:{port} {server.host_key}\n")

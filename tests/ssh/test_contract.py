@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from launcher.errors import TransportError
 from launcher.transports.base import ProcessId, Transport
 
+pytestmark = pytest.mark.long
 # SFTP gives whole seconds and no inode.
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs", "Cc"]), max_size=20)
 

@@ -16,6 +16,7 @@ from launcher.transports.ssh.host_keys import HostKeyError
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.server import SFTP, Server, make_key, running
 
+pytestmark = pytest.mark.long
 SECRET = "3132333435363738393031323334353637383930"
 """Seed of the codes, in hex (RFC 6238, appendix B)."""
 

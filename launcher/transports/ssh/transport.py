@@ -69,6 +69,7 @@ class SshTransport:
         self._files: RemoteFiles = SftpFiles(self.connection, deadline_s)
         self._commands: deque[float] = deque(maxlen=1000)
         self._node = ""
+        self._environment: Mapping[str, str] | None = None
 
     @property
     def host(self) -> str:
@@ -107,12 +108,17 @@ class SshTransport:
         begin = time.monotonic() - seconds
         return sum(moment >= begin for moment in list(self._commands))
 
-    def environment(self) -> dict[str, str]:
-        """Return the variables that the user's login shell sets on the host.
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that the user's login shell sets on the host; asked for once.
 
         Raises:
             TransportError: they cannot be read.
         """
+        if self._environment is None:
+            self._environment = self._login_environment()
+        return self._environment
+
+    def _login_environment(self) -> dict[str, str]:
         body = 'exec "${SHELL:-/bin/sh}" -l -c "exec env -0" </dev/null'
         done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
         text = done.stdout.decode("utf-8", errors="surrogateescape")
