@@ -70,7 +70,7 @@ class CheckCommands:
                     f"{result.id}: no edit of the recipe alone repairs this: {result.message}", "warn"
                 )
 
-        self._screen.worker.ask(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
+        self._screen.worker.ask_first(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
 
     def _apply_fix(self, result: Result, fix: Fix) -> None:
         self._apply(fix, f"fixed {result.id}: {fix.title} (u undoes)")
@@ -121,7 +121,7 @@ class CheckCommands:
                 lambda answer: self._apply_change(changes[int(answer)]) if answer is not None else None,
             )
 
-        screen.worker.ask(lambda analyser, analysis: analyser.what_would_fit(analysis), offer)
+        screen.worker.ask_first(lambda analyser, analysis: analyser.what_would_fit(analysis), offer)
 
     def _apply_change(self, change: FittingChange) -> None:
         screen = self._screen

@@ -26,15 +26,14 @@ from tui.screens.editor.preflight_lines import (
     placement_text,
     summary,
 )
-from tui.screens.editor.session_worker import (
+from tui.screens.editor.session_messages import (
     AnalysisReady,
     JobFailed,
-    OpenedFile,
     PreviewRefused,
     SessionChanged,
     SessionView,
-    SessionWorker,
 )
+from tui.screens.editor.session_worker import OpenedFile, SessionWorker
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.editor.title_text import title_text
@@ -86,6 +85,10 @@ class EditorLayout(Screen[None]):
         self.pane = "tree"
         self.others = ""
         """Who else edits the file."""
+        self.next_key = ""
+        """Key to go to once it is in the tree: the one that was set or added."""
+        self._opening = True
+        """Whether the recipe has not been shown yet, or said to be unreadable."""
         self._has_error = False
         self._done = ""
         """Words for the edit that the next analysis follows."""
@@ -133,6 +136,10 @@ class EditorLayout(Screen[None]):
         self.worker.stop()
         await asyncio.to_thread(self.worker.wait)
 
+    def holds_key(self, key: str) -> bool:
+        """Return whether a key has to wait: for the recipe, or for what the keys before it asked for."""
+        return self._opening or self.worker.holds.holds(key, in_dialog=self.app.screen is not self)
+
     @property
     def unsaved_remark(self) -> str:
         """Words for unsaved edits that are kept; empty where there are none."""
@@ -175,7 +182,7 @@ class EditorLayout(Screen[None]):
                 dialog.say(text or "no new failure", outcome or "pass")
             self._show_checks(analysis)
             return
-        self.analysis = analysis
+        self.analysis, self._opening = analysis, False
         self.findings = findings_of(analysis)
         self._show_details()
         had_error, self._has_error = self._has_error, analysis.error is not None
@@ -189,6 +196,8 @@ class EditorLayout(Screen[None]):
             self.message.say(self._done)
         self._done = ""
         self._show_analysis(analysis, first=before is None)
+        if self.next_key and self.go_to(self.next_key):
+            self.next_key = ""
 
     def on_preview_refused(self, event: PreviewRefused) -> None:
         """Say why the value that is being typed cannot stand there."""
@@ -200,6 +209,7 @@ class EditorLayout(Screen[None]):
     def on_job_failed(self, event: JobFailed) -> None:
         """Say why a job could not be done."""
         event.stop()
+        self._opening, self.next_key = False, ""
         if event.retry is not None:
             event.retry(event.error)
         self.message.say(_error_text(event.error), "fail")
@@ -310,7 +320,10 @@ class EditorLayout(Screen[None]):
         elif self.pane == "checks" and finding is not None:
             self.details_panel.show_finding(finding)
         elif details is not None and self.analysis is not None:
-            self.details_panel.show_key(self.analysis.outline.row(details.key), details)
+            row = self.row
+            if row is None or row.key != details.key:
+                row = self.analysis.outline.row(details.key)
+            self.details_panel.show_key(row, details)
 
     # ------------------------------------------------------------ in step
 

@@ -36,6 +36,8 @@ class FileCommands:
         self._leaving = False
         self._asking = False
         """Whether the user is being asked about the file on disk."""
+        self._decisions = 0
+        """Answers about the file on disk: a look from before the last one is out of date."""
 
     # ------------------------------------------------------------ drafts
 
@@ -61,7 +63,7 @@ class FileCommands:
                     DiffScreen("Unsaved edits", {"against the file": diff}), lambda _: ask()
                 )
 
-            worker.with_session(lambda session: _draft_diff(session, draft.text), shown)
+            worker.with_session_first(lambda session: _draft_diff(session, draft.text), shown)
 
         def ask() -> None:
             choices = [
@@ -85,7 +87,10 @@ class FileCommands:
     def look(self) -> None:
         """Look at the file and for other editors; says what is new."""
         if not self._leaving and self._screen.view is not None:
-            self._screen.worker.with_session(self._look_around, self._noticed)
+            decisions = self._decisions
+            self._screen.worker.with_session(
+                self._look_around, lambda state: self._noticed(state, current=decisions == self._decisions)
+            )
 
     def leave(self) -> None:
         """Note that the file is no longer open here."""
@@ -105,15 +110,15 @@ class FileCommands:
         others = self._presence.others() if self._presence is not None else ()
         return ", ".join(map(_editor_text, others)), session.disk_change()
 
-    def _noticed(self, seen: tuple[str, str]) -> None:
-        others, disk = seen
+    def _noticed(self, state: tuple[str, str], *, current: bool = True) -> None:
+        others, disk = state
         screen = self._screen
         if others != screen.others:
             screen.others = others
             if others:
                 screen.message.say(f"another editor has this file open: {others}", "warn")
             screen.show_title()
-        if disk != self._disk:
+        if disk != self._disk and current:
             self._disk = disk
             if disk == "missing":
                 screen.message.say("the file is gone from the disk; w writes it again", "warn")
@@ -139,6 +144,7 @@ class FileCommands:
     def _decide_disk(self, answer: str | None) -> None:
         worker = self._screen.worker
         self._asking = False
+        self._decisions += 1
         if answer == "reload":
             self._reload()
         elif answer == "keep":
@@ -150,7 +156,7 @@ class FileCommands:
                 screen = DiffScreen("Changed on disk", {"- on disk, + yours": diff})
                 self._screen.app.push_screen(screen, lambda _: self._ask_about_disk(saving=True))
 
-            worker.with_session(lambda session: session.diff_disk(), shown)
+            worker.with_session_first(lambda session: session.diff_disk(), shown)
 
     def _reload(self) -> None:
         self._disk = ""
@@ -217,7 +223,7 @@ class FileCommands:
             if answer == "save":
                 self.save()
 
-        self._screen.worker.with_session(lambda session: session.diff_saved(), shown)
+        self._screen.worker.with_session_first(lambda session: session.diff_saved(), shown)
 
     # ------------------------------------------------------------ other programs
 

@@ -41,6 +41,7 @@ class KeyEditingScreen(EditorLayout):
         )
 
         def answered(typed: str | None) -> None:
+            self.worker.withdraw_offer()
             if typed is None or (
                 row is not None and typed == clean(text) and failed is None and row.state == "own"
             ):
@@ -53,9 +54,16 @@ class KeyEditingScreen(EditorLayout):
             dialog.set_choices(choices)
 
         self.app.push_screen(dialog, answered)
-        self.worker.ask(lambda analyser, analysis: analyser.legal_values(analysis, key), offer)
+        self.worker.offer(
+            lambda analyser, analysis, cancelled: analyser.legal_values(analysis, key, cancelled=cancelled),
+            offer,
+        )
 
     def _set(self, key: str, text: str, *, adding: bool = False) -> None:
+        if adding and not text.strip():
+            self.message.say(f"no value was typed: {key} was not added (null is a value)", "warn")
+            return
+
         def edit(session: EditSession, analysis: Analysis) -> str:
             if adding:
                 session.add(key, text, inherited=analysis.recipe)
@@ -66,6 +74,7 @@ class KeyEditingScreen(EditorLayout):
         def retry(error: ExplainedError) -> None:
             self.enter_value(key, text, failed=error, adding=adding)
 
+        self.next_key = key
         self.worker.edit(edit, retry)
 
     def action_set_both(self) -> None:
@@ -123,7 +132,7 @@ class KeyEditingScreen(EditorLayout):
             name = typed.rpartition(".")[2]
             return below or (analyser.find(analysis, name, limit=_MOST_MATCHES) if name else ())
 
-        self.worker.ask(search, show)
+        self.worker.search(search, show)
 
     def action_remove_key(self) -> None:
         """Remove the key from the file."""
@@ -133,11 +142,19 @@ class KeyEditingScreen(EditorLayout):
 
     def action_comment_out(self) -> None:
         """Comment the key out, or take it back in."""
-        row = self.row
-        if row is not None and row.state == "commented":
+        if self.commented_row is not None:
             self._edit_row(lambda session, analysis, key: session.comment_in(key), "took {} back in")
         else:
             self._edit_row(lambda session, analysis, key: session.comment_out(key), "commented {} out")
+
+    @property
+    def commented_row(self) -> OutlineRow | None:
+        """The row of the current key as it is commented out; None where it is not, or set in this file."""
+        row = self.row
+        if row is None or self.analysis is None or row.state == "own":
+            return None
+        rows = self.analysis.outline.rows
+        return next((item for item in rows if item.key == row.key and item.state == "commented"), None)
 
     def _edit_row(self, action: Callable[[EditSession, Analysis, str], object], done: str) -> None:
         row = self.row
@@ -173,7 +190,7 @@ class KeyEditingScreen(EditorLayout):
                     lambda session, analysis, name: session.set_comment(name, text), "remark on {}"
                 )
 
-        self.worker.with_session(lambda session: session.comment(key).beside, ask)
+        self.worker.with_session_first(lambda session: session.comment(key).beside, ask)
 
     # ------------------------------------------------------------ finding
 
@@ -206,7 +223,9 @@ class KeyEditingScreen(EditorLayout):
                     "no key, value or comment has this text" if unmatched else "", "warn" if unmatched else ""
                 )
 
-        self.worker.ask(lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show)
+        self.worker.search(
+            lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show
+        )
 
 
 def _hint(row: OutlineRow | None) -> str:

@@ -11,7 +11,8 @@ from tui.screens.editor.check_commands import CheckCommands
 from tui.screens.editor.file_commands import FileCommands
 from tui.screens.editor.key_editing import KeyEditingScreen
 from tui.screens.editor.outline_view import OutlineView
-from tui.screens.editor.session_worker import OpenedFile, SessionOpened
+from tui.screens.editor.session_messages import SessionOpened
+from tui.screens.editor.session_worker import OpenedFile
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
@@ -65,7 +66,7 @@ class RecipeEditorScreen(KeyEditingScreen):
             "add_key": ready and in_tree,
             "remove_key": own and row is not None and row.state == "own",
             "remark": own,
-            "comment_out": own,
+            "comment_out": own or (in_tree and self.commented_row is not None),
             "set_both": ready and in_tree and self._details is not None and bool(self._details.counterpart),
             "fix": ready and self._checks.finding() is not None,
             "choose_fix": ready and self._checks.finding() is not None,

@@ -12,7 +12,7 @@ from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
 if TYPE_CHECKING:
-    from tui.screens.editor.session_worker import SessionView
+    from tui.screens.editor.session_messages import SessionView
 
 
 def title_text(path: Path, view: SessionView | None, others: str) -> Content:
