@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from recipes.editing import EditSession, RecipeAnalyser, read_text
+from recipes.editing.line_changes import LineChanges
 from recipes.errors import RecipeError
 from recipes.files import ChangedOnDiskError
 from recipes.inheritance import EffectiveRecipe
@@ -27,7 +28,7 @@ def test_an_edit_changes_one_line_and_undo_brings_the_bytes_back(child: Path) ->
     session.set_text("distillation.max_num_steps", "0x10")
     assert session.text == CHILD.replace("20  # enough", "0x10  # enough")
     assert is_dirty(session)
-    assert session.changed_lines() == {4}
+    assert session.changes() == LineChanges(frozenset({4}), 1)
     assert session.undo() == "set distillation.max_num_steps"
     assert session.text == CHILD
     assert not is_dirty(session)

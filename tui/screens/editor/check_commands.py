@@ -34,6 +34,11 @@ class CheckCommands:
         on_key = [item for item in screen.analysis.findings_on(row.key) if item.outcome in ("fail", "warn")]
         return on_key[0] if on_key else None
 
+    def is_fixable(self) -> bool:
+        """Return whether an edit is proposed for the finding that `f` is about."""
+        finding = self.finding()
+        return finding is not None and any(fix.edits for fix in finding.fixes)
+
     def is_overfull(self) -> bool:
         """Return whether a phase does not fit."""
         memory = self._screen.analysis.memory if self._screen.analysis is not None else None

@@ -8,7 +8,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from launcher.text import clean
-from tui.screens.editor.detail_lines import detail_lines, finding_lines
+from tui.screens.editor.detail_lines import DetailHints, detail_lines, finding_lines
 from tui.widgets.fact_lines import wrapped
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
@@ -43,9 +43,9 @@ class DetailsPanel(Panel):
         """Show a finding of the checks."""
         self._show(finding_lines(finding, self._width), f"{finding.id}: {finding.title}")
 
-    def show_key(self, row: OutlineRow | None, details: KeyDetails) -> None:
+    def show_key(self, row: OutlineRow | None, details: KeyDetails, hints: DetailHints) -> None:
         """Show a key; `row` is None for one that is not set."""
-        self._show(detail_lines(row, details, self._width), clean(details.key), clean(details.type))
+        self._show(detail_lines(row, details, self._width, hints), clean(details.key), clean(details.type))
 
     def _show(self, lines: list[Content], title: str, subtitle: str = "") -> None:
         self._lines.set_lines(lines)

@@ -16,6 +16,7 @@ from recipes.checks import Result
 from recipes.editing import Placement
 from tui.commands import Scope, bindings
 from tui.screens.editor.checks_panel import MEMORY_UNKNOWN, ChecksPanel
+from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
 from tui.screens.editor.details_panel import DetailsPanel
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
@@ -163,7 +164,7 @@ class EditorLayout(Screen[None]):
         event.stop()
         self.view = event.view
         state = event.view.state
-        self.text_view.show(state.text, event.view.changed_lines, state.error_line or 0)
+        self.text_view.show(state.text, event.view.changes.lines, state.error_line or 0)
         if event.done:
             self._done = event.done
             self.message.say(event.done)
@@ -323,7 +324,8 @@ class EditorLayout(Screen[None]):
             row = self.row
             if row is None or row.key != details.key:
                 row = self.analysis.outline.row(details.key)
-            self.details_panel.show_key(row, details)
+            hints = TREE_HINTS if self.text_area is None else TEXT_MODE_HINTS
+            self.details_panel.show_key(row, details, hints)
 
     # ------------------------------------------------------------ in step
 

@@ -172,7 +172,7 @@ class FileCommands:
         name = self._screen.file.path.name
 
         def edit(session: EditSession, analysis: Analysis) -> str:
-            changed = len(session.changed_lines())
+            changed = session.changes().total
             saved = session.save(even_broken=even_broken, accept_changes=accept_changes)
             others = "; other names of it (hard links) keep the old text" if saved.other_names else ""
             return f"saved {name}: {plural(changed, 'line')} changed{others}"

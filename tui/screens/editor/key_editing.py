@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.editor.editor_choices import match_choice, value_choice
 from tui.screens.editor.editor_layout import EditorLayout
 from tui.widgets.choice_list import ListChoice
@@ -14,6 +15,7 @@ from tui.widgets.entry_dialog import EntryDialog, EntryPlace, EntryRequest
 
 if TYPE_CHECKING:
     from recipes.editing import Analysis, EditSession, KeyMatch, LegalValue, OutlineRow, RecipeAnalyser
+    from recipes.inheritance import EffectiveRecipe
 
 _MOST_MATCHES = 60
 
@@ -31,13 +33,13 @@ class KeyEditingScreen(EditorLayout):
             # A key that a parent has is set, not added.
             text, adding = text or row.written, False
         offset, width = self.tree_view.value_region()
-        in_place = row is not None and not self.text_area and self.tree_view.region.width > 0
+        in_place = row is not None and failed is None and self.tree_view.region.width > 0
         hint = _hint(row)
         title = f"{'Add' if adding else 'Set'} {key}"
         dialog = EntryDialog(
             EntryRequest(title, text, hint if failed is None else str(failed), filtered=True),
             place=EntryPlace(offset, width) if in_place else None,
-            typed=lambda typed: self.worker.preview(key, typed),
+            typed=lambda typed: self.worker.preview(key, typed, adding=adding),
         )
 
         def answered(typed: str | None) -> None:
@@ -59,23 +61,50 @@ class KeyEditingScreen(EditorLayout):
             offer,
         )
 
-    def _set(self, key: str, text: str, *, adding: bool = False) -> None:
+    def _set(self, key: str, text: str, *, adding: bool = False, write_out: bool = False) -> None:
         if adding and not text.strip():
             self.message.say(f"no value was typed: {key} was not added (null is a value)", "warn")
             return
 
         def edit(session: EditSession, analysis: Analysis) -> str:
             if adding:
-                session.add(key, text, inherited=analysis.recipe)
+                session.add(key, text, write_out=write_out, inherited=analysis.recipe)
             else:
-                session.set_text(key, text, inherited=analysis.recipe)
+                session.set_text(key, text, write_out=write_out, inherited=analysis.recipe)
             return f"{key}: {text}"
 
         def retry(error: ExplainedError) -> None:
-            self.enter_value(key, text, failed=error, adding=adding)
+            self._ask_to_write_out(key, text, error, adding=adding)
 
         self.next_key = key
         self.worker.edit(edit, retry)
+
+    def _ask_to_write_out(self, key: str, text: str, error: ExplainedError, *, adding: bool) -> None:
+        """Offer a copy of what the key is in, where it stands in an anchor or follows another key."""
+
+        def correct() -> None:
+            self.enter_value(key, text, failed=error, adding=adding)
+
+        def decide(answer: str | None) -> None:
+            if answer == "copy":
+                self._set(key, text, adding=adding, write_out=True)
+            elif answer == "correct":
+                correct()
+
+        def tried(accepted: bool) -> None:
+            if not accepted:
+                correct()
+                return
+            choices = [
+                DialogChoice("y", "write a copy of the section here, and set it there", "copy"),
+                DialogChoice("e", "edit the value", "correct"),
+            ]
+            self.app.push_screen(ChoiceDialog("Not set", str(error), choices, chosen=1), decide)
+
+        inherited = self.analysis.recipe if self.analysis is not None else None
+        self.worker.with_session_first(
+            lambda session: _accepts_copy(session, key, text, inherited, adding=adding), tried
+        )
 
     def action_set_both(self) -> None:
         """Give the value to student and teacher."""
@@ -226,6 +255,17 @@ class KeyEditingScreen(EditorLayout):
         self.worker.search(
             lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show
         )
+
+
+def _accepts_copy(
+    session: EditSession, key: str, text: str, inherited: EffectiveRecipe | None, *, adding: bool
+) -> bool:
+    """Return whether the value can be set once what the key is in has been written out here."""
+    try:
+        session.preview_text(key, text, adding=adding, write_out=True, inherited=inherited)
+    except ExplainedError:
+        return False
+    return True
 
 
 def _hint(row: OutlineRow | None) -> str:

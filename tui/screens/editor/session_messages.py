@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from recipes.editing.line_changes import LineChanges
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
     from launcher.storage.drafts import Draft
     from recipes.editing import Analysis, EditState
+
+
+NO_CHANGES = LineChanges(frozenset(), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class SessionView:
 
     state: EditState
     dirty: bool
-    changed_lines: frozenset[int]
+    changes: LineChanges
     can_undo: bool
     can_redo: bool
     unsaved_draft: bool = False

@@ -21,6 +21,7 @@ from recipes.errors import ExplainedError
 from tui.background import call_on, post
 from tui.screens.editor.key_holds import CHOOSING_KEYS, LIST_KEYS, KeyHolds
 from tui.screens.editor.session_messages import (
+    NO_CHANGES,
     AnalysisReady,
     JobFailed,
     PreviewRefused,
@@ -118,7 +119,7 @@ class SessionWorker:
         self._typed.put((text, merge_step))
         self._put(self._take_typed)
 
-    def preview(self, key: str, text: str | None) -> None:
+    def preview(self, key: str, text: str | None, *, adding: bool = False) -> None:
         """Analyse the recipe as it would be with a typed value; None: as it is again."""
 
         def run() -> None:
@@ -128,7 +129,7 @@ class SessionWorker:
                 post(self._target, AnalysisReady(analysis, preview=False))
                 return
             try:
-                self._preview = session.preview_text(key, text, inherited=analysis.recipe)
+                self._preview = session.preview_text(key, text, adding=adding, inherited=analysis.recipe)
             except ExplainedError as error:
                 post(self._target, PreviewRefused(error))
 
@@ -313,7 +314,7 @@ class SessionWorker:
         view = SessionView(
             session.state,
             session.dirty,
-            session.changed_lines() if session.dirty else frozenset(),
+            session.changes() if session.dirty else NO_CHANGES,
             session.can_undo,
             session.can_redo,
             self._writer.error is not None and session.dirty,

@@ -24,7 +24,7 @@ def title_text(path: Path, view: SessionView | None, others: str) -> Content:
     if view is not None and view.state.error is not None:
         parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
     if view is not None and view.dirty:
-        changed = plural(len(view.changed_lines), "line")
+        changed = plural(view.changes.total, "line")
         parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
     if view is not None and view.unsaved_draft:
         parts.append(("  ! the draft cannot be written", "$text-warning"))
