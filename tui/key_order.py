@@ -18,7 +18,7 @@ from textual.message_pump import MessagePump
 
 LIMIT_S = 0.5
 """Longest wait for a key: a widget that is removed while it handles one reports nothing."""
-HOLD_LIMIT_S = 3.0
+HOLD_LIMIT_S = 10.0
 """Longest time that a screen may hold keys: a file system that hangs must not take the keyboard."""
 _HOLD_POLL_S = 0.01
 _ROUNDS = 3

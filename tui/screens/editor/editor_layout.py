@@ -18,6 +18,7 @@ from tui.commands import Scope, bindings
 from tui.screens.editor.checks_panel import MEMORY_UNKNOWN, ChecksPanel
 from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
 from tui.screens.editor.details_panel import DetailsPanel
+from tui.screens.editor.key_holds import LEAVING_KEYS
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
@@ -139,7 +140,9 @@ class EditorLayout(Screen[None]):
 
     def holds_key(self, key: str) -> bool:
         """Return whether a key has to wait: for the recipe, or for what the keys before it asked for."""
-        return self._opening or self.worker.holds.holds(key, in_dialog=self.app.screen is not self)
+        if self._opening:
+            return key not in LEAVING_KEYS
+        return self.worker.holds.holds(key, in_dialog=self.app.screen is not self)
 
     @property
     def unsaved_remark(self) -> str:
@@ -211,6 +214,8 @@ class EditorLayout(Screen[None]):
         """Say why a job could not be done."""
         event.stop()
         self._opening, self.next_key = False, ""
+        if self.view is None:
+            self.details_panel.show_failure(event.error)
         if event.retry is not None:
             event.retry(event.error)
         self.message.say(_error_text(event.error), "fail")
@@ -316,8 +321,9 @@ class EditorLayout(Screen[None]):
     def _show_details(self) -> None:
         """Show what has the focus in full: the error of the text, the finding, or the key."""
         details, finding, view = self._details, self.current_finding, self.view
-        if self.text_area is not None and view is not None and view.state.error is not None:
-            self.details_panel.show_error(view.state)
+        broken = view is not None and view.state.error is not None
+        if view is not None and broken and (self.text_area is not None or self.row is None):
+            self.details_panel.show_error(view.state, has_tree=self.row is not None)
         elif self.pane == "checks" and finding is not None:
             self.details_panel.show_finding(finding)
         elif details is not None and self.analysis is not None:

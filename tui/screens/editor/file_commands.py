@@ -294,7 +294,8 @@ def _reload(session: EditSession) -> str:
 
 
 def _editor_text(other: OtherEditor) -> str:
-    return clean(f"{other.user}@{other.host} (pid {other.pid})")
+    owner = f"{other.user}@{other.host}" if other.user else other.host
+    return clean(f"{owner} (pid {other.pid})")
 
 
 def _timestamp(draft: Draft) -> float:

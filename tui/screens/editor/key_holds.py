@@ -8,6 +8,8 @@ from __future__ import annotations
 
 LIST_KEYS = frozenset({"up", "down", "pageup", "pagedown"})
 """Keys that go through a list of choices."""
+LEAVING_KEYS = frozenset({"escape", "q", "b", "ctrl+c", "ctrl+q", "ctrl+z"})
+"""Keys that do not wait for a recipe to be read: its file system may hang."""
 CHOOSING_KEYS = LIST_KEYS | {"enter"}
 
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from launcher.text import clean
 from recipes.editing.preflight_changes import changes
 from tui.formatting import plural
-from tui.theme import FAILURE, OK, WARNING
+from tui.theme import FAILURE, OK, UNDECIDED, WARNING
 from tui.widgets.choice_list import ListChoice
 from tui.widgets.meter import mark_of, meter
 
@@ -61,14 +61,20 @@ def summary(analysis: Analysis) -> Content:
     """Return how many checks fail or warn, and whether the memory is sufficient."""
     counts = {outcome: sum(item.outcome == outcome for item in analysis.report.results) for outcome in _ORDER}
     parts: list[tuple[str, str]] = []
+    error = analysis.state.error
+    if error is not None:
+        parts.append((f"{FAILURE.glyph} not YAML, line {analysis.state.error_line}", f"{FAILURE.style} bold"))
+        if not analysis.outline.rows:
+            return Content.assemble(*parts)
+        parts.append(("as last read:", "dim"))
     if counts["fail"]:
         parts.append(
             (f"{FAILURE.glyph} {plural(counts['fail'], 'check')} would fail", f"{FAILURE.style} bold")
         )
     if counts["warn"]:
         parts.append((f"{WARNING.glyph} {plural(counts['warn'], 'warning')}", WARNING.style))
-    if not parts:
-        parts.append((f"{OK.glyph} no failure predicted", OK.style))
+    if not any(counts.values()):
+        parts.append(_nothing_fails(analysis))
     if analysis.memory is not None:
         overfull = [phase for phase in analysis.memory.phases if not phase.fits]
         if overfull:
@@ -79,6 +85,15 @@ def summary(analysis: Analysis) -> Content:
     for part in parts:
         joined += [(" · ", "dim"), part] if joined else [part]
     return Content.assemble(*joined)
+
+
+def _nothing_fails(analysis: Analysis) -> tuple[str, str]:
+    """Return that nothing fails, or why nothing could be checked."""
+    results = analysis.report.results
+    undecided = [item for item in results if item.outcome == "unknown"]
+    if undecided and not any(item.outcome == "pass" for item in results):
+        return f"{UNDECIDED.glyph} nothing checked: {clean(undecided[0].message)}", UNDECIDED.style
+    return f"{OK.glyph} no failure predicted", OK.style
 
 
 def placement_text(placement: Placement, analysis: Analysis | None) -> str:

@@ -46,6 +46,8 @@ _DRAFT_FIRST_S = 0.5
 class _Job:
     run: Callable[[], None]
     retry: Callable[[ExplainedError], None] | None = None
+    supersedes: bool = False
+    """Whether it changes what is analysed, so that an analysis under way is of no use."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class SessionWorker:
         self._file = file
         self._placement = placement
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._superseding_put = 0
+        self._superseding_taken = 0
         self._typed: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
         self._session: EditSession | None = None
         self._analyser: RecipeAnalyser | None = None
@@ -106,7 +110,7 @@ class SessionWorker:
             session = self._current_session
             self._changed(session, action(session, self._current_analysis))
 
-        self._put(run, retry)
+        self._put(run, retry, supersedes=True)
         self._hold_until_analysed()
 
     def type_text(self, text: str, *, merge_step: bool) -> None:
@@ -117,7 +121,7 @@ class SessionWorker:
         if self._session is not None:
             self._writer.put(text, self._opened)
         self._typed.put((text, merge_step))
-        self._put(self._take_typed)
+        self._put(self._take_typed, supersedes=True)
 
     def preview(self, key: str, text: str | None, *, adding: bool = False) -> None:
         """Analyse the recipe as it would be with a typed value; None: as it is again."""
@@ -133,7 +137,7 @@ class SessionWorker:
             except ExplainedError as error:
                 post(self._target, PreviewRefused(error))
 
-        self._put(run)
+        self._put(run, supersedes=True)
 
     def place(self, placement: Placement) -> None:
         """Analyse for another place."""
@@ -141,7 +145,7 @@ class SessionWorker:
         def run() -> None:
             self._placement, self._stale = placement, True
 
-        self._put(run)
+        self._put(run, supersedes=True)
         self._hold_until_analysed()
 
     def ask(
@@ -173,7 +177,7 @@ class SessionWorker:
 
         def run() -> None:
             assert self._analyser is not None
-            answer = query(self._analyser, self._current_analysis, lambda: not self._jobs.empty())
+            answer = query(self._analyser, self._current_analysis, self._is_superseded)
             self._offer = None
             call_on(self._target, lambda: answered(answer))
             call_on(self._target, lambda: self.holds.release(number))
@@ -258,11 +262,23 @@ class SessionWorker:
         assert self._analysis is not None
         return self._analysis
 
-    def _put(self, run: Callable[[], None], retry: Callable[[ExplainedError], None] | None = None) -> None:
-        self._jobs.put(_Job(run, retry))
+    def _put(
+        self,
+        run: Callable[[], None],
+        retry: Callable[[ExplainedError], None] | None = None,
+        *,
+        supersedes: bool = False,
+    ) -> None:
+        self._superseding_put += supersedes
+        self._jobs.put(_Job(run, retry, supersedes))
+
+    def _is_superseded(self) -> bool:
+        """Return whether a job waits that changes what is analysed."""
+        return self._superseding_put > self._superseding_taken
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
+            self._superseding_taken += job.supersedes
             try:
                 job.run()
                 if self._session is not None and self._jobs.empty():
@@ -358,11 +374,12 @@ class SessionWorker:
 
     def _analyse(self, state: EditState, *, preview: bool = False, patient: bool = False) -> None:
         from recipes.editing import SupersededError, prepare_reading
+        from recipes.editing.predictor import never
 
         assert self._analyser is not None
-        given_up = (lambda: False) if patient else (lambda: not self._jobs.empty())
+        cancelled = never if patient else self._is_superseded
         try:
-            analysis = self._analyser.update(state, self._placement, cancelled=given_up)
+            analysis = self._analyser.update(state, self._placement, cancelled=cancelled)
         except SupersededError:
             return
         if preview:
