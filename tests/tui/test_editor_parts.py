@@ -161,7 +161,7 @@ def test_a_text_that_cannot_be_read_is_never_said_to_pass(tmp_path: Path) -> Non
     session.replace_text("policy: {}\n")
     assert "not YAML" not in summary(analyser.update(session.state)).plain
     session.replace_text("policy: {\n")
-    assert summary(analyser.update(session.state)).plain.startswith("✗ not YAML, line 2 · as last read: ")
+    assert summary(analyser.update(session.state)).plain.startswith("✗ not YAML, line 1 · as last read: ?")
     session.replace_text("")
     assert summary(analyser.update(session.state)).plain.startswith("? nothing checked: ")
 

@@ -58,15 +58,20 @@ def finding_choices(findings: Iterable[Result]) -> list[ListChoice]:
 
 
 def summary(analysis: Analysis) -> Content:
+    """Return what the checks say of the text, or that it cannot be read, and what they said before."""
+    if analysis.state.error is None:
+        return _outcome(analysis)
+    style = f"{FAILURE.style} bold"
+    broken = Content.assemble((f"{FAILURE.glyph} not YAML, line {analysis.state.error_line}", style))
+    if not analysis.outline.rows:
+        return broken
+    return Content.assemble(broken, (" · as last read: ", "dim"), _outcome(analysis))
+
+
+def _outcome(analysis: Analysis) -> Content:
     """Return how many checks fail or warn, and whether the memory is sufficient."""
     counts = {outcome: sum(item.outcome == outcome for item in analysis.report.results) for outcome in _ORDER}
     parts: list[tuple[str, str]] = []
-    error = analysis.state.error
-    if error is not None:
-        parts.append((f"{FAILURE.glyph} not YAML, line {analysis.state.error_line}", f"{FAILURE.style} bold"))
-        if not analysis.outline.rows:
-            return Content.assemble(*parts)
-        parts.append(("as last read:", "dim"))
     if counts["fail"]:
         parts.append(
             (f"{FAILURE.glyph} {plural(counts['fail'], 'check')} would fail", f"{FAILURE.style} bold")
@@ -92,7 +97,10 @@ def _nothing_fails(analysis: Analysis) -> tuple[str, str]:
     results = analysis.report.results
     undecided = [item for item in results if item.outcome == "unknown"]
     if undecided and not any(item.outcome == "pass" for item in results):
-        return f"{UNDECIDED.glyph} nothing checked: {clean(undecided[0].message)}", UNDECIDED.style
+        return (
+            f"{UNDECIDED.glyph} nothing checked: {clean(undecided[0].message).removeprefix('unknown: ')}",
+            UNDECIDED.style,
+        )
     return f"{OK.glyph} no failure predicted", OK.style
 
 
