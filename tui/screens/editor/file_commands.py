@@ -130,9 +130,12 @@ class FileCommands:
         if view is not None and not view.dirty and not saving:
             self._reload()
             return
-        if self._asking:
-            return
-        self._asking = True
+        if not self._asking:
+            # It is not asked again because of this change, also where nothing is decided.
+            self._asking, self._disk = True, "changed"
+            self._ask_which_text()
+
+    def _ask_which_text(self) -> None:
         choices = [
             DialogChoice("r", "reload: take the file; u brings your edits back", "reload"),
             DialogChoice("k", "keep mine: the next save replaces the file", "keep"),
@@ -143,7 +146,7 @@ class FileCommands:
 
     def _decide_disk(self, answer: str | None) -> None:
         worker = self._screen.worker
-        self._asking = False
+        self._asking = answer == "both"
         self._decisions += 1
         if answer == "reload":
             self._reload()
@@ -154,7 +157,7 @@ class FileCommands:
 
             def shown(diff: str) -> None:
                 screen = DiffScreen("Changed on disk", {"- on disk, + yours": diff})
-                self._screen.app.push_screen(screen, lambda _: self._ask_about_disk(saving=True))
+                self._screen.app.push_screen(screen, lambda _: self._ask_which_text())
 
             worker.with_session_first(lambda session: session.diff_disk(), shown)
 
