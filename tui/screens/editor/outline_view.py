@@ -202,11 +202,11 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         height = max(self.size.height, 1)
         top = self.scroll_offset.y
         if jump and not top <= self.cursor < top + height:
-            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False)
+            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False, force=True)
         elif self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
+            self.scroll_to(y=self.cursor, animate=False, force=True)
         elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
+            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def on_resize(self) -> None:
         """Divide the new width, and keep the cursor in view."""
