@@ -199,8 +199,9 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
 
     def _reveal(self, *, jump: bool = False) -> None:
         """Bring the cursor into view; after a jump with what is around it."""
-        height = max(self.size.height, 1)
-        top = self.scroll_offset.y
+        height, top = self.size.height, self.scroll_offset.y
+        if not height:  # not laid out: the resize reveals it
+            return
         if jump and not top <= self.cursor < top + height:
             self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False, force=True)
         elif self.cursor < top:
@@ -211,7 +212,7 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         """Divide the new width, and keep the cursor in view."""
         self._measure()
-        self._reveal()
+        self._reveal(jump=True)
         self.refresh()
 
     def on_click(self, event: Click) -> None:
