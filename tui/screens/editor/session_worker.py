@@ -1,7 +1,7 @@
 """The thread that owns an edit session: edits, analyses, drafts and queries, in the order of the requests.
 
 The event loop never touches the session: it sends jobs, and gets views and analyses as messages. An analysis
-is given up as soon as another job waits, so that the latest text is analysed next.
+is given up as soon as a job waits that changes what is analysed, so that the latest text is analysed next.
 """
 
 from __future__ import annotations
