@@ -24,8 +24,8 @@ _SHORT = 8
 """Characters below which a known value counts only as a word of its own."""
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _INTERRUPTION = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4000}(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?"
-    rf"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{INVISIBLE}]"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4000}(?:\x07|\x1b\\|\x9c)?"
+    rf"|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{INVISIBLE}]"
 )
 _UNSAFE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{INVISIBLE}]")
 
@@ -52,7 +52,7 @@ def find_secrets(
         values: Known secret values with their names, the longest first.
         broad: Whether to find rather too much than too little.
     """
-    if text.isascii() and text.isprintable() or _UNSAFE.search(text) is None:
+    if (text.isascii() and text.isprintable()) or _UNSAFE.search(text) is None:
         return _merged(_spans(text, values, broad=broad))
     starts, pieces, position = [0], [], 0
     removed = [0]
@@ -79,14 +79,20 @@ def without_secrets(
     mark: Callable[[SecretSpan], str] | None = None,
     *,
     broad: bool = False,
+    keep_lines: bool = False,
 ) -> str:
-    """Return a text with a mark for each secret; by default «NAME» of a value, «removed: KIND» of others."""
+    """Return a text with a mark for each secret; by default «NAME» of a value, «removed: KIND» of others.
+
+    `keep_lines`: the text keeps its number of lines, also where a secret goes over several.
+    """
     spans = find_secrets(text, values, broad=broad)
     if not spans:
         return text
     parts, position = [], 0
     for span in spans:
         parts += [text[position : span.start], (mark or _named)(span)]
+        if keep_lines:
+            parts.append("\n" * text.count("\n", span.start, span.stop))
         position = span.stop
     return "".join([*parts, text[position:]])
 

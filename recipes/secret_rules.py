@@ -1,8 +1,6 @@
 """Rules by which secrets are recognised in any text: by their own form, or by what stands before them.
 
-The forms (prefix, alphabet, shortest length) are those that the services document and that gitleaks keeps
-(github.com/gitleaks/gitleaks, config/gitleaks.toml, MIT), here as data of our own with shorter minimal lengths:
-a cut key is a key. `recipes/secret_finder.py` applies them.
+The forms are in `recipes/secret_forms.py`; `recipes/secret_finder.py` applies the rules.
 """
 
 from __future__ import annotations
@@ -12,78 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from recipes.secret_forms import FORMS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-_W = r"[\w-]"
-_FORMS: tuple[tuple[str, str, str], ...] = (
-    # Kind, what every secret of the form begins with (in lower case), and its pattern.
-    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{10,}"),
-    ("Hugging Face token", "api_org_", r"api_org_[A-Za-z0-9]{16,}"),
-    ("GitHub token", "gh", r"gh[opsur]_[A-Za-z0-9]{16,}"),
-    ("GitHub token", "github_pat_", r"github_pat_\w{16,}"),
-    ("GitLab token", "gl", r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|imt|agent|oas|ffct)-[\w.-]{10,}"),
-    ("GitLab token", "gr1348941", rf"GR1348941{_W}{{16,}}"),
-    ("OpenAI or Anthropic key", "sk-", rf"sk-{_W}{{16,}}"),
-    ("Stripe key", "k_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
-    ("Stripe key", "whsec_", r"whsec_[A-Za-z0-9+/]{16,}={0,2}"),
-    ("NVIDIA key", "nvapi-", rf"nvapi-{_W}{{16,}}"),
-    ("W&B key", "wandb_v", r"wandb_v\d_\w{16,}"),
-    ("W&B key", "local-", r"local-[0-9a-fA-F]{40}(?![0-9a-zA-Z])"),
-    ("Slack token", "xox", r"xox(?:[abceoprs]|e\.xox[bp])-[\w-]{10,}"),
-    ("Slack token", "xapp-", rf"xapp-{_W}{{10,}}"),
-    ("AWS key", "ia", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"),
-    ("AWS key", "absk", r"ABSK[A-Za-z0-9+/]{30,}={0,2}"),
-    ("AWS session token", "fwogzxivyxdz", r"FwoGZXIvYXdz[A-Za-z0-9+/]{16,}={0,2}"),
-    ("AWS session token", "iqojb3jpz2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/]{16,}={0,2}"),
-    ("Google key", "aiza", rf"AIza{_W}{{20,}}"),
-    ("Google key", "ya29.", r"ya29\.[\w.-]{10,}"),
-    ("Google key", "gocspx-", rf"GOCSPX-{_W}{{16,}}"),
-    ("Google key", "1//0", rf"1//0{_W}{{20,}}"),
-    ("web token", "eyj", r"eyJ[\w-]{8,}\.(?:[\w-]{8,}|\.[\w-]{8,})(?:\.[\w-]*){0,3}"),
-    ("npm token", "npm_", r"npm_[A-Za-z0-9]{16,}"),
-    ("PyPI token", "pypi-age", rf"pypi-AgE{_W}{{16,}}"),
-    ("RubyGems key", "rubygems_", r"rubygems_[0-9a-f]{16,}"),
-    ("Docker token", "dckr_", rf"dckr_(?:pat|oat)_{_W}{{16,}}"),
-    ("SendGrid key", "sg.", rf"SG\.{_W}{{16,}}\.{_W}{{16,}}"),
-    ("Mailgun key", "key-", r"key-[0-9a-f]{32}(?![0-9a-z])"),
-    ("Mailchimp key", "-us", r"[0-9a-f]{32}-us\d{1,2}(?!\w)"),
-    ("Brevo key", "xkeysib-", rf"xkeysib-{_W}{{16,}}"),
-    ("Twilio key", "sk", r"SK[0-9a-f]{32}(?![0-9a-z])"),
-    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[0-9a-f]{16,}"),
-    ("Databricks token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),
-    ("Vault token", "hv", r"hv[sbr]\.[\w-]{20,}"),
-    ("Atlassian token", "at", r"AT[AC]TT3[\w=-]{20,}"),
-    ("Artifactory key", "akc", r"AKC[A-Za-z0-9]{20,}"),
-    ("Doppler token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{16,}"),
-    ("Grafana token", "gl", r"gl(?:sa|c)_[\w+/=-]{20,}"),
-    ("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}"),
-    ("Linear token", "lin_", r"lin_(?:api|oauth)_\w{16,}"),
-    ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{20,}"),
-    ("Figma token", "figd_", rf"figd_{_W}{{16,}}"),
-    ("Postman key", "pmak-", rf"PMAK-{_W}{{20,}}"),
-    ("New Relic key", "nrak-", r"NRAK-[A-Z0-9]{16,}"),
-    ("Pulumi token", "pul-", r"pul-[0-9a-f]{40}"),
-    ("PlanetScale token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.-]{16,}"),
-    ("Sentry token", "sntry", r"sntry[su]_[\w+/=-]{16,}"),
-    ("Supabase token", "sbp_", r"sbp_[0-9a-f]{16,}"),
-    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{20,}"),
-    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{20,}"),
-    ("xAI key", "xai-", rf"xai-{_W}{{20,}}"),
-    ("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{16,}"),
-    ("Tavily key", "tvly-", rf"tvly-{_W}{{16,}}"),
-    ("LangSmith key", "lsv2_", r"lsv2_(?:pt|sk)_\w{16,}"),
-    ("Netlify token", "nfp_", r"nfp_[A-Za-z0-9]{20,}"),
-    ("Tailscale key", "tskey-", rf"tskey-{_W}{{16,}}"),
-    ("age key", "age-secret-key-", r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"),
-    ("Azure client secret", "q~", r"[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
-    ("Terraform token", ".atlasv1.", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_W}{{20,}}"),
-    ("Telegram token", ":a", r"\d{8,10}:A[\w-]{34}(?![\w-])"),
-    ("webhook", "hooks.slack", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[\w/+.-]{8,}"),
-    ("webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/[\w/-]{8,}"),
-    ("webhook", "webhook", r"[\w-]{1,80}\.webhook\.office\.com/[\w@/.-]{8,}"),
-    ("webhook", "/hooks/", r"(?<=/hooks/)[a-z0-9]{26}(?![a-z0-9])"),
-)  # fmt: skip
 
 NAMED = (
     r"(?:token|secret|passw(?:or)?d|passphrase|passcode|credentials?|authorization|sessionid|session[-_]id"
@@ -98,9 +28,7 @@ _SECRET_KEY = re.compile(
 )
 """What a key is called that is a secret: most keys are those of a mapping."""
 _QUOTE_ESCAPE = r"\\{0,3}"
-_FREE = (
-    r"(?![«<]|\*{3}|\$\{|\$[A-Z_]{2}|\.{3}|…|(?:None|null|true|false|True|False|unset|undefined)(?!\w))"
-)
+_FREE = r"(?![«<]|\*{3}|\$\{|\$[A-Z_]{2}|\.{3}|…|(?:None|null|true|false|True|False|unset|undefined)(?!\w))"
 """Beginning of no placeholder: removed already, an interpolation, a variable."""
 _VALUE = (
     rf"(?:{_QUOTE_ESCAPE}\"{_FREE}(?P<double>(?:\\[^\"\n]|[^\"\\\n]){{4,4000}})"
@@ -113,10 +41,8 @@ _TO_BLANK = (
     rf"(?:{_QUOTE_ESCAPE}\"{_FREE}(?P<double>(?:\\[^\"\n]|[^\"\\\n]){{4,4000}})"
     rf"|{_QUOTE_ESCAPE}'{_FREE}(?P<single>(?:\\[^'\n]|[^'\\\n]){{4,4000}})|{_FREE}(?P<bare>[^\s\"']{{4,4000}}))"
 )
-_SEPARATOR = rf"{_QUOTE_ESCAPE}[\"']?\s{{0,8}}(?:=>|:=|[=:])\s{{0,8}}(?:b(?=[\"']))?"
-_LOGIN = (
-    r"(?:[^\s/@:'\"<>]{0,80}:(?!\d{1,5}/)(?:[^\s/'\"<>]{1,200}|[^\s@'\"<>]{1,200})|[^\s/@:'\"<>]{8,200})"
-)
+_SEPARATOR = rf"{_QUOTE_ESCAPE}[\"']?[^\S\n]{{0,8}}(?:=>|:=|[=:])[^\S\n]{{0,8}}(?:b(?=[\"']))?"
+_LOGIN = r"(?:[^\s/@:'\"<>]{0,80}:(?!\d{1,5}/)(?:[^\s/'\"<>]{1,200}|[^\s@'\"<>]{1,200})|[^\s/@:'\"<>]{8,200})"
 _SCHEMES = r"(?:basic|bearer|token|api-?key|key|jwt|private-token|github-bearer|splunk)"
 _WHOLE_LINE = r"(?:digest|oauth|aws4-hmac-sha256|signature|hawk|negotiate|ntlm|scram-sha-\d+|sharedkey\w*)"
 _LABEL = r"[A-Za-z0-9-]{1,63}"
@@ -125,17 +51,20 @@ _LABEL = r"[A-Za-z0-9-]{1,63}"
 
 _SPECIAL_TOKEN = re.compile(
     r"(?:pad|eos|bos|unk|mask|sep|cls|stop|per|next|first|last|image|video|audio|special|end|start|think|added|new"
-    r"|max|min|num|each|every|this|the|a|of|in|one|vocab|fim|mm|tool|begin|by|single|bad|suppress)(?:[_ .-]|\b)$",
+    r"|max|min|num|each|every|this|the|a|of|in|one|vocab|fim|mm|tool|begin|by|single|bad|suppress)"
+    r"(?:[_ .-]|\b)$",
     re.I,
 )
 _SCHEME = re.compile(f"{_SCHEMES}|{_WHOLE_LINE}", re.I)
-_PUBLIC = re.compile(r".*_(?:PATH|FILE|DIR|URL|SOCK|ID|LIMIT|TIMEOUT|PARALLELISM|TYPE|NAME)|.*TOKEN(?:S|IZ).*")
+_PUBLIC = re.compile(
+    r".*_(?:PATH|FILE|DIR|URL|SOCK|ID|LIMIT|TIMEOUT|PARALLELISM|TYPE|NAME)|.*TOKEN(?:S|IZ).*"
+)
 """Names of variables that say where a secret is, or how it is used."""
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_]*\Z")
 _NUMBER = re.compile(r"[-+]?[\d.,_]+(?:e[-+]?\d+)?(?:%|[kmg]i?b?|m?s|/s|tokens?(?:/s)?)?", re.I)
 _NAME_OF_HASH = re.compile(
     r"(?:commit|revision|\brev|sha-?\d*(?:sum)?|hash|digest|checksum|blob|tree|etag|md5|head|refs?|\boid|snapshots?"
-    r"|parent|merge|build[- ]?id|index|\.\.|actor_id|node_id|worker_id|job_id|object_id|task_id|@)[\s=:\"'(\[@/]*$",
+    r"|parent|merge|build[- ]?id|index|\.\.|(?:actor|node|worker|job|object|task)_id|@)[\s=:\"'(\[@/]*$",
     re.I,
 )
 _NO_PASSWORD = re.compile(
@@ -252,7 +181,12 @@ _CONTEXTS: tuple[SecretRule, ...] = (
         r"Private-Lines: \d+\s+(?P<value>[A-Za-z0-9+/=\s]{20,20000})",
     ),
     SecretRule("AWS key", ("akia", "asia", "abia", "acca"), rf"{_AWS_ID}.{{0,200}}?{_AWS_SECRET}", re.S),
-    SecretRule("AWS key", ("akia", "asia", "abia", "acca"), rf"{_AWS_SECRET}(?=[^A-Za-z0-9].{{0,60}}?{_AWS_ID})", re.S),
+    SecretRule(
+        "AWS key",
+        ("akia", "asia", "abia", "acca"),
+        rf"{_AWS_SECRET}(?=[^A-Za-z0-9].{{0,60}}?{_AWS_ID})",
+        re.S,
+    ),
     SecretRule(
         "authorization",
         ("authorization",),
@@ -375,13 +309,19 @@ _BROAD: tuple[SecretRule, ...] = (
     SecretRule(
         "password in words",
         ("passw", "passphrase", "passcode", "token", "secret", "key"),
-        rf"(?P<name>password|passwd|passphrase|passcode|token|secret|key)\s+(?:is|was|will be|->)\s*:?\s*{_VALUE}",
+        r"(?P<name>password|passwd|passphrase|passcode|token|secret|key)\s+(?:is|was|will be|->)\s*:?\s*"
+        rf"{_VALUE}",
         re.I,
         broad=True,
         anchored=True,
         is_none=_is_remark,
     ),
-    SecretRule("secret of an option", ("--",), rf"--(?:key|pass|pwd|pw|auth|sig)(?:[\"']?,?\s+|=){_VALUE}", broad=True),
+    SecretRule(
+        "secret of an option",
+        ("--",),
+        rf"--(?:key|pass|pwd|pw|auth|sig)(?:[\"']?,?\s+|=){_VALUE}",
+        broad=True,
+    ),
     SecretRule(
         "secret of an option",
         ("curl", "wget"),
@@ -412,4 +352,4 @@ _BROAD: tuple[SecretRule, ...] = (
 @lru_cache(maxsize=2)
 def secret_rules(*, broad: bool = False) -> tuple[SecretRule, ...]:
     """Return the rules for everything that is printed, or those for what is given to others."""
-    return (*(_form(*row) for row in _FORMS), *_CONTEXTS, *(_BROAD if broad else ()))
+    return (*(_form(*row) for row in FORMS), *_CONTEXTS, *(_BROAD if broad else ()))

@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _PUBLIC_NAME = re.compile(
     r".*_(?:PATH|FILE|DIR|URL|SOCK|ID|LIMIT|TIMEOUT|PARALLELISM|TYPE|NAME)|OLDPWD", re.IGNORECASE
 )
 """Names that say where a secret is, or how it is used; an access key's id goes with the key."""
-_CREDENTIALS = re.compile(r"^\w+://[^/@\s]*:(?P<password>[^/@\s]+)@")
+_CREDENTIALS = re.compile(r"^[\w+.-]+://[^/@:\s]*:(?!\d{1,5}/)(?P<password>[^/\s]+|[^@\s]+)@")
 _SHORTEST = 4
 """Characters of the shortest value that is masked wherever it occurs."""
 _SURE = 8
@@ -82,6 +82,16 @@ class Mask:
         from recipes.secret_finder import without_secrets
 
         return without_secrets(text, self.names)
+
+    def data(self, value: object) -> Any:  # noqa: ANN401 - data of JSON
+        """Return data for JSON without secrets in its texts and keys."""
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, dict):
+            return {self.data(key): self.data(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item) for item in value]
+        return value
 
     def hidden(self, text: str) -> str:
         """Return a text of the same length with dots in the place of secrets."""

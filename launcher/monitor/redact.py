@@ -1,6 +1,6 @@
 """Redaction of a text: keys, passwords, e-mail addresses, names and home directories are removed.
 
-The rules are those of `recipes.secret_rules`, the broad ones with them: what merely looks like a key is removed.
+The rules are those of `recipes.secret_rules`, also the broad ones: what merely looks like a key is removed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
-        text = without_secrets(text, self._values, self._mark, broad=True)
+        return self._without_names(without_secrets(text, self._values, self._mark, broad=True))
+
+    def _without_names(self, text: str) -> str:
         for home in self.homes:
             text = text.replace(home, "~")
         text = _HOME.sub(r"\g<head>USER", text)
@@ -69,12 +71,15 @@ class Redactor:
             begins, ends = _KEY_BEGIN.search(line), _KEY_END.search(line)
             if begins and not ends:
                 inside = True
-            elif inside:
+                redacted.append(line[: begins.start()] + REMOVED)
+                continue
+            if inside:
                 redacted.append(REMOVED)
                 inside = ends is None
                 continue
-            redacted.append(self(line))
-        return redacted
+            redacted.append(line)
+        text = without_secrets("\n".join(redacted), self._values, self._mark, broad=True, keep_lines=True)
+        return self._without_names(text).split("\n")
 
     def remaining(self, text: str) -> str:
         """Return the kind of a secret that a redacted text still holds; empty for none."""

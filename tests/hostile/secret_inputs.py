@@ -86,7 +86,9 @@ def form(random: Random, kind: str) -> str:
 
 
 def _web_token(random: Random, parts: int) -> str:
-    header = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "typ": "JWT"}).encode()).decode().rstrip("=")
+    header = (
+        base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "typ": "JWT"}).encode()).decode().rstrip("=")
+    )
     return ".".join([header, *(_of(random, _WORD, 40) for _ in range(parts - 1))])
 
 
@@ -187,7 +189,9 @@ _PLACES: dict[str, Callable[[Random, str], str]] = {
 def _split(random: Random, text: str, secret: str) -> str:
     """Put escape sequences, control or invisible characters into a secret."""
     at = random.randint(1, len(secret) - 1)
-    mark = random.choice(("\x1b[31m", "\x1b[0m", "\x1b[1;36m", "\u200b", "\x00", "\x1b]0;t\x07", "\x9b31m", "\u2060", "\x07"))
+    mark = random.choice(
+        ("\x1b[31m", "\x1b[0m", "\x1b[1;36m", "\u200b", "\x00", "\x1b]0;t\x07", "\x9b31m", "\u2060", "\x07")
+    )
     return text.replace(secret, secret[:at] + mark + secret[at:])
 
 
@@ -201,10 +205,14 @@ def planted_secrets(random: Random, count: int) -> Iterator[PlantedSecret]:
 
 
 def _planted(random: Random, kind: str) -> Iterator[PlantedSecret]:
-    before, after = random.choice((("", ""), ("12:00 INFO ", " done"), ("\x1b[36m(W pid=7, ip=10.0.0.7)\x1b[0m ", "")))
+    before, after = random.choice(
+        (("", ""), ("12:00 INFO ", " done"), ("\x1b[36m(W pid=7, ip=10.0.0.7)\x1b[0m ", ""))
+    )
     if kind.startswith("form "):
         secret = form(random, kind.removeprefix("form "))
-        text = random.choice(("{}", "it is {}, they say", "({})", "key={}", '"{}"', "[{}]", "a {} b\n")).format(secret)
+        text = random.choice(
+            ("{}", "it is {}, they say", "({})", "key={}", '"{}"', "[{}]", "a {} b\n")
+        ).format(secret)
     elif kind == "web token":
         secret = text = _web_token(random, 3)
     elif kind == "encrypted token":
@@ -214,12 +222,14 @@ def _planted(random: Random, kind: str) -> Iterator[PlantedSecret]:
         return
     elif kind == "beside its id":
         secret = _of(random, _BASE64, 40)
-        text = random.choice(("aws {0} {1}", "id: {0}\nkey {1}", '["{0}", "{1}"]', "{0}:{1}", "({1}, {0})")).format(
-            form(random, "aws"), secret
-        )
+        text = random.choice(
+            ("aws {0} {1}", "id: {0}\nkey {1}", '["{0}", "{1}"]', "{0}:{1}", "({1}, {0})")
+        ).format(form(random, "aws"), secret)
     elif kind == "odd":
         secret = _odd_password(random)
-        text = random.choice(('password: "{}"', "DB_PASSWORD='{}'", '{{"password": "{}", "a": 1}}', "--password '{}'")).format(secret)
+        text = random.choice(
+            ('password: "{}"', "DB_PASSWORD='{}'", '{{"password": "{}", "a": 1}}', "--password '{}'")
+        ).format(secret)
     elif kind == "split":
         secret = form(random, random.choice(("hugging face", "github", "openai", "wandb local")))
         yield PlantedSecret(kind, before + _split(random, f"it is {secret}", secret) + after, secret)
@@ -249,7 +259,9 @@ def harmless_texts(random: Random, count: int) -> Iterator[str]:
     """Yield texts without a secret: hashes that are said to be some, paths, metrics, settings of tokenizers."""
     for number in range(count):
         sha, digest = _of(random, _HEX, 40), _of(random, _HEX, 64)
-        words = "/".join(_of(random, string.ascii_lowercase, random.randint(3, 12)) for _ in range(random.randint(2, 9)))
+        words = "/".join(
+            _of(random, string.ascii_lowercase, random.randint(3, 12)) for _ in range(random.randint(2, 9))
+        )
         value = f"{random.random() * 10 ** random.randint(-3, 6):.4g}"
         texts = (
             f"commit {sha}", f"revision={sha}", f"sha256:{digest}", f"HEAD is {sha[:9]}", f"/x/snapshots/{sha}/config.json",
