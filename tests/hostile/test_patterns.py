@@ -47,7 +47,7 @@ def test_random_patterns_end(count: int) -> None:
         except TermError as error:
             assert str(error).startswith("invalid pattern: ")
         slowest = max(slowest, process_time() - began)
-    assert slowest < 5
+    assert slowest < 5  # 0.1 s on a quiet machine
 
 
 @pytest.mark.parametrize(
