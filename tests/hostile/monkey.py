@@ -81,7 +81,11 @@ class Monkey:
             self.app.post_message(Paste(text))
             await self.pilot.pause()
         elif chance < 0.075:
-            keys = ["ctrl+p", *self.random.choices(_LETTERS, k=3), self.random.choice(("pageup", "end", "pagedown", "enter"))]
+            keys = [
+                "ctrl+p",
+                *self.random.choices(_LETTERS, k=3),
+                self.random.choice(("pageup", "end", "pagedown", "enter")),
+            ]
             await self._press(*keys)
         elif chance < 0.5:
             await self._press(self.random.choice(_NAMED))

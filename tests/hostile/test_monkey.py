@@ -15,7 +15,8 @@ from tests.tui.editor_world import EditorWorld
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.replay import LATER, running
 from tests.tui.test_hostile import EVIL, hostile_run
-from tui.app import AppSettings, DistillApp, EditStart
+from tui.app import DistillApp
+from tui.app_settings import AppSettings, EditStart
 from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.wizard.model import WizardState
 
@@ -28,7 +29,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mappin
     here = Path.cwd()
     node = LoginNode.at(tmp_path / "node")
     world = EditorWorld.at(tmp_path / "world")
-    for name, value in (node.environment | dict(world.environment)).items():
+    for name, value in {**node.environment, **world.environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PATH", node.environment["PATH"])
     for name in ("TMUX", "DISPLAY", "NO_COLOR"):
@@ -45,7 +46,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mappin
     yield {
         "home": AppSettings(root, now=lambda: LATER),
         "monitor": AppSettings(root, open_run=str(run), now=lambda: LATER),
-        "wizard": AppSettings(root, wizard_state=WizardState({"recipe": str(node.recipe)}), now=lambda: LATER),
+        "wizard": AppSettings(
+            root, wizard_state=WizardState({"recipe": str(node.recipe)}), now=lambda: LATER
+        ),
         "editor": AppSettings(root, edit=EditStart(world.recipe), now=lambda: LATER),
     }
     os.chdir(here)

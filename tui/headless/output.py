@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TextIO
 
 SCHEMA = {"schema": 1}
@@ -38,8 +39,9 @@ def show(text: str, *, flush: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message that is not part of the result."""
-    _write(sys.stderr, _printable(text) + "\n", flush=True)
+    """Print a message that is not part of the result; where nobody can get it, the command goes on."""
+    with suppress(OSError):
+        _write(sys.stderr, _printable(text) + "\n", flush=True)
 
 
 def ask(question: str) -> bool:
