@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.monkey import Monkey
-from tests.tui.editor_world import EditorWorld
+from tests.tui.editor_world import EditorWorld, suspended
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.replay import LATER, running
 from tests.tui.test_hostile import EVIL, hostile_run
@@ -31,6 +31,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mappin
     world = EditorWorld.at(tmp_path / "world")
     for name, value in {**node.environment, **world.environment}.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(DistillApp, "suspend", suspended)
     monkeypatch.setenv("PATH", node.environment["PATH"])
     for name in ("TMUX", "DISPLAY", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -88,6 +89,7 @@ async def test_a_monkey_for_hours(
     settings: Mapping[str, AppSettings], screen: str, capsys: pytest.CaptureFixture[Any]
 ) -> None:
     actions = int(os.environ.get("DISTILL_TUI_MONKEY", "5000"))
-    done = await play(settings[screen], actions, seed=int(os.environ.get("DISTILL_TUI_SEED", "2")))
+    seed = int(os.environ.get("DISTILL_TUI_SEED", "2")) * len(SCREENS) + SCREENS.index(screen)
+    done = await play(settings[screen], actions, seed)
     with capsys.disabled():
         print(f"\nkeys on {screen}: tried {done}, bad 0")
