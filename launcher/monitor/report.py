@@ -19,7 +19,7 @@ from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
 from launcher.text import clean
 from launcher.transports.base import Transport
-from recipes.printable import visible
+from recipes.printable import escaped_json, visible, visible_lines
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _CONTEXT_LINES = 4
@@ -147,7 +147,7 @@ def _cleaned(raw: bytes) -> str:
 
 def markdown(report: Mapping[str, Any]) -> str:
     """Return a report's data as a Markdown document."""
-    return "\n".join(_sections(report)) + "\n"
+    return visible_lines("\n".join(_sections(report))) + "\n"
 
 
 def _sections(report: Mapping[str, Any]) -> Iterator[str]:
@@ -282,7 +282,7 @@ def write_tar(path: str, report: Mapping[str, Any], watch: Watch, redact: Redact
     report = {**report, "redacted": dict(sorted(redact.removed.items()))}
     members = {
         "report.md": redact(markdown(report)),
-        "report.json": json.dumps(report, ensure_ascii=False, indent=1),
+        "report.json": escaped_json(json.dumps(report, ensure_ascii=False, indent=1)),
         **{f"logs/{name}": text for name, text in logs.items()},
     }
     buffer = io.BytesIO()

@@ -98,7 +98,7 @@ def log_attempts(count: int, *, seed: int) -> Iterator[Attempt]:
                     "fifo",
                     "directory",
                     "loop",
-                    "sparse",
+                    "gigabyte",
                     "socket",
                     "-> /dev/zero",
                     "-> /proc/kmsg",
