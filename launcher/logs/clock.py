@@ -80,7 +80,7 @@ class LogClock:
             self._times.setdefault(name, []).append(time)
 
     def follow(self, read: Callable[[int, int], bytes], size: int) -> None:
-        """Take what the clock file has up to a size, in pieces; `read` takes an offset and a number of bytes."""
+        """Take the clock file up to a size, in pieces; `read` takes an offset and a number of bytes."""
         while self.offset < size and (data := read(self.offset, min(size - self.offset, _CHUNK))):
             self.feed(data)
 
