@@ -245,10 +245,8 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
     """
     site = recognise(inspect_machine(transport, environment))
     path = user_file(environment)
-    if transport.stat(str(path)) is None:
-        return site
-    text = read_user_text(path, "the site file") or ""
-    return site_with(site, text.encode(), path)
+    text = read_user_text(path, "the site file")
+    return site if text is None else site_with(site, text.encode(), path)
 
 
 def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:

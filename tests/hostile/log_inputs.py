@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -174,7 +175,7 @@ def changed(random: Random, document: Any) -> Any:
     document = json.loads(json.dumps(document))
     for _ in range(random.randint(1, 3)):
         path = random.choice(places(document))
-        value = random.choice(VALUES)
+        value = deepcopy(random.choice(VALUES))
         if not path:
             if random.random() < 0.1:
                 return value
