@@ -19,6 +19,7 @@ from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
 from launcher.usage import UsageLimits
+from launcher.user_files import read_user_text
 
 if TYPE_CHECKING:
     from launcher.sites.tables import ProfileTable, SiteFile
@@ -244,9 +245,8 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
     """
     site = recognise(inspect_machine(transport, environment))
     path = user_file(environment)
-    if transport.stat(str(path)) is None:
-        return site
-    return site_with(site, transport.read(str(path)), path)
+    text = read_user_text(path, "the site file")
+    return site if text is None else site_with(site, text.encode(), path)
 
 
 def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:

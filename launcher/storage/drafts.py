@@ -17,9 +17,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote, unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.storage.editors import drafts_root, file_id, open_processes
 from launcher.storage.private_files import read_private, write_private
@@ -42,11 +43,11 @@ class DraftRecord(BaseModel):
     """Percent-encoded: a path may hold bytes that are no UTF-8."""
     opened_sha256: str
     """Digest of the recipe file that was edited, "" where there was none."""
-    saved_at: float
+    saved_at: Annotated[float, Field(ge=0, le=1e11)]
     host: str
     boot: str
-    pid: int
-    started: int
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    started: Annotated[int, Field(ge=0, le=2**63)]
     closed: bool = False
     """Whether the editor was left, though its process may go on."""
 
@@ -168,7 +169,7 @@ def _orphan(file: Path, opened: frozenset[ProcessId]) -> Draft | None:
         return None
     if not record.closed and (record.process in opened or LocalTransport().alive(record.process)):
         return None
-    path = Path(os.fsdecode(unquote_to_bytes(record.path)))
+    path = Path(os.fsdecode(unquote_to_bytes(record.path).replace(b"\0", b"")))
     return Draft(file, path, text, record.opened_sha256, record.saved_at)
 
 
