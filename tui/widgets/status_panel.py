@@ -82,8 +82,8 @@ def _title(view: RunView, width: int) -> Content:
         (f" {state} ", f"{STYLES[view.state]} bold"),
         (f" {view.summary.title}", "bold"),
         (set_cell_size("", max(room - cell_len(detail), 0)), ""),
-        (detail, "dim"),
-    )
+        (f"{detail} ", "dim"),
+    ).stylize("on $panel")
 
 
 def _progress(view: RunView, width: int) -> Content:
