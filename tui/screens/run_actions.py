@@ -123,7 +123,7 @@ class RunActions:
         A run that stopped to save can be resumed instead.
         """
         # Imported late: the monitor opens earlier without the wizard.
-        from tui.screens.wizard.from_run import remedies, wizard_state_of
+        from tui.screens.wizard.from_run import remedies, variable_remedies, wizard_state_of
 
         run = self._run
         if run is None:
@@ -132,16 +132,19 @@ class RunActions:
         if view.state is JobState.STOPPED:
             self._resume(reason=view.reason, new_run=lambda: self._host.run_again(wizard_state_of(run)))
             return
-        overrides = remedies(view.findings)
-        if not overrides:
+        overrides, variables = remedies(view.findings), variable_remedies(view.findings)
+        if not overrides and not variables:
             self._host.run_again(wizard_state_of(run))
             return
 
         def answered(answer: str | None) -> None:
-            if answer is not None:
-                self._host.run_again(wizard_state_of(run, overrides if answer == "with" else ()))
+            if answer == "with":
+                self._host.run_again(wizard_state_of(run, overrides, variables))
+            elif answer is not None:
+                self._host.run_again(wizard_state_of(run))
 
-        changes = "\n".join(item.removeprefix("++") for item in overrides)
+        edits = [item.removeprefix("++") for item in overrides]
+        changes = "\n".join([*edits, *(f"{item}  (variable of the job)" for item in variables)])
         choices = [
             DialogChoice("w", "with these changes", "with"),
             DialogChoice("p", "without changes", "plain"),
