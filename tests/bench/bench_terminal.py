@@ -122,7 +122,7 @@ def others(
         path = program(command, folder)
         if path is None:
             continue
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
             log = Path(directory, "ray-driver.log")
             log.write_text("".join(map(line, range(300))), encoding="utf-8")
             environment = {"HOME": directory}
@@ -135,7 +135,7 @@ def others(
 
 def measure_leet(leet: str, load: Load, size: tuple[int, int], seconds: float) -> Result:
     """Measure `wandb leet` on a run that is being written."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         python = str(Path(leet).resolve().parent / "python")
         with written_run(python, Path(directory), load.lines_a_s, load.burst) as runs:
             (run,) = runs.glob("offline-run-*")
@@ -157,7 +157,7 @@ def main() -> int:
     for width, height in SIZES:
         for load in LOADS:
             size, panes = (width, height), "" if width < 120 else "pp"
-            with tempfile.TemporaryDirectory() as directory:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
                 result = ours(Path(directory), load, size, options.seconds, panes)
             print_row(f"distill-tui {'4 panes' if panes else ''}", size, load, result)
             if not options.only_ours:

@@ -68,9 +68,10 @@ def test_what_is_no_number_is_text(typed: str) -> None:
 @pytest.mark.parametrize("width", [24, 63, 131])
 def test_a_row_fits_and_names_the_node(width: int) -> None:
     for log in LOGS[:20]:
-        row = log_row(log, 0.0, width, marked=True)
+        row = log_row(log, 0.0, width, current=True, marked=True)
         assert row.cell_length <= width
-    assert log.node in log_row(log, 0.0, 63, marked=False).plain
+        assert row.plain.startswith("▸▪ ")
+    assert log.node in log_row(log, 0.0, 63, current=False, marked=False).plain
 
 
 def test_a_number_beyond_all_jobs_is_no_gap() -> None:

@@ -63,6 +63,8 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._rows: list[SurveyedLog] = []
         self._marked: dict[str, LogRef] = {}
         self._moved = False
+        self._cursor: int | None = None
+        """Row that has the cursor's mark."""
         self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.field.cursor_blink = False  # each blink is sent to the terminal
@@ -113,10 +115,9 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         index = self.list.highlighted
         current = self._rows[index].name if self._moved and index is not None else None
         self._rows = self._matcher.matching(self.field.value)
-        width = self._width
-        now = self._now()
+        self._cursor = None
         self.list.clear_options()
-        self.list.add_options([Option(self._row(log, now, width)) for log in self._rows])
+        self.list.add_options([Option(self._row(index)) for index in range(len(self._rows))])
         names = [log.name for log in self._rows]
         if current in names:
             self.list.highlighted = names.index(current)
@@ -139,8 +140,18 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return 0
         return next((index for index, log in enumerate(self._rows) if log.path == self._shown), 0)
 
-    def _row(self, log: SurveyedLog, now: float, width: int) -> Content:
-        return log_row(log, now, width, marked=log.path in self._marked)
+    def _row(self, index: int) -> Content:
+        log = self._rows[index]
+        current = index == self._cursor
+        return log_row(log, self._now(), self._width, current=current, marked=log.path in self._marked)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Move the cursor's mark: without colour nothing else shows it."""
+        event.stop()
+        before, self._cursor = self._cursor, self.list.highlighted
+        for index in (before, self._cursor):
+            if index is not None and index < len(self._rows):
+                self.list.replace_option_prompt_at_index(index, self._row(index))
 
     def _note(self, problem: str) -> None:
         unwell = [log for log in self._logs if log.health < LogHealth.WARNING]
@@ -165,7 +176,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return
         if self._marked.pop(log.path, None) is None and len(self._marked) < PANE_LIMIT:
             self._marked[log.path] = self._ref(log)
-        self.list.replace_option_prompt_at_index(index, self._row(log, self._now(), self._width))
+        self.list.replace_option_prompt_at_index(index, self._row(index))
         self.action_move("cursor_down")
         self._note("")
 

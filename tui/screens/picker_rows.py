@@ -13,6 +13,7 @@ from launcher.logs.log_survey import LogHealth, SurveyedLog
 from launcher.logs.node_names import worker_number
 from tui.formatting import duration, file_size
 from tui.logview.tabs import ROLE_TITLES
+from tui.theme import CURRENT
 
 HEALTH_MARKS = {
     LogHealth.FAILING: ("✗ failing", "$text-error bold"),
@@ -21,6 +22,7 @@ HEALTH_MARKS = {
     LogHealth.WARNING: ("! warning", "$text-warning"),
     LogHealth.WELL: ("", ""),
 }
+_MARKED = "▪"
 _MARK, _TITLE, _AGE, _SIZE = 9, 30, 9, 9
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _DIGITS = 9
@@ -85,13 +87,13 @@ class _LogNumbers:
         return 1 if any(first <= number <= last for first, last in self.ranks) else 0
 
 
-def log_row(log: SurveyedLog, now: float, width: int, *, marked: bool) -> Content:
-    """Return the row of a log at the time `now`, at most `width` cells."""
+def log_row(log: SurveyedLog, now: float, width: int, *, current: bool, marked: bool) -> Content:
+    """Return the row of a log at the time `now`, at most `width` cells; `current`: under the cursor."""
     mark, style = HEALTH_MARKS[log.health]
     age = f"{duration(now - log.written, tenths=False)} ago" if log.written is not None else ""
     size = file_size(log.bytes) if log.path else ""
     parts: list[tuple[str, str]] = [
-        ("▪ " if marked else "  ", "$text-primary bold"),
+        (f"{CURRENT.glyph if current else ' '}{_MARKED if marked else ' '} ", CURRENT.style),
         (set_cell_size(mark, _MARK), style),
         (" ", ""),
         (set_cell_size(_title(log), _TITLE), "bold" if log.health is not LogHealth.WELL else ""),
