@@ -9,7 +9,7 @@ import pytest
 from launcher.logs.events import Role
 from launcher.logs.log_survey import LogHealth, LogHints, SurveyedLog, ranks_text, survey
 from launcher.logs.sources import LogFile
-from tui.screens.picker_rows import LogMatcher, log_row
+from tui.screens.picker_rows import LogMatcher, RowLayout, log_row
 
 WORKERS = 400
 
@@ -67,11 +67,13 @@ def test_what_is_no_number_is_text(typed: str) -> None:
 
 @pytest.mark.parametrize("width", [24, 63, 131])
 def test_a_row_fits_and_names_the_node(width: int) -> None:
+    layout = RowLayout.of(LOGS, width)
+    assert (layout.title, layout.folders) == (30, False)
     for log in LOGS[:20]:
-        row = log_row(log, 0.0, width, current=True, marked=True)
+        row = log_row(log, 0.0, layout, current=True, marked=True)
         assert row.cell_length <= width
         assert row.plain.startswith("▸▪ ")
-    assert log.node in log_row(log, 0.0, 63, current=False, marked=False).plain
+    assert log.node in log_row(log, 0.0, RowLayout.of(LOGS, 63), current=False, marked=False).plain
 
 
 def test_a_number_beyond_all_jobs_is_no_gap() -> None:

@@ -22,7 +22,7 @@ from tui.background import call_on, in_background
 from tui.formatting import plural
 from tui.logview.layouts import PANE_LIMIT
 from tui.run_view import LogRef, RunView
-from tui.screens.picker_rows import HEALTH_MARKS, LogMatcher, log_row
+from tui.screens.picker_rows import HEALTH_MARKS, LogMatcher, RowLayout, log_row
 
 
 class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
@@ -65,6 +65,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._moved = False
         self._cursor: int | None = None
         """Row that has the cursor's mark."""
+        self._layout = RowLayout.of(self._logs, 0)
         self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.field.cursor_blink = False  # each blink is sent to the terminal
@@ -115,14 +116,13 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         index = self.list.highlighted
         current = self._rows[index].name if self._moved and index is not None else None
         self._rows = self._matcher.matching(self.field.value)
-        self._cursor = None
+        self._layout = RowLayout.of(self._logs, self._width)
+        names = [log.name for log in self._rows]
+        first = self._first_index() if names else None
+        self._cursor = names.index(current) if current in names else first
         self.list.clear_options()
         self.list.add_options([Option(self._row(index)) for index in range(len(self._rows))])
-        names = [log.name for log in self._rows]
-        if current in names:
-            self.list.highlighted = names.index(current)
-        elif self._rows:
-            self.list.highlighted = self._first_index()
+        self.list.highlighted = self._cursor
         self._note("")
 
     @property
@@ -143,7 +143,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
     def _row(self, index: int) -> Content:
         log = self._rows[index]
         current = index == self._cursor
-        return log_row(log, self._now(), self._width, current=current, marked=log.path in self._marked)
+        return log_row(log, self._now(), self._layout, current=current, marked=log.path in self._marked)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Move the cursor's mark: without colour nothing else shows it."""

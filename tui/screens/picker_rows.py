@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from launcher.logs.events import Role
 from launcher.logs.log_survey import LogHealth, SurveyedLog
 from launcher.logs.node_names import worker_number
 from tui.formatting import duration, file_size
@@ -87,8 +88,29 @@ class _LogNumbers:
         return 1 if any(first <= number <= last for first, last in self.ranks) else 0
 
 
-def log_row(log: SurveyedLog, now: float, width: int, *, current: bool, marked: bool) -> Content:
-    """Return the row of a log at the time `now`, at most `width` cells; `current`: under the cursor."""
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """The columns of all rows."""
+
+    width: int
+    title: int
+    """Columns of role, node and ranks."""
+    folders: bool
+    """Whether names are shown with their folders: several logs have the same name."""
+
+    @classmethod
+    def of(cls, logs: Sequence[SurveyedLog], width: int) -> RowLayout:
+        """Return the layout for rows of these logs."""
+        title = min(max((cell_len(_title(log)) for log in logs), default=0), _TITLE)
+        return cls(width, title, len({_base(log) for log in logs}) < len(logs))
+
+
+def _base(log: SurveyedLog) -> str:
+    return log.name.rpartition("/")[2]
+
+
+def log_row(log: SurveyedLog, now: float, layout: RowLayout, *, current: bool, marked: bool) -> Content:
+    """Return the row of a log at the time `now`; `current`: it is under the cursor."""
     mark, style = HEALTH_MARKS[log.health]
     age = f"{duration(now - log.written, tenths=False)} ago" if log.written is not None else ""
     size = file_size(log.bytes) if log.path else ""
@@ -96,18 +118,19 @@ def log_row(log: SurveyedLog, now: float, width: int, *, current: bool, marked: 
         (f"{CURRENT.glyph if current else ' '}{_MARKED if marked else ' '} ", CURRENT.style),
         (set_cell_size(mark, _MARK), style),
         (" ", ""),
-        (set_cell_size(_title(log), _TITLE), "bold" if log.health is not LogHealth.WELL else ""),
+        (set_cell_size(_title(log), layout.title), "bold" if log.health is not LogHealth.WELL else ""),
     ]
-    left = width - sum(cell_len(text) for text, _ in parts)
-    name = log.name if cell_len(log.name) < left - cell_len(log.reason) else log.name.rpartition("/")[2]
-    if not (log.node and log.reason) or cell_len(name) + cell_len(log.reason) + 3 <= left:
+    left = layout.width - sum(cell_len(text) for text, _ in parts)
+    name = log.name if layout.folders and cell_len(log.name) < left - cell_len(log.reason) else _base(log)
+    named = log.node or log.role is not Role.WORKER
+    if not (named and log.reason) or cell_len(name) + cell_len(log.reason) + 3 <= left:
         parts.append((f" {name}", "dim"))
         left -= cell_len(name) + 1
     if log.reason:
         parts.append((f"  {log.reason}", style))
     elif left > _AGE + _SIZE + 2:
         parts.append((f"{' ' * (left - _AGE - _SIZE - 2)}{age:>{_AGE}} {size:>{_SIZE}}", "dim"))
-    return Content.assemble(*parts).truncate(width, ellipsis=True)
+    return Content.assemble(*parts).truncate(layout.width, ellipsis=True)
 
 
 def _title(log: SurveyedLog) -> str:
