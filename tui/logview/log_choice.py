@@ -31,8 +31,13 @@ class LogChoice:
         return self._apply() or changed
 
     def set_places(self, places: Mapping[str, tuple[str, str]]) -> bool:
-        """Set node and ranks of logs, by their paths; returns whether anything changed."""
-        self._placed |= places
+        """Set node and ranks of logs, by their paths; returns whether anything changed.
+
+        What was known stays where nothing else is: a log that was rotated no longer has its first lines.
+        """
+        for path, (node, ranks) in places.items():
+            former_node, former_ranks = self._placed.get(path, ("", ""))
+            self._placed[path] = (node or former_node, ranks or former_ranks)
         return self._apply()
 
     def _apply(self) -> bool:
