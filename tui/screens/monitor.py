@@ -287,7 +287,7 @@ class MonitorScreen(Screen[None]):
         """Show the log that was clicked."""
         self.log_commands.show_tab(event.role)
 
-    def on_timeline_clicked(self, event: Timeline.Clicked) -> None:
+    def on_timeline_milestone_clicked(self, event: Timeline.MilestoneClicked) -> None:
         """Go to the line of the milestone that was clicked."""
         self.log_commands.go_to_milestone(event.entry)
 

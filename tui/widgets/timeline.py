@@ -19,7 +19,7 @@ WIDTH = 2 + _TITLE + _TIME + _TOOK + 1
 class Timeline(StyledLines):
     """Reached milestones with time and duration, the awaited one with the time spent waiting."""
 
-    class Clicked(Message):
+    class MilestoneClicked(Message):
         """A milestone was clicked."""
 
         def __init__(self, entry: TimelineEntry) -> None:
@@ -38,7 +38,7 @@ class Timeline(StyledLines):
     def on_click(self, event: Click) -> None:
         """Report the milestone under the pointer."""
         if 0 <= event.y < len(self._entries):
-            self.post_message(self.Clicked(self._entries[event.y]))
+            self.post_message(self.MilestoneClicked(self._entries[event.y]))
 
 
 def timeline_lines(view: RunView, now: float) -> list[Content]:
