@@ -51,6 +51,9 @@ def test_which_logs_stand_in_the_panes() -> None:
     assert shown(PaneLayout.STACKED, ALL, first="/l/ray-worker-7.log") == ["driver", "head", "worker-7"]
     assert shown(PaneLayout.STACKED, ALL, None, None, WORKERS[4]) == ["driver", "head", "worker-5"]
     assert shown(PaneLayout.SIDE, ALL) == ["driver", "worker-1"]
+    second = LogRef("2/ray-driver.log", "/l/2/ray-driver.log", Role.DRIVER)
+    assert shown(PaneLayout.GRID, (DRIVER, second)) == ["driver", "2/ray-driver"]
+    assert shown(PaneLayout.GRID, (DRIVER, second, *ALL[1:])) == ["driver", "head", "worker-1", "worker-2"]
     assert shown(PaneLayout.GRID, ALL) == ["driver", "head", "worker-1", "worker-2"]
     assert shown(PaneLayout.GRID, ALL, WORKERS[2], WORKERS[6]) == ["worker-3", "worker-7"]
 
