@@ -155,18 +155,21 @@ class LogPanes(Vertical):
             if merged is not None:
                 free.remove(merged)
         ordered += [None] * (count - len(ordered))
-        for index, pane in enumerate(ordered):
-            if pane is None:
-                ordered[index] = free.pop(0) if free else self._new_pane()
-        self._panes = [*(pane for pane in ordered if pane is not None), *free]
+        missing = max(ordered.count(None) - len(free), 0)
+        spare = [*free, *self._new_panes(missing)]
+        placed = [pane if pane is not None else spare.pop(0) for pane in ordered]
+        self._panes = [*placed, *spare]
 
-    def _new_pane(self) -> LogPane:
-        pane = LogPane()
-        pane.display = False
-        if self._thread is not None:
-            pane.text.read_on(self._thread)
-        self.area.mount(pane)
-        return pane
+    def _new_panes(self, count: int) -> list[LogPane]:
+        """Make panes, mounted together."""
+        panes = [LogPane() for _ in range(count)]
+        for pane in panes:
+            pane.display = False
+            if self._thread is not None:
+                pane.text.read_on(self._thread)
+        if panes:
+            self.area.mount_all(panes)
+        return panes
 
     def _place(self, shape: Sequence[int]) -> None:
         width, height = self.area.size

@@ -89,6 +89,7 @@ class MonitorScreen(Screen[None]):
                 (("timeline", self.timeline_box), ("curve", self.curve), ("logs", self.panes)), 1
             )
         }
+        self._upper = Horizontal(self._panels["timeline"], self._panels["curve"], id="upper")
         self.log_commands = LogCommands(
             self,
             self.panes,
@@ -125,9 +126,7 @@ class MonitorScreen(Screen[None]):
         """Lay out."""
         yield self.status
         with Vertical(id="panes"):
-            with Horizontal(id="upper"):
-                yield self._panels["timeline"]
-                yield self._panels["curve"]
+            yield self._upper
             yield self._panels["logs"]
         yield KeyBar(Scope.MONITOR, Scope.APP)
 
@@ -256,8 +255,9 @@ class MonitorScreen(Screen[None]):
         )
         self.timeline.show(self.view, now)
         self._show_counts()
-        self.set_class(self.panes.zoomed, "-zoomed")
-        self.set_class(len(self.panes.panes) > 1, "-several")
+        # Of this widget, not of the screen: that would compute the styles of all panes anew.
+        self._upper.set_class(self.panes.zoomed, "-zoomed")
+        self._upper.set_class(len(self.panes.panes) > 1, "-several")
         self.panes.update_status()
         self.query_one(KeyBar).update_keys()
 
