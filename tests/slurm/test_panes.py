@@ -82,12 +82,13 @@ def test_a_cudnn_error_is_found_repaired_and_run_again_by_keys(user: User, tmux:
     assert sorted(states.values()) == ["completed", "failed"]
 
 
+@pytest.mark.timeout(900)
 def test_a_node_that_dies_is_named_on_the_screen(user: User, tmux: Tmux) -> None:
     hurry(user)
-    run = user.submit(*LONG, "--sbatch-arg=--no-requeue", nodes=2)["run"]
+    run = user.submit(*LONG, "--sbatch-arg=--no-requeue", nodes=2, time_="20")["run"]
     try:
         tmux.start(user.argv("--no-mouse", "watch", run), size=SIZE)
-        tmux.see("● running", "✓ First step done", limit_s=240)
+        tmux.see("● running", "✓ First step done", limit_s=500)
         user.cluster.nodes[1].power_off()
         tmux.see("✗ failed", "Node node02 went down", "--exclude=node02", limit_s=200)
         tmux.press("l")
