@@ -29,7 +29,7 @@ def slurm_answers(subject: Subject) -> Verdict:
 
 
 def _problems(detection: Detection) -> str:
-    return "; ".join(problem.what for problem in detection.problems)
+    return "; ".join(" ".join(filter(None, (item.what, item.fix))) for item in detection.problems)
 
 
 def partition_takes_jobs(subject: Subject) -> Verdict:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
 from launcher.errors import TransportError
+from launcher.plan import passed_on
 from launcher.text import clean
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def slurm_starts_containers(subject: Subject) -> Verdict | None:
     if not subject.container:
         return None
     try:
-        done = subject.transport.run(["srun", "--help"], timeout_s=_TIMEOUT_S)
+        done = subject.transport.run(["srun", "--help"], env=passed_on(subject.shell), timeout_s=_TIMEOUT_S)
     except TransportError as error:
         return unknown(error.what, "srun --help")
     if "--container-image" in done.stdout:

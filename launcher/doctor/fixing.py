@@ -1,6 +1,6 @@
 """Remedies that can be run one after the other: each is shown, confirmed, run, and left out when it is done.
 
-Nothing remembers what was done: the checks are made again, so that an interrupted fixing goes on where it was.
+Nothing remembers what was done: the checks are made again, so that an interrupted fixing goes on there.
 """
 
 from __future__ import annotations

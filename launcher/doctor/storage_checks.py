@@ -122,7 +122,7 @@ def output_is_shared(subject: Subject) -> Verdict:
         shared += mount[2] in SHARED_KINDS
     if own:
         return failed("; ".join(own), COMMAND, changes="where runs are kept")
-    text = f"{len(list(_shared_paths(subject)))} directories, none on a file system of memory"
+    text = f"of {len(list(_shared_paths(subject)))}, none is on memory or a disk of this node alone"
     return passed(text if not shared else f"{text}, {shared} on a parallel or network file system")
 
 
