@@ -86,8 +86,8 @@ def _library(subject: Subject, family: str) -> Verdict | None:
             if not problem:
                 good.append(f"{library.venv} {library.version or library.wheel_version}".strip())
                 continue
-            # Another patch level of the same major and minor version is what modules often bring.
-            severe = bool(library.errors) or _minor(library.version) != _minor(library.wheel_version)
+            # A whole family of another patch level works; parts of two packages in one process do not.
+            severe = bool(library.errors) or library.is_mixed or _is_other(library)
             (bad if severe else warnings).append(f"{problem} (on {node.name})")
             remedies += [name for path in library.foreign if (name := module_of(node, path))]
     if not (good or bad or warnings):
@@ -112,9 +112,14 @@ def _shadowed(node: NodeResult, library: Library, family: str) -> str:
     line = f"{source}{version} shadows {own}: {foreign[0]} is loaded"
     if library.errors:
         return f"{line}; {library.errors[0]}"
-    if family == "cudnn" and _minor(library.version) != _minor(library.wheel_version):
+    if family == "cudnn" and (library.is_mixed or _is_other(library)):
         return f"{line}; `undefined symbol … {Path(foreign[0]).name}` would follow"
     return line
+
+
+def _is_other(library: Library) -> bool:
+    """Return whether another minor version than the package's is loaded."""
+    return _minor(library.version) != _minor(library.wheel_version)
 
 
 def _minor(version: str) -> tuple[str, ...]:

@@ -74,8 +74,18 @@ class Library:
     @property
     def foreign(self) -> tuple[str, ...]:
         """Loaded files that the package did not bring."""
-        folders = {file.rpartition("/")[0] for file in self.files}
+        folders = self._folders
         return tuple(path for path in self.loaded if self.files and path.rpartition("/")[0] not in folders)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether files of the package and others are loaded."""
+        own = [path for path in self.loaded if path.rpartition("/")[0] in self._folders]
+        return bool(own) and len(own) < len(self.loaded)
+
+    @property
+    def _folders(self) -> set[str]:
+        return {file.rpartition("/")[0] for file in self.files}
 
 
 def libraries(node: NodeResult, family: str) -> Iterator[Library]:

@@ -101,17 +101,17 @@ def _processes(node: NodeResult) -> list[dict[str, object]]:
 
 def gpus_are_connected(subject: Subject) -> Verdict | None:
     """D50: the GPUs of a node reach one another without the processors between them."""
-    links: set[str] = set()
+    every: set[str] = set()
     for node in results(subject):
-        if len(node.gpus) > 1:
-            links |= _links(text_lines(node.part("gpu").get("topology")))
-    if not links:
-        return None
-    slow = links & {"SYS", "NODE"}
-    if slow and not any(link.startswith("NV") for link in links):
-        text_ = f"no NVLink: GPUs are connected through the processors ({', '.join(sorted(slow))})"
-        return warned(text_, "nvidia-smi topo -m")
-    return passed(f"links between GPUs: {', '.join(sorted(links))}")
+        if len(node.gpus) < 2:
+            continue
+        links = _links(text_lines(node.part("gpu").get("topology")))
+        every |= links
+        slow = links & {"SYS", "NODE"}
+        if slow and not any(link.startswith("NV") for link in links):
+            text_ = f"no NVLink on {node.name}: GPUs are connected through the processors"
+            return warned(f"{text_} ({', '.join(sorted(slow))})", "nvidia-smi topo -m")
+    return passed(f"links between GPUs: {', '.join(sorted(every))}") if every else None
 
 
 def text_lines(value: object) -> list[str]:
@@ -121,10 +121,11 @@ def text_lines(value: object) -> list[str]:
 
 def _links(lines: list[str]) -> set[str]:
     """Read `nvidia-smi topo -m`: a header, then a row for each device; `X` is itself."""
-    header = next((line.split() for line in lines if "GPU0" in line), [])
+    first = next((number for number, line in enumerate(lines) if "GPU0" in line), len(lines))
+    header = lines[first].split() if first < len(lines) else []
     count = sum(re.fullmatch(r"GPU\d+", word) is not None for word in header)
     links = set()
-    for line in lines:
+    for line in lines[first + 1 :]:
         words = line.split()
         if words and re.fullmatch(r"GPU\d+", words[0]) and len(words) > count:
             links |= {word for word in words[1 : count + 1] if word != "X"}
@@ -316,7 +317,7 @@ def _space(subject: Subject, path: str, least: int, command: str) -> Verdict | N
         if free < least:
             short.append(line)
     if short:
-        return warned(f"{path}: {'; '.join(short)}, {gigabytes(least)} are wanted", command)
+        return warned(f"{path}: {'; '.join(short)}, {gigabytes(least)} are recommended", command)
     return passed(f"{path}: {'; '.join(lines)}") if lines else None
 
 

@@ -5,7 +5,7 @@
 Standard library only; verdicts are made elsewhere from the file. SPEC has: `out` (directory of the results,
 on shared storage), `venvs` (label -> {path, imports}), `suffix` (of host names on the fast network), `tmp`
 (RAY_TMPDIR), `canary` (file and its text), `internet` (HOST:PORT that a node with internet reaches),
-`limit_s` (for each import); `nodes` (all names, in order) and `port` (first of three) where no job tells them.
+`limit_s` (for each import); `nodes` (all names, in order) and `port` (first of three) outside a job.
 """
 
 from __future__ import annotations

@@ -242,15 +242,17 @@ def gpus(count: int = 4, **changes: str) -> list[dict[str, str]]:
     return [gpu(number, **(changes if number == 0 else {})) for number in range(count)]
 
 
-def family(wheel: str, version: str, loaded: Sequence[str] = (), **changes: object) -> dict[str, object]:
+def family(
+    wheel: str, wheel_version: str, loaded: Sequence[str] = (), **changes: object
+) -> dict[str, object]:
     """Return a family of libraries as the probe reports it."""
     files = [f"/venv/lib/{wheel}.so"]
     return {
         "wheel": wheel,
-        "wheel_version": version,
+        "wheel_version": wheel_version,
         "files": files,
         "loaded": list(loaded) or files,
-        "version": version,
+        "version": wheel_version,
         "errors": [],
         **changes,
     }

@@ -279,7 +279,7 @@ def _(place: Place, patch: pytest.MonkeyPatch) -> None:
 
 @fault("D30 few open files", "warn", "at most 4,096 files", "ulimit -Hn")
 def _(_place: Place, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(machine_checks.resource, "getrlimit", lambda _: (1024, 4096))
+    patch.setattr("resource.getrlimit", lambda _: (1024, 4096))
 
 
 @fault("D31 the clock is ahead", "warn", "ahead of the file server's", "timedatectl")
@@ -412,7 +412,7 @@ APPLIES_TO_FEW = {"D04": "a budget", "D37": "a container service"}
 def test_the_healthy_twin_passes(
     check: str, original: Place, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda _: (1024, 1048576))
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1048576))
     special = check in ("D06", "D13", "D23", "D28", "D34", "D35", "D36", "D38")
     twin = prepared(place, check) if special else original
     if check == "D36":
