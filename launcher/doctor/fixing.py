@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,19 @@ if TYPE_CHECKING:
     from launcher.doctor.verdict import Examination, HealthReport
 
 _STOPS_WITHIN_S = 10.0
+
+
+@contextmanager
+def _interrupts_raise() -> Iterator[None]:
+    """Have ctrl-c raise KeyboardInterrupt, whatever an event loop has set; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +115,8 @@ def run_step(step: FixStep, environment: Mapping[str, str], output: int | None =
         start_new_session=True,
     )
     try:
-        return process.wait()
+        with _interrupts_raise():
+            return process.wait()
     except BaseException:
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:

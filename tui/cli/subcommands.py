@@ -119,6 +119,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             Argument("--modules", "NAMES", "modules that jobs load"),
             Argument("--container", "IMAGE", "image, where the job runs in NeMo-RL's container"),
             _CHECKOUT,
+            flag("--screen", "show the verdicts on a screen", group="extent"),
             flag("--smoke", "for a smoke run: the site's partition for tests"),
             flag("--all", "also list what passed"),
             flag("--yes", "do not ask: submit the job, run the commands"),

@@ -28,6 +28,8 @@ _POLL_S = 3.0
 
 def run(options: argparse.Namespace) -> int:
     """Examine the place; with `--on devel` nodes, too; with `--fix`, make it ready."""
+    if options.screen:
+        return _on_screen(_request(options))
     subject = _subject(_request(options))
     if options.print:
         from launcher.doctor.fixing import script
@@ -41,6 +43,16 @@ def run(options: argparse.Namespace) -> int:
         report = _fix(report, _request(options), yes=options.yes)
     _print(report, options)
     return Exit.OK if report.ok else Exit.FAILED
+
+
+def _on_screen(request: DoctorRequest) -> int:
+    from launcher.paths import runs_root
+    from tui.terminal import require_terminal
+
+    require_terminal()
+    from tui.app import run_app
+
+    return run_app(runs_root=runs_root(), doctor=request)
 
 
 def _request(options: argparse.Namespace) -> DoctorRequest:
