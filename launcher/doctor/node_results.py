@@ -34,13 +34,16 @@ class NodeRecord:
 
 
 def venvs_of(subject: Subject) -> dict[str, Path]:
-    """Return the Python environments that the run uses and that are built, by label."""
+    """Return the Python environments that the run uses and that are built, by label; without a recipe, all."""
     venvs = {"driver": subject.venv} if subject.venv is not None else {}
     folder = subject.worker_venvs
+    used = {need.name.rpartition(" ")[2] for need in subject.worker_needs}
     if folder is not None and folder.is_dir():
         for entry in sorted(folder.iterdir()):
-            if entry.name.startswith("nemo_rl.") and (entry / "bin" / "python").exists():
-                venvs[entry.name.rpartition(".")[2]] = entry
+            label = entry.name.rpartition(".")[2]
+            is_used = label in used or subject.context is None
+            if is_used and entry.name.startswith("nemo_rl.") and (entry / "bin" / "python").exists():
+                venvs[label] = entry
     return venvs
 
 

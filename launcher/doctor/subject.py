@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
-    from launcher.doctor.verdict import Requirement
     from launcher.environment import VariableDecision
     from launcher.sites import Site
     from launcher.storage.decision import RunStorage
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
     from recipes.checks.core import Context
     from recipes.checks.offline import Need
     from recipes.errors import ExplainedError
+
+
+Requirement = Literal["recipe", "checkout", "slurm"]
+"""What a check may need to be there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from launcher.doctor.subject import Subject
+    from launcher.doctor.subject import Requirement, Subject
     from recipes.checks.core import Outcome
 
 Station = Literal["login", "node", "nodes"]
 """Where a check gets its evidence: on the login node, on one node of a job, between two nodes of a job."""
-Requirement = Literal["recipe", "checkout", "slurm"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ def doctor_summary(
 
     Nothing is changed; it takes at most some 3 s. For a rehearsal only what it needs is examined.
     """
-    from launcher.doctor.registry import LOGIN_CHECKS
+    from launcher.doctor.check_table import LOGIN_CHECKS
     from launcher.submit.submit import storage_of
 
     options, job = plan.options, plan.submission.plans[0].environment

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from launcher.doctor.registry import CHECKS
+from launcher.doctor.check_table import CHECKS
 from launcher.doctor.runner import examine
 from launcher.doctor.subject import Subject
 from launcher.doctor.verdict import Verdict

@@ -17,7 +17,7 @@ import pytest
 
 from launcher.clusters.inventory import Budget
 from launcher.doctor import machine_checks
-from launcher.doctor.registry import LOGIN_CHECKS
+from launcher.doctor.check_table import LOGIN_CHECKS
 from launcher.doctor.subject import Subject
 from launcher.storage import location
 from tests.checks.test_models import cache

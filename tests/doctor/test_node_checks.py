@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.doctor.registry import NODE_CHECKS
+from launcher.doctor.check_table import NODE_CHECKS
 from launcher.doctor.subject import JobSize, Subject
 from launcher.logs.signatures import catalogue
 from launcher.sites import Site
@@ -143,8 +143,8 @@ def test_interfaces_are_named_as_nccl_reads_them(value: str, outcome: str, subje
 
 
 def test_a_failure_is_foretold_by_checks_that_exist() -> None:
-    from launcher.doctor.foretold import FORETOLD, checks_foretelling
-    from launcher.doctor.registry import CHECKS
+    from launcher.doctor.check_table import CHECKS
+    from launcher.foretold import FORETOLD, checks_foretelling
 
     assert FORETOLD.keys() <= {item.id for item in CHECKS}
     assert {name for names in FORETOLD.values() for name in names} <= catalogue().signatures.keys()
@@ -155,7 +155,7 @@ def test_a_failure_is_foretold_by_checks_that_exist() -> None:
 
 
 def test_ids_are_unique_and_titles_short() -> None:
-    from launcher.doctor.registry import CHECKS
+    from launcher.doctor.check_table import CHECKS
 
     assert len({item.id for item in CHECKS}) == len({item.title for item in CHECKS}) == len(CHECKS)
     assert all(

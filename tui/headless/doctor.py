@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     report = _examined(subject)
     if options.fix:
         report = _fix(report, _request(options), yes=options.yes)
+    _keep(subject, report)
     _print(report, options)
     return Exit.OK if report.ok else Exit.FAILED
 
@@ -87,11 +88,19 @@ def _subject(request: DoctorRequest) -> Subject:
 
 def _examined(subject: Subject) -> HealthReport:
     """Return the verdicts of this node, and of what was measured on nodes."""
-    from launcher.doctor.registry import LOGIN_CHECKS, NODE_CHECKS
+    from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
     from launcher.doctor.runner import examine
 
     report = examine(LOGIN_CHECKS, subject)
     return report.merged(examine(NODE_CHECKS, subject)) if subject.measured else report
+
+
+def _keep(subject: Subject, report: HealthReport) -> None:
+    """Keep a report for `report`."""
+    from launcher.doctor.last_report import save_report
+
+    recipe = subject.context.recipe.path if subject.context is not None else None
+    save_report(subject.transport, os.environ, report, recipe)
 
 
 # ------------------------------------------------------------ printing
@@ -161,8 +170,8 @@ def _on_devel(subject: Subject, options: argparse.Namespace) -> int:
     """Measure nodes in a job of its own, wait for it, and print the verdicts."""
     from dataclasses import replace
 
+    from launcher.doctor.check_table import NODE_CHECKS
     from launcher.doctor.node_job import plan_examination, results_of, send_examination
-    from launcher.doctor.registry import NODE_CHECKS
     from launcher.doctor.runner import examine
     from tui.headless.stores import run_store
 

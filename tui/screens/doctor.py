@@ -131,7 +131,8 @@ class DoctorScreen(Screen[None]):
             in_background(self._examine, "doctor", self._failed)
 
     def _examine(self) -> None:
-        from launcher.doctor.registry import LOGIN_CHECKS, NODE_CHECKS
+        from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+        from launcher.doctor.last_report import save_report
         from launcher.doctor.runner import examine
         from launcher.submit.doctor_subject import DoctorRequest, subject_of
         from launcher.transports.local import LocalTransport
@@ -141,6 +142,8 @@ class DoctorScreen(Screen[None]):
         report = examine(LOGIN_CHECKS, subject)
         if subject.measured:
             report = report.merged(examine(NODE_CHECKS, subject))
+        recipe = subject.context.recipe.path if subject.context is not None else None
+        save_report(subject.transport, os.environ, report, recipe)
         call_on(self, lambda: self._take(subject, report))
 
     def _take(self, subject: Subject, report: HealthReport) -> None:

@@ -15,8 +15,9 @@ from launcher.doctor import (
     software_checks,
     storage_checks,
 )
-from launcher.doctor.foretold import FORETOLD
-from launcher.doctor.verdict import DoctorCheck, Requirement, Station
+from launcher.doctor.subject import Requirement
+from launcher.doctor.verdict import DoctorCheck, Station
+from launcher.foretold import FORETOLD
 
 if TYPE_CHECKING:
     from launcher.doctor.subject import Subject

@@ -1,8 +1,8 @@
-"""The checks as a table for the docs: `python -m launcher.doctor.describe`."""
+"""The checks as a table for the docs: `python -m launcher.doctor.check_docs`."""
 
 from __future__ import annotations
 
-from launcher.doctor.registry import CHECKS
+from launcher.doctor.check_table import CHECKS
 
 _STATIONS = {"login": "login node", "node": "node", "nodes": "between nodes"}
 
