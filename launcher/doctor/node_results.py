@@ -34,7 +34,7 @@ class NodeRecord:
 
 
 def venvs_of(subject: Subject) -> dict[str, Path]:
-    """Return the Python environments that the run uses and that are built, by label; without a recipe, all."""
+    """Return the built Python environments that the run uses, by label; without a recipe, all of them."""
     venvs = {"driver": subject.venv} if subject.venv is not None else {}
     folder = subject.worker_venvs
     used = {need.name.rpartition(" ")[2] for need in subject.worker_needs}

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from launcher.clusters.registry import detect
-from launcher.doctor import check_docs
+from launcher.doctor import check_docs, fixing
+from launcher.doctor.check_table import LOGIN_CHECKS
 from launcher.doctor.last_report import load_report
 from launcher.doctor.node_job import imports_of, plan_examination
+from launcher.doctor.runner import examine
 from launcher.errors import InputError
 from launcher.paths import cache_root
 from launcher.request import SubmitRequest
@@ -69,21 +71,20 @@ def test_json_has_every_verdict_with_its_fix(place: Place) -> None:
     kept = load_report(place.environment)
     assert kept is not None
     assert [item["id"] for item in kept["checks"]] == list(checks)
-    script = doctor(place, "recipe.yaml", *FROM_HUB, "--print").stdout
+    script = fixing.script(examine(LOGIN_CHECKS, place.subject(), limit_s=20))
     assert f"\nhf download {MODEL}\n" in script
     assert "# D22 Models are in the cache" in script
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_fixing_runs_the_offered_commands_and_examines_again(place: Place) -> None:
     hub = place.root / "hf" / "hub" / f"models--{MODEL.replace('/', '--')}"
     hub.rename(place.root / "elsewhere")
     (place.root / "venvs" / VLLM).rename(place.root / "venv-elsewhere")
     place.command("hf", f'echo "fetching $*"; mv {place.root}/elsewhere {hub}')
-    place.command(
-        "uv",
-        f'case "$*" in run*) mv {place.root}/venv-elsewhere {place.root}/venvs/{VLLM} ;; *) echo uv 1 ;; esac',
-    )
+    build = f"mv {place.root}/venv-elsewhere {place.root}/venvs/{VLLM}"
+    place.command("uv", f'case "$*" in run*) {build} ;; *) echo uv 1 ;; esac')
     arguments = ("recipe.yaml", *FROM_HUB, "checkpointing.enabled=false")
     asked = doctor(place, *arguments, "--fix")
     assert asked.returncode == 1
@@ -117,9 +118,8 @@ def test_the_wizard_s_question_is_answered_from_its_plan(place: Place) -> None:
     assert plan.obstacle is None
     report = doctor_summary(plan, detection, store, environment)
     assert [(item.check.id, item.verdict.evidence) for item in report.with_outcome("fail")] == []
-    assert {"D01", "D02", "D03", "D14", "D18", "D22"} <= {
-        item.check.id for item in report.with_outcome("pass")
-    }
+    good = {item.check.id for item in report.with_outcome("pass")}
+    assert {"D01", "D02", "D03", "D14", "D18", "D22"} <= good
     shutil.rmtree(place.root / "venvs" / VLLM)
     report = doctor_summary(plan, detection, store, environment)
     assert [item.check.id for item in report.with_outcome("fail")] == ["D18"]

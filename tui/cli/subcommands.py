@@ -125,7 +125,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             flag("--yes", "do not ask: submit the job, run the commands"),
             JSON,
         ),
-        "doctor recipe.yaml",
+        "doctor recipe.yaml --print",
     ),
     Subcommand(
         "memory",
