@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.checks.world import WORKERS
 from tests.slurm.jsc_shell import RECIPE, JscShell
+from tests.slurm.tmux import Tmux
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 NO_TRAFFIC = ("env", "HF_ENDPOINT=http://127.0.0.1:9")
@@ -54,3 +59,58 @@ def test_nodes_are_measured_by_a_job_and_remembered(shell: JscShell) -> None:
     assert again["D54"] == "pass"
     refused = shell("distill-tui", "resume", printed["run"], check=False)
     assert refused.returncode != 0
+
+
+def set_aside(shell: JscShell) -> Path:
+    """Take a model and a worker's environment away; return the directory of programs that bring them back.
+
+    They stand for `hf` and `uv`, of which nothing is fetched here.
+    """
+    stash, programs = shell.project / "stash", shell.project / "programs"
+    for folder in (stash, programs):
+        folder.mkdir()
+    hub, venvs = shell.project / "huggingface" / "hub", shell.project / "venvs"
+    worker = next(name for name in WORKERS if name.endswith(".VllmGenerationWorker"))
+    for folder, name in ((hub, "models--Qwen--Qwen3-4B"), (venvs, worker)):
+        (folder / name).rename(stash / name)
+    (programs / "hf").write_text(
+        f'#!/bin/bash\necho "Fetching: $*"; [[ "$*" != *Qwen3-4B* ]] || mv {stash}/models--Qwen--Qwen3-4B {hub}\n'
+    )
+    (programs / "uv").write_text(
+        f"#!/bin/bash\ncase $1 in run) echo Creating venvs; mv {stash}/{worker} {venvs} ;; *) echo uv 0.9 ;; esac\n"
+    )
+    uid = shell.cluster.settings.uid
+    for path in (stash, programs, *programs.iterdir(), hub, venvs):
+        os.chown(path, uid, uid)
+        path.chmod(0o755)
+    return programs
+
+
+@pytest.mark.ray
+def test_from_not_ready_to_a_submitted_run_by_the_offered_commands(shell: JscShell, tmux: Tmux) -> None:
+    programs = set_aside(shell)
+    shell("distill-tui", "settings", "storage.runs", str(shell.runs))
+    path = f"PATH={programs}:{Path(shutil.which('distill-tui') or '/').parent}:/usr/bin:/bin"
+    tmux.start(shell.argv(*NO_TRAFFIC, path, "distill-tui", "doctor", RECIPE, "--screen", "--smoke"))
+    tmux.see("✗ not ready", "D18", "D22", limit_s=60)
+    tmux.press("F")
+    tmux.see("commands?", "hf download Qwen/Qwen3-4B", "run in this terminal")
+    tmux.press("y")
+    tmux.see("✓ ready", "commands succeeded", limit_s=60)
+    tmux.press("b")
+    tmux.see("No runs yet", "n new")
+    tmux.press("n")
+    tmux.see("JUWELS Booster", "distill", "‹ booster ›")
+    tmux.press("NPage")
+    tmux.see("‹ training ›", "Qwen/Qwen3-1.7B-Base")
+    tmux.press("Right", "Down")
+    tmux("send-keys", "-l", RECIPE)
+    tmux.see("‹ smoke ›", "this directory", "5 steps")
+    tmux.press("NPage")
+    tmux.see("Nodes", "00:30:00", "develbooster")
+    tmux.press("NPage", "NPage")
+    tmux.see(f"smoke of {shell.checkout}/recipes/{RECIPE}", "develbooster")
+    tmux.press("s")
+    tmux.see("Submit?", "y  submit")
+    tmux.press("y")
+    tmux.see("✓ Completed", "✓ completed", limit_s=200)
