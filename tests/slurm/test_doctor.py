@@ -66,24 +66,30 @@ def set_aside(shell: JscShell) -> Path:
 
     They stand for `hf` and `uv`, of which nothing is fetched here.
     """
+    root = Path(f"/proc/{shell.cluster.login.pid}/root")
     stash, programs = shell.project / "stash", shell.project / "programs"
-    for folder in (stash, programs):
-        folder.mkdir()
     hub, venvs = shell.project / "huggingface" / "hub", shell.project / "venvs"
+    model = "models--Qwen--Qwen3-4B"
     worker = next(name for name in WORKERS if name.endswith(".VllmGenerationWorker"))
-    for folder, name in ((hub, "models--Qwen--Qwen3-4B"), (venvs, worker)):
-        (folder / name).rename(stash / name)
-    (programs / "hf").write_text(
-        f'#!/bin/bash\necho "Fetching: $*"; [[ "$*" != *Qwen3-4B* ]] || mv {stash}/models--Qwen--Qwen3-4B {hub}\n'
-    )
-    (programs / "uv").write_text(
-        f"#!/bin/bash\ncase $1 in run) echo Creating venvs; mv {stash}/{worker} {venvs} ;; *) echo uv 0.9 ;; esac\n"
-    )
+    scripts = {
+        "hf": f"echo Fetching $*\n[[ $* != *Qwen3-4B* ]] || mv {stash}/{model} {hub}",
+        "uv": f"case $1 in run) echo Creating; mv {stash}/{worker} {venvs} ;; *) echo uv 0.9 ;; esac",
+    }
+    for folder in (stash, programs):
+        _in(root, folder).mkdir()
+    for folder, name in ((hub, model), (venvs, worker)):
+        _in(root, folder / name).rename(_in(root, stash / name))
+    for name, script in scripts.items():
+        _in(root, programs / name).write_text(f"#!/bin/bash\n{script}\n")
+        _in(root, programs / name).chmod(0o755)
     uid = shell.cluster.settings.uid
-    for path in (stash, programs, *programs.iterdir(), hub, venvs):
-        os.chown(path, uid, uid)
-        path.chmod(0o755)
+    for path in (stash, programs):
+        os.chown(_in(root, path), uid, uid)
     return programs
+
+
+def _in(root: Path, path: Path) -> Path:
+    return root / path.relative_to("/")
 
 
 @pytest.mark.ray
