@@ -124,11 +124,16 @@ class DoctorScreen(Screen[None]):
     # ------------------------------------------------------------ examining
 
     def action_again(self) -> None:
-        """Make the checks on a thread."""
+        """Make the checks again."""
         if not self._examining:
-            self._examining = True
-            self._paint()
-            in_background(self._examine, "doctor", self._failed)
+            self._message.say("")
+            self._begin()
+
+    def _begin(self) -> None:
+        """Make the checks on a thread."""
+        self._examining = True
+        self._paint()
+        in_background(self._examine, "doctor", self._failed)
 
     def _examine(self) -> None:
         from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
@@ -148,7 +153,6 @@ class DoctorScreen(Screen[None]):
 
     def _take(self, subject: Subject, report: HealthReport) -> None:
         self._subject, self._report, self._examining = subject, report, False
-        self._message.say("")
         self._paint()
 
     def _failed(self, error: object) -> None:
@@ -302,7 +306,7 @@ class DoctorScreen(Screen[None]):
         failures = sum(code != 0 for code in codes)
         done = len(codes) - failures
         self._message.say(f"{done} of {len(chosen)} commands succeeded", "fail" if failures else "pass")
-        self.action_again()
+        self._begin()
 
     def action_nodes(self) -> None:
         """Measure nodes in a job, after a question."""
