@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from launcher.doctor.subject import Subject
     from recipes.checks.offline import Need
 
+_DOWNLOAD = re.compile(
+    r"hf download (--repo-type dataset )?\w[\w.-]*(/\w[\w.-]*)?( --include 'token\*' '\*\.json')?", re.ASCII
+)
 _CHANGES = "the Hugging Face cache that the job reads"
 _SWITCHES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _CACHE_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
@@ -42,18 +46,29 @@ def _files(subject: Subject, kind: str) -> Verdict | None:
         return None
     missing = [need for need in needs if need.present is False]
     if missing:
-        commands = [fetching(subject, need) for need in missing if need.command.startswith("hf ")]
-        others = [need.command for need in missing if not need.command.startswith("hf ")]
+        commands = [fetching(subject, need) for need in missing if is_download(need.command)]
+        others = [need.command for need in missing if need.command.startswith(("ls ", "Load "))]
+        by_hand = len(commands) < len(missing)
         where = ", ".join(dict.fromkeys(need.path for need in missing))
         text = f"not in {where}: {', '.join(need.name for need in missing)}"
-        judge = failed if subject.offline or others else warned
-        return judge(text, *commands, *others, changes=_CHANGES, automatic=bool(commands) and not others)
+        judge = failed if subject.offline or by_hand else warned
+        return judge(text, *commands, *others, changes=_CHANGES, automatic=not by_hand)
     undecided = [need for need in needs if need.present is None]
     if undecided:
-        commands = [need.command for need in undecided if need.command.startswith(("hf ", "ls "))]
+        commands = [
+            need.command for need in undecided if is_download(need.command) or need.command.startswith("ls ")
+        ]
         text = f"whether it is there: {', '.join(need.name for need in undecided)}"
         return unknown(text if commands else f"{text}. {undecided[0].command}", *commands)
     return passed(", ".join(need.name.removeprefix("the ") for need in needs))
+
+
+def is_download(command: str) -> bool:
+    """Return whether a command fetches a repository of the hub, and nothing else.
+
+    The repository's name is the recipe's, which may be somebody else's: it must not reach a shell otherwise.
+    """
+    return _DOWNLOAD.fullmatch(command) is not None
 
 
 def fetching(subject: Subject, need: Need) -> str:
@@ -114,7 +129,7 @@ def no_download_was_interrupted(subject: Subject) -> Verdict | None:
         if need is not None and blobs.is_dir() and any(blobs.glob("*.incomplete")):
             partial[folder.name] = need
     if partial:
-        needs = [need for need in partial.values() if need.command.startswith("hf ")]
+        needs = [need for need in partial.values() if is_download(need.command)]
         commands = [fetching(subject, need) for need in needs]
         text = f"begun and not finished: {', '.join(sorted(partial))}"
         return warned(text, *commands, changes=_CHANGES, automatic=True)

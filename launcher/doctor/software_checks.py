@@ -163,7 +163,8 @@ def driver_venv_has_ray(subject: Subject) -> Verdict | None:
     except TransportError as error:
         if subject.checkout is None or venv != checkout_path(subject) / ".venv":
             return failed(
-                f"{error.what} ({venv})", f"uv pip install --python {venv}/bin/python 'ray[default]'"
+                f"{error.what} ({venv})",
+                f"uv pip install --python {shlex.quote(str(venv))}/bin/python 'ray[default]'",
             )
         return failed(f"{error.what} ({venv})", sync_command(subject), changes=_BUILT, automatic=True)
     return passed(f"{venv}/bin/python, {venv}/bin/ray")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,10 +34,10 @@ def home_has_room(subject: Subject) -> Verdict:
     location = locate(subject.transport, Path(home), subject.shell)
     free = location.free_bytes
     if free is None:
-        return unknown(f"{home} does not answer", f"df -h {home}")
+        return unknown(f"{home} does not answer", f"df -h {shlex.quote(home)}")
     quota = f" of a quota of {gigabytes(location.quota_bytes)}" if location.quota_bytes else ""
     text = f"{gigabytes(free)} free{quota} in {home}"
-    commands = (f"du -xsh {home}/.[!.]* {home}/* | sort -h | tail",)
+    commands = (f"du -xsh {shlex.quote(home)}/.[!.]* {shlex.quote(home)}/* | sort -h | tail",)
     if free < HOME_FAILS_BELOW:
         return failed(text, *commands)
     return warned(text, *commands) if free < HOME_WARNS_BELOW else passed(text)
@@ -54,7 +55,7 @@ def output_fits(subject: Subject) -> Verdict | None:
         return warned(warnings[0], COMMAND, changes="where runs are kept")
     target = storage.checkpoints or storage.root
     if target.free_bytes is None:
-        return unknown(f"{target.path} does not answer", f"df -h {target.path}")
+        return unknown(f"{target.path} does not answer", f"df -h {shlex.quote(str(target.path))}")
     text = f"{gigabytes(target.free_bytes)} free in {target.path}"
     words = storage.size.in_words()
     return passed(f"{text}; {words}" if words else text)
@@ -76,7 +77,7 @@ def files_can_be_made(subject: Subject) -> Verdict:
             short.append(text)
             fails = fails or room.free < FILES_FAIL_BELOW
     if short:
-        command = f"du --inodes -xs {_written(subject)[0][1]}/* | sort -n | tail"
+        command = f"du --inodes -xs {shlex.quote(str(_written(subject)[0][1]))}/* | sort -n | tail"
         return failed("; ".join(short), command) if fails else warned("; ".join(short), command)
     return passed(rooms[-1]) if rooms else unknown("no file system tells how many files may be made")
 
@@ -99,7 +100,9 @@ def output_can_be_made(subject: Subject) -> Verdict:
         elif not os.access(existing, os.W_OK | os.X_OK):
             refused.append(f"{existing} cannot be written ({name})")
     if refused:
-        return failed("; ".join(refused), f"mkdir -p {subject.output_directories[-1][1]}", COMMAND)
+        return failed(
+            "; ".join(refused), f"mkdir -p {shlex.quote(str(subject.output_directories[-1][1]))}", COMMAND
+        )
     return passed(", ".join(f"{path} ({name})" for name, path in subject.output_directories))
 
 

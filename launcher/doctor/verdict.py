@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from launcher.text import clean
+
 if TYPE_CHECKING:
     from launcher.doctor.subject import Requirement, Subject
     from recipes.checks.core import Outcome
@@ -111,23 +113,23 @@ class HealthReport:
 
 def passed(evidence: str) -> Verdict:
     """Return a verdict that passes."""
-    return Verdict("pass", evidence)
+    return Verdict("pass", clean(evidence))
 
 
 def failed(evidence: str, *commands: str, changes: str = "", automatic: bool = False) -> Verdict:
     """Return a verdict that fails, with the commands that help."""
-    return Verdict("fail", evidence, _remedy(commands, changes, automatic=automatic))
+    return Verdict("fail", clean(evidence), _remedy(commands, changes, automatic=automatic))
 
 
 def warned(evidence: str, *commands: str, changes: str = "", automatic: bool = False) -> Verdict:
     """Return a verdict that warns, with the commands that help."""
-    return Verdict("warn", evidence, _remedy(commands, changes, automatic=automatic))
+    return Verdict("warn", clean(evidence), _remedy(commands, changes, automatic=automatic))
 
 
 def unknown(evidence: str, *commands: str, changes: str = "") -> Verdict:
     """Return a verdict that could not be reached, with the commands that would tell."""
-    return Verdict("unknown", evidence, _remedy(commands, changes, automatic=False))
+    return Verdict("unknown", clean(evidence), _remedy(commands, changes, automatic=False))
 
 
 def _remedy(commands: tuple[str, ...], changes: str, *, automatic: bool) -> Remedy | None:
-    return Remedy(commands, changes, automatic) if commands else None
+    return Remedy(tuple(map(clean, commands)), changes, automatic) if commands else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import shlex
 import shutil
 import socketserver
 import threading
@@ -18,6 +19,8 @@ import pytest
 from launcher.clusters.inventory import Budget
 from launcher.doctor import machine_checks
 from launcher.doctor.check_table import LOGIN_CHECKS
+from launcher.doctor.fixing import script, steps
+from launcher.doctor.runner import examine
 from launcher.doctor.subject import Subject
 from launcher.storage import location
 from tests.checks.test_models import cache
@@ -462,8 +465,6 @@ def test_container_networks_that_are_left_are_counted(networks: int, outcome: st
 
 
 def test_only_what_every_run_needs_is_examined_without_a_recipe(original: Place) -> None:
-    from launcher.doctor.runner import examine
-
     report = examine(LOGIN_CHECKS, original.subject(with_recipe=False), limit_s=20)
     ids = {item.check.id for item in report.examinations}
     assert not {"D06", "D18", "D22", "D24"} & ids
@@ -484,3 +485,21 @@ def test_an_untracked_file_is_told(place: Place) -> None:
     verdict = judged(place.subject(), "D12")
     assert verdict is not None
     assert "1 untracked files" in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    "name", ["a; touch x", "$(touch x)", "a b", "--help", "a\ntouch x", "../../a", "`x`", "a/b/c"]
+)
+def test_names_of_somebody_s_recipe_reach_no_shell(name: str, place: Place) -> None:
+    place.overrides = (
+        f"++policy.model_name={json.dumps(name)}",
+        f"++data.train.data_path={json.dumps(name)}",
+    )
+    report = examine(LOGIN_CHECKS, place.subject(), limit_s=20)
+    offered = [step.command for step in steps(report) if step.automatic]
+    assert not [command for command in offered if "touch" in command or "--help" in command or "`" in command]
+    for item in report.examinations:
+        if item.verdict.remedy is not None and item.check.id in ("D22", "D23", "D24"):
+            assert "touch x" not in " ".join(shlex.split(item.verdict.remedy.command)[:1])
+    text = script(report)
+    assert not [line for line in text.splitlines() if "touch x" in line and not line.startswith("#")]

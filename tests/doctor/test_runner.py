@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from launcher.doctor.fixing import run_step, script, steps
+from launcher.doctor.isolation import isolated
 from launcher.doctor.runner import examine
 from launcher.doctor.subject import Subject
 from launcher.doctor.verdict import DoctorCheck, Examination, HealthReport, Verdict, failed, passed, warned
@@ -138,3 +140,50 @@ def _lives(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+ISOLATED = """
+import sys, threading, time
+from launcher.doctor.isolation import isolated
+from launcher.errors import TransportError
+
+def action():
+    if sys.argv[1] == "hangs":
+        time.sleep(600)
+    if sys.argv[1] == "fails":
+        raise TransportError("what", where="there", fix="so")
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    return ["x" * 100_000]
+
+try:
+    print(len(isolated(action, float(sys.argv[2]))[0]))
+except TransportError as error:
+    print(error.what, error.where, error.fix, int(error.exit_code))
+except TimeoutError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "limit_s", "printed"),
+    [
+        ("leaves a thread", 60, "100000"),
+        ("fails", 60, "what there so 3"),
+        ("hangs", 0.1, "the examination gave no result"),
+    ],
+)
+def test_an_examination_has_a_process_of_its_own(case: str, limit_s: float, printed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ISOLATED, case, str(limit_s)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
+    stop = threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    assert isolated(os.getpid, 60) == os.getpid()  # other threads: no fork
+    stop.set()
+    other.join()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 _FILES_S = 2.0
 """Deadline of each file call: a file system that hangs costs one verdict."""
+_LIMIT_S = 60.0
+"""For the whole examination; it takes some 2 s, on a busy machine more."""
 _POLL_S = 3.0
 
 
@@ -30,18 +32,18 @@ def run(options: argparse.Namespace) -> int:
     """Examine the place; with `--on devel` nodes, too; with `--fix`, make it ready."""
     if options.screen:
         return _on_screen(_request(options))
-    subject = _subject(_request(options))
+    request = _request(options)
+    if options.on == "devel":
+        return _on_devel(_subject(request), options)
+    report = _examined(request)
     if options.print:
         from launcher.doctor.fixing import script
 
-        show(script(_examined(subject)).rstrip("\n"))
+        show(script(report).rstrip("\n"))
         return Exit.OK
-    if options.on == "devel":
-        return _on_devel(subject, options)
-    report = _examined(subject)
     if options.fix:
-        report = _fix(report, _request(options), yes=options.yes)
-    _keep(subject, report)
+        report = _fix(report, request, yes=options.yes)
+    _keep(request, report)
     _print(report, options)
     return Exit.OK if report.ok else Exit.FAILED
 
@@ -86,21 +88,26 @@ def _subject(request: DoctorRequest) -> Subject:
     return subject_of(request, LocalTransport(_FILES_S), runs_root(), os.environ)
 
 
-def _examined(subject: Subject) -> HealthReport:
+def _examined(request: DoctorRequest) -> HealthReport:
     """Return the verdicts of this node, and of what was measured on nodes."""
     from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+    from launcher.doctor.isolation import isolated
     from launcher.doctor.runner import examine
 
-    report = examine(LOGIN_CHECKS, subject)
-    return report.merged(examine(NODE_CHECKS, subject)) if subject.measured else report
+    def examination() -> HealthReport:
+        subject = _subject(request)
+        report = examine(LOGIN_CHECKS, subject)
+        return report.merged(examine(NODE_CHECKS, subject)) if subject.measured else report
+
+    return isolated(examination, _LIMIT_S)
 
 
-def _keep(subject: Subject, report: HealthReport) -> None:
+def _keep(request: DoctorRequest, report: HealthReport) -> None:
     """Keep a report for `report`."""
     from launcher.doctor.last_report import save_report
+    from launcher.transports.local import LocalTransport
 
-    recipe = subject.context.recipe.path if subject.context is not None else None
-    save_report(subject.transport, os.environ, report, recipe)
+    save_report(LocalTransport(_FILES_S), os.environ, report, request.recipe)
 
 
 # ------------------------------------------------------------ printing
@@ -160,7 +167,7 @@ def _fix(report: HealthReport, request: DoctorRequest, *, yes: bool) -> HealthRe
         say(f"      {'done' if code == 0 else f'exit code {code}'} after {time.monotonic() - begun:.0f} s")
         done += code == 0
     say(f"{done} of {len(chosen)} commands succeeded; examining again")
-    return _examined(_subject(request))
+    return _examined(request)
 
 
 # ------------------------------------------------------------ nodes
