@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.errors import UnreachableError
 from launcher.request import Cost
 
@@ -22,7 +22,7 @@ def slurm_answers(subject: Subject) -> Verdict:
         return failed("; ".join(filter(None, (problem.what, problem.fix))), "sinfo --version")
     if not detection.partitions:
         return failed(_problems(detection) or "Slurm lists no partition for you", "sinfo")
-    text = f"Slurm {detection.version or 'of an unknown version'}, {len(detection.partitions)} partitions"
+    text = f"Slurm {detection.version or 'of an unknown version'}, {counted(len(detection.partitions), 'partition')}"
     if detection.problems:
         return warned(f"{text}; {_problems(detection)}", "distill-tui detect --refresh")
     return passed(text)

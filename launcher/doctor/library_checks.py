@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.doctor.measured import Library, NodeResult, libraries, mapping, module_of, rows, text
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ def packages_import(subject: Subject) -> Verdict | None:
     if slow:
         text_ = f"slow: {'; '.join(slow[:4])}"
         return warned(text_, "distill-tui doctor --on devel", changes="")
-    return passed(f"{count} imports, the longest {longest:.0f} s") if count else None
+    return passed(f"{counted(count, 'import')}, the longest {longest:.0f} s") if count else None
 
 
 def _import_command(subject: Subject) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS, nearest
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.storage.location import mount_of, mounts
 from launcher.text import clean
 
@@ -105,7 +105,9 @@ def no_ray_is_left(subject: Subject) -> Verdict:
     of_jobs = f" of job {', '.join(jobs)}" if jobs else ""
     pids = " ".join(str(pid) for pid, _, _ in left)
     names = ", ".join(f"{name} ({pid})" for pid, name, _ in left[:4])
-    return warned(f"{len(left)} processes{of_jobs}: {names}", f"kill {pids}", changes="ends that Ray cluster")
+    return warned(
+        f"{counted(len(left), 'process')}{of_jobs}: {names}", f"kill {pids}", changes="ends that Ray cluster"
+    )
 
 
 def _ray_processes(proc: Path) -> Iterator[tuple[int, str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from launcher.doctor.library_checks import results
 from launcher.doctor.machine_checks import OPEN_FILES
 from launcher.doctor.measured import mapping, rows, text, whole
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.storage.size import gigabytes
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def infiniband_is_up(subject: Subject) -> Verdict | None:
     if down:
         judge = failed if not up else warned
         return judge("; ".join(line for _, line in down), _exclude(down[0][0]))
-    return passed(f"{up} ports are active") if up else None
+    return passed(counted(up, "active port")) if up else None
 
 
 def names_resolve(subject: Subject) -> Verdict | None:
@@ -224,7 +224,7 @@ def names_resolve(subject: Subject) -> Verdict | None:
             return failed(f"{name} has no address on {node.name}", command)
         if len(nodes) > 1 and _only_loopback(names, {item.name for item in nodes} - {node.name}):
             return failed(f"other nodes' names lead {node.name} to itself (127.…)", "getent ahostsv4 NODE")
-    return passed(f"{len(nodes[0].part('network', 'names'))} names") if nodes else None
+    return passed(counted(len(nodes[0].part("network", "names")), "name")) if nodes else None
 
 
 def _only_loopback(names: object, others: set[str]) -> bool:
@@ -248,7 +248,7 @@ def ports_are_open(subject: Subject) -> Verdict | None:
         others = "GLOO_SOCKET_IFNAME" if subject.site.host_suffix else "RAY_BARE_HOST_SUFFIX"
         return failed("; ".join(closed), f"env | grep -E '{others}|_SOCKET_IFNAME'")
     count = sum(len(node.part("peers")) for node in nodes)
-    return passed(f"{count} connections, both ways") if count else None
+    return passed(f"{counted(count, 'connection')}, both ways") if count else None
 
 
 def gloo_reduces(subject: Subject) -> Verdict | None:
@@ -272,7 +272,7 @@ def _reduces(subject: Subject, backend: str, variable: str) -> Verdict | None:
     if not nodes:
         return None
     seconds = max(float(node.part(backend).get("seconds") or 0) for node in nodes)
-    return passed(f"4 MiB over {len(nodes)} node{'s' * (len(nodes) > 1)} in {seconds:.1f} s with its start")
+    return passed(f"4 MiB over {counted(len(nodes), 'node')} in {seconds:.1f} s with its start")
 
 
 def internet_is_as_believed(subject: Subject) -> Verdict | None:
@@ -331,7 +331,7 @@ def storage_is_shared(subject: Subject) -> Verdict | None:
         return failed(text_, "distill-tui settings storage.runs DIR", changes="where runs are kept")
     if late:
         return failed(f"{', '.join(late)} wrote nothing within a minute of the others", AGAIN)
-    return passed(f"{subject.runs} is the same on {len(nodes)} nodes") if nodes else None
+    return passed(f"{subject.runs} is the same on {counted(len(nodes), 'node')}") if nodes else None
 
 
 def open_files_suffice_on_nodes(subject: Subject) -> Verdict | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from launcher.checkout import check_venv
 from launcher.checkout_state import checkout_state
 from launcher.doctor.venv import Venv, locked_versions, read_project, required_names
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.doctor.worker_extras import worker_extras
 from launcher.errors import TransportError
 from launcher.interpreter import interpreter_state
@@ -121,7 +121,7 @@ def checkout_is_clean(subject: Subject) -> Verdict:
     if not state.dirty:
         return passed(text)
     changes = state.changes.rpartition("\n")[2].strip()
-    untracked = f"{state.untracked} untracked files" if state.untracked else ""
+    untracked = counted(state.untracked, "untracked file") if state.untracked else ""
     command = f"git -C {shlex.quote(checkout.path)} status"
     return warned(f"{text}, with changes: {', '.join(filter(None, (changes, untracked)))}", command)
 
@@ -143,7 +143,7 @@ def submodules_are_there(subject: Subject) -> Verdict | None:
         return failed(
             f"empty: {', '.join(map(clean, empty))}", command, changes="the checkout", automatic=True
         )
-    return passed(f"{len(paths)} are there")
+    return passed(counted(len(paths), "submodule"))
 
 
 def _has_files(path: Path) -> bool:
@@ -199,7 +199,7 @@ def driver_venv_is_complete(subject: Subject) -> Verdict | None:
     if gaps is None:
         return unknown(f"{checkout_path(subject)}/pyproject.toml cannot be read")
     if not gaps:
-        return passed(f"{len(Venv(venv).packages)} packages in {venv}")
+        return passed(f"{counted(len(Venv(venv).packages), 'package')} in {venv}")
     judge = failed if any(gap.stops_runs for gap in gaps) else warned
     return judge(f"{venv}: {_few(gaps)}", sync_command(subject), changes=_BUILT, automatic=True)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
+from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.storage.decision import COMMAND
 from launcher.storage.file_counts import file_room
 from launcher.storage.location import locate, mount_of, mounts
@@ -125,7 +125,7 @@ def output_is_shared(subject: Subject) -> Verdict:
         shared += mount[2] in SHARED_KINDS
     if own:
         return failed("; ".join(own), COMMAND, changes="where runs are kept")
-    text = f"of {len(list(_shared_paths(subject)))}, none is on memory or a disk of this node alone"
+    text = f"{counted(len(list(_shared_paths(subject))), 'directory')}, none on memory or a disk of this node alone"
     return passed(text if not shared else f"{text}, {shared} on a parallel or network file system")
 
 

@@ -111,6 +111,14 @@ class HealthReport:
         return HealthReport((*self.examinations, *other.examinations))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`, `3 directories`, `4 processes`."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "ies" if noun.endswith("y") else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun.removesuffix('y') if ending == 'ies' else noun}{ending}"
+
+
 def passed(evidence: str) -> Verdict:
     """Return a verdict that passes."""
     return Verdict("pass", clean(evidence))

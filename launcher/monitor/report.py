@@ -258,7 +258,7 @@ def _doctor(doctor: Mapping[str, Any] | None) -> Iterator[str]:
     recipe = f", for `{doctor['recipe']}`" if doctor["recipe"] else ""
     yield from ("", "## Doctor", "", f"On {doctor['host']} at {moment}{recipe}.")
     others = [item for item in doctor["checks"] if item["outcome"] != "pass"]
-    yield f"{len(doctor['checks']) - len(others)} checks passed."
+    yield f"{len(doctor['checks']) - len(others)} of {len(doctor['checks'])} checks passed."
     if others:
         yield from ("", "| check | outcome | evidence |", "|---|---|---|")
         for item in others:

@@ -53,6 +53,7 @@ def by_id(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return {item["id"]: item for item in json.loads(done.stdout)["checks"]}
 
 
+@pytest.mark.slow
 def test_json_has_every_verdict_with_its_fix(place: Place) -> None:
     shutil.rmtree(place.root / "hf" / "hub" / f"models--{MODEL.replace('/', '--')}")
     done = doctor(place, "recipe.yaml", *FROM_HUB, "checkpointing.enabled=false", "--json")

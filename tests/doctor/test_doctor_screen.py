@@ -27,7 +27,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
+@pytest.mark.parametrize("size", [NARROW, pytest.param(WIDE, marks=pytest.mark.slow)])
 async def test_what_is_missing_is_listed_first_with_its_command(place: Place, size: tuple[int, int]) -> None:
     request = DoctorRequest(place.root / "recipe.yaml", (*FROM_HUB, "checkpointing.enabled=false"))
     async with shown(place.root / "runs", size, doctor=request) as screen:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.doctor.check_table import NODE_CHECKS
@@ -174,6 +174,7 @@ _JSON = st.recursive(
 
 
 @given(data=_JSON)
+@settings(max_examples=30)
 def test_what_a_damaged_result_says_is_no_crash(data: object) -> None:
     subject = Subject(LocalTransport(), {}, {}, SITE, Path("/runs"), JobSize(1, 4), measured={"n1": data})
     for check in NODE_CHECKS:
