@@ -22,7 +22,8 @@ def slurm_answers(subject: Subject) -> Verdict:
         return failed("; ".join(filter(None, (problem.what, problem.fix))), "sinfo --version")
     if not detection.partitions:
         return failed(_problems(detection) or "Slurm lists no partition for you", "sinfo")
-    text = f"Slurm {detection.version or 'of an unknown version'}, {counted(len(detection.partitions), 'partition')}"
+    partitions = counted(len(detection.partitions), "partition")
+    text = f"Slurm {detection.version or 'of an unknown version'}, {partitions}"
     if detection.problems:
         return warned(f"{text}; {_problems(detection)}", "distill-tui detect --refresh")
     return passed(text)

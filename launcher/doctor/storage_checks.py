@@ -125,7 +125,8 @@ def output_is_shared(subject: Subject) -> Verdict:
         shared += mount[2] in SHARED_KINDS
     if own:
         return failed("; ".join(own), COMMAND, changes="where runs are kept")
-    text = f"{counted(len(list(_shared_paths(subject))), 'directory')}, none on memory or a disk of this node alone"
+    number = counted(len(list(_shared_paths(subject))), "directory")
+    text = f"{number}, none on memory or a disk of this node alone"
     return passed(text if not shared else f"{text}, {shared} on a parallel or network file system")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from launcher.checkout import choose
 from launcher.clusters.registry import detect
 from launcher.doctor.node_results import load_record
-from launcher.doctor.runner import LIMIT_S, examine
+from launcher.doctor.runner import LIMIT_S, examine, patient
 from launcher.doctor.subject import JobSize, Subject
 from launcher.errors import InputError, TransportError, UnreachableError
 from launcher.paths import cache_root
@@ -136,7 +136,7 @@ def subject_of(
 def with_measured(subject: Subject) -> Subject:
     """Return a subject with what was measured on nodes with its environments, if anything was."""
     try:
-        record = within(lambda: load_record(subject), LIMIT_S)
+        record = within(lambda: load_record(subject), patient(LIMIT_S))
     except (OSError, TransportError):
         record = None  # a file system that hangs: the checks that use it will say so
     return replace(subject, measured=record.nodes) if record is not None else subject
@@ -193,13 +193,14 @@ _OF_CHECKOUT = frozenset(("D10", "D12", "D27", "D38"))
 def _detect(
     transport: Transport, environment: Mapping[str, str]
 ) -> tuple[Detection | None, ExplainedError | None]:
+    limit_s = patient(SLURM_S)
     try:
-        return within(lambda: detect(transport, environment, cache_root(environment)), SLURM_S), None
+        return within(lambda: detect(transport, environment, cache_root(environment)), limit_s), None
     except TransportError as error:
         return None, error
     except TimeoutError:
         return None, UnreachableError(
-            f"Slurm gave no answer within {SLURM_S:g} s", fix="Slurm may be overloaded; try again later."
+            f"Slurm gave no answer within {limit_s:.3g} s", fix="Slurm may be overloaded; try again later."
         )
 
 

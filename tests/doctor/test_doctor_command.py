@@ -103,7 +103,7 @@ def test_slurm_that_hangs_costs_its_verdict_not_the_run(place: Place) -> None:
     done = doctor(place, "recipe.yaml", *FROM_HUB, "--json")
     checks = by_id(done)
     assert checks["D01"]["outcome"] == "unknown"
-    assert "within 1.5 s" in checks["D01"]["evidence"]
+    assert "Slurm gave no answer within" in checks["D01"]["evidence"]
     assert "D02" not in checks
     assert checks["D14"]["outcome"] == checks["D22"]["outcome"] == "pass"
 
