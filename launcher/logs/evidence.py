@@ -19,7 +19,17 @@ from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 from launcher.logs.python_warnings import PythonWarnings
 from launcher.logs.signatures import Catalogue, Nature, Signature, catalogue
-from launcher.logs.tracebacks import ASIDE, BEGIN, HANDLED, UNHANDLED, Process, Raised, Tracebacks
+from launcher.logs.tracebacks import (
+    ASIDE,
+    BEGIN,
+    EVERY_LINE,
+    HANDLED,
+    UNHANDLED,
+    Process,
+    Raised,
+    Tracebacks,
+    marks,
+)
 
 _PANEL = ("│", "╭", "╰", "┃")
 _ASCII_PANEL = ("|", "+-")
@@ -67,8 +77,6 @@ _RELAYED = "ray-task-error"
 _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
 _BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
-_WARNING_LINES = 200
-"""Lines of other processes between those of one warning at most."""
 
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
 _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
@@ -90,8 +98,6 @@ class Evidence:
     _script: int = 0
     """Lines left in which a script that the shell prints may end; 0 outside a script."""
     _warnings: PythonWarnings = field(default_factory=PythonWarnings)
-    _warned: int = 0
-    """Line of the last warning."""
     _zone_shift: float = 0.0
     """Seconds from the carrier's clock to that of the processes, where lines have the times of both."""
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
@@ -107,10 +113,14 @@ class Evidence:
         """Note the literals that can be evidence; a line with others alone needs no second look."""
         self._relevant = self.catalogue.literal_set | _EVIDENCE_LITERALS
 
-    @property
-    def wants_all(self) -> bool:
-        """True if the next lines matter although they hold no literal."""
-        return self.tracebacks.any_open or self._script > 0 or self._warnings.any_open
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        """Return what the lines hold that matter from line `number` on although they hold no literal."""
+        tracebacks, warnings = self.tracebacks, self._warnings
+        if not (self._script or tracebacks.any_open or warnings.any_open):
+            return ()
+        tracebacks.forget_endless(number)
+        warnings.forget_old(number)
+        return EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
 
     def is_text(self, segment: Segment, literals: Set[str]) -> bool:
         """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
@@ -157,10 +167,9 @@ class Evidence:
 
     def _quoted_by_warning(self, segment: Segment, line: int, literals: Set[str]) -> bool:
         warnings = self._warnings
-        if warnings.any_open and line - self._warned > _WARNING_LINES:
-            warnings.forget()
+        warnings.forget_old(line)
         if python_warnings.LITERAL in literals:
-            self._warned = line
+            warnings.last = line
         return warnings.take(segment)
 
     def _signature(self, segment: Segment, literals: Set[str]) -> Signature | None:

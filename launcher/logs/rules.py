@@ -65,10 +65,9 @@ class RuleReader(Generic[State]):
         self._literals = tuple(dict.fromkeys(literals))
         self.literals = tuple(literal.encode() for literal in self._literals)
 
-    @property
-    def wants_all(self) -> bool:
-        """True inside a traceback, whose lines are all needed."""
-        return self.evidence.wants_all
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        """Return what marks the lines of an open traceback, warning or script; see `Reader`."""
+        return self.evidence.awaited(number)
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield the events of a line."""
