@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from launcher.logs import python_warnings
 from launcher.logs.clock import timestamp, wall_clock
@@ -28,6 +29,7 @@ from launcher.logs.tracebacks import (
     Process,
     Raised,
     Tracebacks,
+    key_of,
     marks,
 )
 
@@ -85,6 +87,20 @@ LITERALS = (
 )  # fmt: skip
 
 
+class EvidenceMarks(NamedTuple):
+    """Kinds of evidence that the literals of a line can mean."""
+
+    signatures: tuple[str, ...]
+    """The catalogue's literals among them, sorted."""
+    tracebacks: bool
+    warning: bool
+    script: bool
+    samples: bool
+    phase: str
+    relevant: bool
+    """True for any of them but scripts, samples and phases."""
+
+
 @dataclass(slots=True)
 class Evidence:
     """Reader of the segments of one log, in their order. Holds no more than what is open in it."""
@@ -101,17 +117,12 @@ class Evidence:
     _zone_shift: float = 0.0
     """Seconds from the carrier's clock to that of the processes, where lines have the times of both."""
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
-    _relevant: frozenset[str] = frozenset()
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
     _kinds: Counter[str] = field(default_factory=Counter)
     """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
-
-    def __post_init__(self) -> None:
-        """Note the literals that can be evidence; a line with others alone needs no second look."""
-        self._relevant = self.catalogue.literal_set | _EVIDENCE_LITERALS
 
     def awaited(self, number: int) -> tuple[bytes, ...]:
         """Return what the lines hold that matter from line `number` on although they hold no literal."""
@@ -122,19 +133,44 @@ class Evidence:
         warnings.forget_old(number)
         return EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
 
-    def is_text(self, segment: Segment, literals: Set[str]) -> bool:
-        """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
-        if (self._script or not literals.isdisjoint(_SCRIPTS)) and self._in_script(segment):
+    def marks(self, literals: frozenset[str]) -> EvidenceMarks:
+        """Return what the literals of a line can be evidence of; each step searches only for what can be."""
+        return EvidenceMarks(
+            signatures=tuple(sorted(literals & self.catalogue.literal_set)),
+            tracebacks=not literals.isdisjoint(_TRACEBACK_LITERALS),
+            warning=python_warnings.LITERAL in literals,
+            script=not literals.isdisjoint(_SCRIPTS),
+            samples=not literals.isdisjoint((_SAMPLES_BEGIN, _SAMPLES_END)),
+            phase=next((phase for marker, phase in _PHASES if marker in literals), ""),
+            relevant=not literals.isdisjoint(self.catalogue.literal_set | _EVIDENCE_LITERALS),
+        )
+
+    def is_text(self, segment: Segment, marks: EvidenceMarks) -> bool:
+        """Return True for the text of a model or of a shell's trace."""
+        text = segment.text
+        if (marks.script or self._script) and self._in_script(segment):
             return True
-        if segment.text[:1] in _TEXT_BEGINS and (segment.traced or segment.text.startswith(_PANEL)):
+        if text[:1] in _TEXT_BEGINS and (segment.traced or text.startswith(_PANEL)):
             return True
-        if not segment.own:
+        if not (marks.samples or self._samples) or not segment.own:
             return False
-        if _SAMPLES_BEGIN in literals and _SAMPLES_BEGIN in segment.text:
+        if _SAMPLES_BEGIN in text:
             self._samples = True
-        elif _SAMPLES_END in literals and _SAMPLES_END in segment.text:
+        elif _SAMPLES_END in text:
             self._samples = False
-        return self._samples and segment.text.startswith(_ASCII_PANEL)
+        return self._samples and text.startswith(_ASCII_PANEL)
+
+    def concerns(self, segment: Segment, marks: EvidenceMarks) -> bool:
+        """Return True if a line that is not text (see `is_text`) can be evidence; note the phase it begins."""
+        if segment.text.startswith("▶ ") and segment.own and self.role is Role.DRIVER:
+            self.phase = marks.phase
+        if marks.relevant:
+            return True
+        warnings, tracebacks = self._warnings.open_keys, self.tracebacks.open_keys
+        if not (warnings or tracebacks):
+            return False
+        key = key_of(segment)
+        return key in warnings or key in tracebacks
 
     def progressed(self) -> None:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
@@ -143,45 +179,29 @@ class Evidence:
         self._kinds.clear()
 
     def read(
-        self, segment: Segment, source: Source, time: float | None, literals: Set[str]
+        self, segment: Segment, source: Source, time: float | None, marks: EvidenceMarks
     ) -> Iterator[Event]:
-        """Yield the evidence in a line that is not text (see `is_text`).
-
-        `literals`: those of the reader that the line holds; each step searches only for what can be there.
-        """
-        if segment.own and self.role is Role.DRIVER:
-            self._note_phase(segment.text)
-        warnings, tracebacks = self._warnings, self.tracebacks
-        if warnings.any_open or python_warnings.LITERAL in literals:
-            if self._quoted_by_warning(segment, source.line, literals):
+        """Yield the evidence in a line that `concerns` admits."""
+        tracebacks = self.tracebacks
+        if marks.warning or self._warnings.any_open:
+            if self._warnings.take(segment, source.line, marks.warning):
                 return
-        elif literals.isdisjoint(self._relevant) and not tracebacks.any_open:
-            return
-        signature = self._signature(segment, literals)
-        if tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
+        signature = self._signature(segment, marks)
+        if tracebacks.any_open or marks.tracebacks:
             yield from self._follow_traceback(segment, source, time, signature)
             if tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
                 return
         if signature is not None and not self._is_harmless(segment, signature):
             yield self._finding(signature, segment, source, time)
 
-    def _quoted_by_warning(self, segment: Segment, line: int, literals: Set[str]) -> bool:
-        warnings = self._warnings
-        warnings.forget_old(line)
-        if python_warnings.LITERAL in literals:
-            warnings.last = line
-        return warnings.take(segment)
-
-    def _signature(self, segment: Segment, literals: Set[str]) -> Signature | None:
+    def _signature(self, segment: Segment, marks: EvidenceMarks) -> Signature | None:
         """Return the signature of a line, whether or not it is a failure here."""
         text, catalogue = segment.body, self.catalogue
         if not text or (text[0].isspace() and _CODE.match(text)):
             return None
         if _TASK_ERROR in text and "ray::" in text:  # its brackets name the error that follows below
             return catalogue.signatures[_RELAYED]
-        signature = None
-        if not literals.isdisjoint(catalogue.literal_set):
-            signature = catalogue.recognise(text, literals)
+        signature = catalogue.recognise(text, marks.signatures) if marks.signatures else None
         if signature is not None and signature.from_owner and not segment.own:
             signature = None
         if signature is None and segment.severity is LineSeverity.FATAL and not segment.traced:
@@ -275,10 +295,6 @@ class Evidence:
         self._reported.add(key)
         self._kinds[kind] += 1
         return True
-
-    def _note_phase(self, text: str) -> None:
-        if text.startswith("▶ "):
-            self.phase = next((phase for marker, phase in _PHASES if marker in text), "")
 
     def _in_script(self, segment: Segment) -> bool:
         r"""Return True inside a multi-line script that the shell prints in quotes (`'\''` for its own)."""

@@ -13,11 +13,10 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from launcher.logs.headers import LineSeverity, header
-from launcher.logs.prefixes import NOBODY, LineOrigin, split_prefixes
+from launcher.logs.prefixes import FIRST_CHARACTERS, NOBODY, LineOrigin, split_prefixes
 from launcher.text import clean
 
 LINE_LIMIT = 64 * 1024
@@ -34,6 +33,8 @@ _XTRACE = re.compile(r"^\++ \S")
 # The end of a progress bar that something else was printed behind, without a line break.
 _BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
 _DOCKER_JSON = '{"log":"'
+_LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
+"""First characters of the lines that may have a prefix; without one, a printable line is a segment as it is."""
 
 
 class Segment(NamedTuple):
@@ -77,6 +78,8 @@ class Segment(NamedTuple):
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     text = raw.decode("utf-8", errors="replace")
+    if text[:1] not in _LAYERED and text.isprintable() and not _may_hold_bar(text):
+        return [Segment(text)] if (text := text.rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
     if "\r" not in text and text.rfind("\x1b[3") <= 0:
@@ -91,6 +94,10 @@ def segments(raw: bytes) -> list[Segment]:
             carried = _carrier_of(parsed[0])
         result += parsed
     return result
+
+
+def _may_hold_bar(text: str) -> bool:
+    return "/s" in text or "/it" in text
 
 
 def _docker_message(text: str) -> str:
@@ -111,7 +118,7 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     if not text.isprintable():
         text = clean(part)
     text, origin = split_prefixes(text, carried)
-    if ("/s" in text or "/it" in text) and (bar := _BAR_END.search(text)):
+    if _may_hold_bar(text) and (bar := _BAR_END.search(text)):
         behind, inner = split_prefixes(text[bar.end() :], origin)
         return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
     return [made] if (made := _segment(text, origin)).text else []
@@ -128,8 +135,7 @@ def _segment(text: str, origin: LineOrigin) -> Segment:
     return Segment(text.rstrip(), actor, rank, pid, ip, repeated, node, task, stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(NamedTuple):
     """Line of a file, as its bytes."""
 
     number: int

@@ -6,7 +6,7 @@ The lines below the first hold whatever the warning quotes, such as the exceptio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from launcher.logs.lines import Segment
@@ -24,7 +24,7 @@ _DISTANCE = 200
 class PythonWarnings:
     """Open warnings of all processes in one log."""
 
-    last: int = 0
+    _last: int = 0
     """Line of the last warning."""
     _left: dict[Key, int] = field(default_factory=dict)
 
@@ -34,14 +34,17 @@ class PythonWarnings:
         return bool(self._left)
 
     @property
-    def open_keys(self) -> Iterable[Key]:
+    def open_keys(self) -> Collection[Key]:
         """Processes whose next lines may belong to a warning."""
         return self._left
 
-    def take(self, segment: Segment) -> bool:
-        """Read a line; return True if it belongs to a warning."""
+    def take(self, segment: Segment, line: int, marked: bool) -> bool:
+        """Read a line; return True if it belongs to a warning. `marked`: it holds `LITERAL`."""
+        self.forget_old(line)
         key, text = key_of(segment), segment.body
-        if LITERAL in text and (match := _FIRST.match(text)):
+        if marked:
+            self._last = line
+        if marked and LITERAL in text and (match := _FIRST.match(text)):
             self._left[key] = _LINES if match["message"].rstrip().endswith((":", ",", "(")) else 1
             return True
         left = self._left.get(key)
@@ -56,5 +59,5 @@ class PythonWarnings:
 
     def forget_old(self, line: int) -> None:
         """Close all warnings if the last one is far above a line: their processes printed nothing more."""
-        if self._left and line - self.last > _DISTANCE:
+        if self._left and line - self._last > _DISTANCE:
             self._left.clear()

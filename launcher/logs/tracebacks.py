@@ -8,7 +8,7 @@ checkpoint's exception carries those of ranks. Of an ExceptionGroup, the excepti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -127,7 +127,7 @@ class Tracebacks:
         return bool(self._open)
 
     @property
-    def open_keys(self) -> Iterable[Key]:
+    def open_keys(self) -> Collection[Key]:
         """Processes whose next lines may belong to a traceback."""
         return self._open
 
