@@ -97,7 +97,10 @@ def segments(raw: bytes) -> list[Segment]:
 
 
 def _may_hold_bar(text: str) -> bool:
-    return "/s" in text or "/it" in text
+    """Return False where no rate ends a bar, without the search for one; `/s` alone is in many paths."""
+    return ("/s" in text or "/it" in text) and (
+        "/s]" in text or "/it]" in text or "/s," in text or "/it," in text
+    )
 
 
 def _docker_message(text: str) -> str:
