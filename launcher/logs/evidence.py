@@ -7,6 +7,7 @@ is no failure. What a process prints when it ends itself (severity FATAL) is one
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -80,6 +81,8 @@ _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_se
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
 _BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
 
+_AWAITED_LINES = 64
+
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
 _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
 LITERALS = (
@@ -119,6 +122,9 @@ class Evidence:
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
+    _awaited: tuple[bytes, ...] = ()
+    _awaited_until: int = sys.maxsize
+    """Line at which `_awaited` is worked out again: something may have expired; 0 after a change."""
     _kinds: Counter[str] = field(default_factory=Counter)
     """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
@@ -126,12 +132,16 @@ class Evidence:
 
     def awaited(self, number: int) -> tuple[bytes, ...]:
         """Return what the lines hold that matter from line `number` on although they hold no literal."""
+        if number >= self._awaited_until:
+            self._await(number)
+        return self._awaited
+
+    def _await(self, number: int) -> None:
         tracebacks, warnings = self.tracebacks, self._warnings
-        if not (self._script or tracebacks.any_open or warnings.any_open):
-            return ()
         tracebacks.forget_endless(number)
         warnings.forget_old(number)
-        return EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
+        self._awaited = EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
+        self._awaited_until = number + _AWAITED_LINES if self._awaited else sys.maxsize
 
     def marks(self, literals: frozenset[str]) -> EvidenceMarks:
         """Return what the literals of a line can be evidence of; each step searches only for what can be."""
@@ -183,6 +193,7 @@ class Evidence:
     ) -> Iterator[Event]:
         """Yield the evidence in a line that `concerns` admits."""
         tracebacks = self.tracebacks
+        self._awaited_until = 0
         if marks.warning or self._warnings.any_open:
             if self._warnings.take(segment, source.line, marks.warning):
                 return
@@ -302,9 +313,9 @@ class Evidence:
             return False
         odd = segment.text.replace("'\\''", "").count("'") % 2
         if self._script:
-            self._script = 0 if odd else self._script - 1
+            self._script, self._awaited_until = (0 if odd else self._script - 1), 0
             return True
-        self._script = _SCRIPT_LINES if odd and segment.traced else 0
+        self._script, self._awaited_until = (_SCRIPT_LINES if odd and segment.traced else 0), 0
         return segment.traced
 
 

@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from launcher.logs.headers import LineSeverity, header
@@ -33,6 +34,11 @@ _XTRACE = re.compile(r"^\++ \S")
 # The end of a progress bar that something else was printed behind, without a line break.
 _BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
 _DOCKER_JSON = '{"log":"'
+_RAY_BEGINS = (b"(", b"\x1b")
+_RESET = b"\x1b[0m"
+_COUNT_COLOUR = b"\x1b[32m"
+_RAY_LIMIT = 200
+_PRINTABLE = bytes(range(0x20, 0x7F))
 _LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
 """First characters of the lines that may have a prefix; without one, a printable line is a segment as it is."""
 
@@ -77,8 +83,10 @@ class Segment(NamedTuple):
 
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
+    if raw[:1] in _RAY_BEGINS and (simple := _behind_ray(raw)) is not None:
+        return simple
     text = raw.decode("utf-8", errors="replace")
-    if text[:1] not in _LAYERED and text.isprintable() and not _may_hold_bar(text):
+    if not _may_have_prefix(text) and _is_printable(raw, text) and not _may_hold_bar(text):
         return [Segment(text)] if (text := text.rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
@@ -94,6 +102,48 @@ def segments(raw: bytes) -> list[Segment]:
             carried = _carrier_of(parsed[0])
         result += parsed
     return result
+
+
+def _behind_ray(raw: bytes) -> list[Segment] | None:
+    """Return the segment behind Ray's prefix; None where the line needs to be looked at as a whole."""
+    stop = raw.find(b")", 0, _RAY_LIMIT) + 1
+    if raw.startswith(_RESET, stop):
+        stop += len(_RESET)
+    if raw.startswith(b" ", stop):
+        stop += 1
+    origin = _ray_origin(raw[:stop])
+    if origin is None:
+        return None
+    rest = raw[stop:]
+    if rest.endswith(_RESET):  # Ray colours its count of repetitions
+        rest = rest[: -len(_RESET)].replace(_COUNT_COLOUR, b"", 1)
+    text = rest.decode("utf-8", errors="replace")
+    if not _is_printable(rest, text) or _may_hold_bar(text):
+        return None
+    if _may_have_prefix(text):
+        text, origin = split_prefixes(text, origin)
+    return [made] if (made := _segment(text, origin)).text else []
+
+
+@lru_cache(maxsize=4096)
+def _ray_origin(prefix: bytes) -> LineOrigin | None:
+    """Return the process that Ray's prefix names; None if this is no such prefix alone.
+
+    Most lines of a run have one of a few hundred prefixes.
+    """
+    rest, origin = split_prefixes(_COLOUR.sub("", prefix.decode("utf-8", errors="replace")))
+    return origin if not rest and origin.pid is not None else None
+
+
+def _may_have_prefix(text: str) -> bool:
+    first = text[:1]
+    if first == " ":  # a label of srun
+        return text.lstrip(" ")[:1].isdigit()
+    return first in _LAYERED
+
+
+def _is_printable(raw: bytes, text: str) -> bool:
+    return not raw.translate(None, _PRINTABLE) or text.isprintable()
 
 
 def _may_hold_bar(text: str) -> bool:

@@ -69,15 +69,12 @@ class RuleReader(Generic[State]):
         self.role = role
         self.state = state
         self.evidence = Evidence(role)
+        self.awaited = self.evidence.awaited
         self._rules = rules
         literals = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
         self._texts = tuple(dict.fromkeys(literals))
         self._literals: dict[tuple[int, ...], _Literals[State]] = {}
         self.literals = tuple(literal.encode() for literal in self._texts)
-
-    def awaited(self, number: int) -> tuple[bytes, ...]:
-        """Return what marks the lines of an open traceback, warning or script; see `Reader`."""
-        return self.evidence.awaited(number)
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield the events of a line."""
