@@ -171,7 +171,7 @@ class Evidence:
         return self._samples and text.startswith(_ASCII_PANEL)
 
     def concerns(self, segment: Segment, marks: EvidenceMarks) -> bool:
-        """Return True if a line that is not text (see `is_text`) can be evidence; note the phase it begins."""
+        """Return True if a line that is not text can be evidence; note the phase that it begins."""
         if segment.text.startswith("▶ ") and segment.own and self.role is Role.DRIVER:
             self.phase = marks.phase
         if marks.relevant:
@@ -194,9 +194,9 @@ class Evidence:
         """Yield the evidence in a line that `concerns` admits."""
         tracebacks = self.tracebacks
         self._awaited_until = 0
-        if marks.warning or self._warnings.any_open:
-            if self._warnings.take(segment, source.line, marks.warning):
-                return
+        warned = marks.warning or self._warnings.any_open
+        if warned and self._warnings.take(segment, source.line, marks.warning):
+            return
         signature = self._signature(segment, marks)
         if tracebacks.any_open or marks.tracebacks:
             yield from self._follow_traceback(segment, source, time, signature)

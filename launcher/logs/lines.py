@@ -33,6 +33,7 @@ _REPEATED = re.compile(r"\s\[repeated (?P<n>\d+)x across cluster\](?: \(Ray dedu
 _XTRACE = re.compile(r"^\++ \S")
 # The end of a progress bar that something else was printed behind, without a line break.
 _BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
+_RATE_END = re.compile(r"/[A-Za-z]+(?:,[^\]]*)?\](?=\S)")
 _DOCKER_JSON = '{"log":"'
 _RAY_BEGINS = (b"(", b"\x1b")
 _RESET = b"\x1b[0m"
@@ -40,7 +41,7 @@ _COUNT_COLOUR = b"\x1b[32m"
 _RAY_LIMIT = 200
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
-"""First characters of the lines that may have a prefix; without one, a printable line is a segment as it is."""
+"""First characters of the lines that may have a prefix; any other printable line is a segment as it is."""
 
 
 class Segment(NamedTuple):
@@ -137,9 +138,9 @@ def _ray_origin(prefix: bytes) -> LineOrigin | None:
 
 def _may_have_prefix(text: str) -> bool:
     first = text[:1]
-    if first == " ":  # a label of srun
-        return text.lstrip(" ")[:1].isdigit()
-    return first in _LAYERED
+    if first != " ":
+        return first in _LAYERED
+    return text.lstrip(" ")[:1].isdigit()  # a label of srun
 
 
 def _is_printable(raw: bytes, text: str) -> bool:
@@ -147,10 +148,8 @@ def _is_printable(raw: bytes, text: str) -> bool:
 
 
 def _may_hold_bar(text: str) -> bool:
-    """Return False where no rate ends a bar, without the search for one; `/s` alone is in many paths."""
-    return ("/s" in text or "/it" in text) and (
-        "/s]" in text or "/it]" in text or "/s," in text or "/it," in text
-    )
+    """Return False where no rate ends a bar that text follows, without the search for all of a bar."""
+    return "/" in text and "]" in text and _RATE_END.search(text) is not None
 
 
 def _docker_message(text: str) -> str:

@@ -6,7 +6,7 @@ A log's reader passes over its lines once, for its rules and for evidence of fai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -37,13 +37,13 @@ class LineRule(Generic[State]):
     literal: str
     """Text in every line of this kind; at least six characters, or the search hits too many lines."""
     pattern: re.Pattern[str]
-    meaning: Callable[[State, MatchedLine], Iterator[Event]]
+    meaning: Callable[[State, MatchedLine], Iterable[Event]]
     own: bool = True
     """Match only lines of the process that owns the log, not what Ray forwards from workers."""
 
 
 def rule(
-    literal: str, pattern: str, meaning: Callable[[State, MatchedLine], Iterator[Event]], *, own: bool = True
+    literal: str, pattern: str, meaning: Callable[[State, MatchedLine], Iterable[Event]], *, own: bool = True
 ) -> LineRule[State]:
     """Make a rule from a pattern's text."""
     return LineRule(literal, re.compile(pattern), meaning, own)
