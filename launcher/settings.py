@@ -118,6 +118,15 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     text = read_user_text(path, "the settings")
     if text is None:
         return Settings()
+    return settings_of(text, path, environment)
+
+
+def settings_of(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
+    """Return the settings of a file's text; `~` and variables are those of `environment`.
+
+    Raises:
+        InputError: it is no TOML, or has a key or a value that is none.
+    """
     return _settings(_parse(text, path), path, environment)
 
 

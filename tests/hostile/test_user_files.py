@@ -54,7 +54,7 @@ def test_files_of_the_user_that_are_no_such_files(environment: Mapping[str, str]
         with pytest.raises(InputError, match=r"settings|directory"):
             call(environment)
     WAYS[way](user_file(environment))
-    with pytest.raises(InputError, match="site file"):
+    with pytest.raises(ExplainedError, match="site"):
         site_here(LocalTransport(), environment)
     choices = settings_path(environment).with_name("sites.json")
     WAYS[way](choices)
