@@ -19,7 +19,7 @@ from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
 from launcher.usage import UsageLimits
-from launcher.user_files import USER_FILE
+from launcher.user_files import USER_FILE_LIMIT
 
 if TYPE_CHECKING:
     from launcher.sites.tables import ProfileTable, SiteFile
@@ -247,9 +247,9 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
     path = user_file(environment)
     if transport.stat(str(path)) is None:
         return site
-    data = transport.read(str(path), 0, USER_FILE.value + 1)
-    if len(data) > USER_FILE.value:
-        raise InputError(f"the site file is larger than {USER_FILE}", where=path)
+    data = transport.read(str(path), 0, USER_FILE_LIMIT.value + 1)
+    if len(data) > USER_FILE_LIMIT.value:
+        raise InputError(f"the site file is larger than {USER_FILE_LIMIT}", where=path)
     return site_with(site, data, path)
 
 
