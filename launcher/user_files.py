@@ -12,7 +12,7 @@ from launcher.text import clean
 from recipes.limits import Limit
 from recipes.reading import read_limited
 
-USER_FILE = Limit("size of a settings or site file", 1 << 20, "bytes", "real ones have some lines")
+USER_FILE_LIMIT = Limit("size of a settings or site file", 1 << 20, "bytes", "real ones have some lines")
 
 
 def read_user_text(path: Path, what: str) -> str | None:
@@ -22,7 +22,7 @@ def read_user_text(path: Path, what: str) -> str | None:
         InputError: it cannot be read, is no regular file, too large, or no UTF-8.
     """
     try:
-        return read_limited(path, USER_FILE).decode("utf-8")
+        return read_limited(path, USER_FILE_LIMIT).decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

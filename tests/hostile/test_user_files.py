@@ -22,9 +22,15 @@ from recipes.errors import ExplainedError
 from tests.hostile.log_inputs import VALUES, changed
 from tui.pane_settings import load_pane_settings
 
+
+def sparse(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 36)
+
+
 WAYS: dict[str, Callable[[Path], object]] = {
     "fifo": os.mkfifo,
-    "sparse": lambda path: (path.touch(), os.truncate(path, 1 << 36)),
+    "sparse": sparse,
     "loop": lambda path: path.symlink_to(path.name),
     "zero": lambda path: path.symlink_to("/dev/zero"),
     "proc": lambda path: path.symlink_to("/proc/kmsg"),
@@ -54,7 +60,7 @@ def test_files_of_the_user_that_are_no_such_files(environment: Mapping[str, str]
         with pytest.raises(InputError, match=r"settings|directory"):
             call(environment)
     WAYS[way](user_file(environment))
-    with pytest.raises(InputError, match="site file"):
+    with pytest.raises(ExplainedError, match="site"):
         site_here(LocalTransport(), environment)
     choices = settings_path(environment).with_name("sites.json")
     WAYS[way](choices)
