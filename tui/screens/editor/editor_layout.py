@@ -319,6 +319,7 @@ class EditorLayout(EditorPanes):
     def _go_to_line(self, line: int) -> None:
         if self.analysis is None:
             return
+        self.set_text_title(f"line {line}")
         index = self.analysis.outline.at_line(line)
         if index is None:
             return
@@ -328,7 +329,6 @@ class EditorLayout(EditorPanes):
             self.go_to(row.key)
         if row.lines is not None:
             self.text_view.mark_quietly(row.lines.first, row.lines.last)
-        self.set_text_title(f"line {line}")
 
     def set_text_title(self, subtitle: str) -> None:
         """Set what stands at the right of the text's title."""

@@ -206,7 +206,7 @@ class FileCommands:
                 DialogChoice("y", "save it as it is", "save"),
             ]
             self._screen.app.push_screen(
-                ChoiceDialog("No YAML", f"{error}\n\nNeMo-RL could not read the file.", choices),
+                ChoiceDialog("Not YAML", f"{error}\n\nNeMo-RL could not read the file.", choices),
                 lambda answer: self._save(even_broken=True) if answer == "save" else None,
             )
         else:
