@@ -13,8 +13,9 @@ from recipes.library import DIRECTORY, starting_recipes
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.draft_resolver import DraftResolver
-from tui.screens.wizard.model import DraftStatus, WizardState, default_text, errors
+from tui.screens.wizard.model import DraftStatus, WizardState, default_text
 from tui.screens.wizard.recipe_paths import CHECKOUT, HERE, PACKAGED, recipe_choices, recipe_file
+from tui.screens.wizard.validation import errors
 
 NAME = "qwen3-4b-from-32b.yaml"
 

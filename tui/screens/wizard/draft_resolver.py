@@ -16,7 +16,6 @@ from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
     count_of,
-    errors,
     kind_of,
     partition_of,
     text_of,
@@ -24,6 +23,8 @@ from tui.screens.wizard.model import (
 )
 from tui.screens.wizard.model_cache import CachedModel, cached_models
 from tui.screens.wizard.recipe_paths import RecipeChoice, recipe_choices, recipe_file, source_of
+from tui.screens.wizard.release import ReleaseReader
+from tui.screens.wizard.validation import errors
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -57,6 +58,7 @@ class DraftResolver:
     """Job environments of earlier plans, by the fields that determine them."""
     _fewest_nodes: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
     """Nodes of planned smoke runs, by what decides them."""
+    _release: ReleaseReader = field(default_factory=ReleaseReader, repr=False)
     _resolver: Resolver | None = None
 
     # ------------------------------------------------------------ Slurm
@@ -106,6 +108,7 @@ class DraftResolver:
         status = self._with_recipe(state, status)
         if status.recipe is None:
             return status
+        status = self._release.add_to(status)
         return self._with_report(state, status)
 
     def full_status(self, state: WizardState, status: DraftStatus) -> DraftStatus:
@@ -116,6 +119,7 @@ class DraftResolver:
         from launcher.storage.decision import storage_question
         from launcher.submit.submit import plan_submission, storage_of
 
+        status = self._release.with_stock(status)
         if status.detection is None or errors(state, status):
             return replace(status, settled=True, plan_error=status.slurm_error)
         try:
@@ -310,6 +314,8 @@ class DraftResolver:
         if status.detection is None or partition is None:
             return ClusterRequest(nodes=nodes, time_s=limit_s, submitting=True), None
         gpus = partition.gpus.count
+        if "gpus_per_node" in state.texts:
+            gpus = count_of("gpus_per_node", state, status) or gpus
         cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None
         request = ClusterRequest(nodes, gpus, time_s=limit_s or 0)
         return cluster_request(request, kind_of(state), status.detection.site, partition), cost
