@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tui.screens.wizard.alternatives import FieldChoice
 
 _MOST_ON_A_LINE = 24
+_SHORT_NOTE = 20
+"""Cells that the note beside a field has on a small terminal: a longer description is repeated here."""
 _LONGEST_VALUE = 24
 """Values that are longer are listed by F2 alone, not on the line of values."""
 
@@ -48,7 +50,7 @@ class FieldDetails:
             glyph, style = MARKS[finding.level]
             yield Fact("finding", Content(clean(finding.text)), style, glyph)
         current = next((choice for choice in self.choices if choice.value == self.text), None)
-        if current is not None and current.description and not listed:
+        if current is not None and len(current.description) > _SHORT_NOTE and not listed:
             yield Fact("value", f"{clean(current.label or current.value)}: {clean(current.description)}")
         values = [choice for choice in self.choices if choice.value]
         if values and not listed and all(len(choice.value) <= _LONGEST_VALUE for choice in values):

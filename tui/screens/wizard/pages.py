@@ -170,19 +170,15 @@ def cluster_facts(state: WizardState, status: DraftStatus, width: int) -> Lines:
 
 
 def recipe_facts(state: WizardState, status: DraftStatus) -> Lines:
-    """Return the recipe, its models and the checkout."""
-    lines: Lines = []
-    if status.path is not None:
-        source = f" ({status.recipe_source})" if status.recipe_source else ""
-        lines.append(fact("recipe", f"{clean(str(status.path))}{source}"))
+    """Return the models, the recipe and the checkout."""
+    source = f" ({status.recipe_source})" if status.recipe_source else ""
+    recipe = [fact("recipe", f"{clean(str(status.path))}{source}")] if status.path is not None else []
     if kind_of(state) == "rehearsal":
-        lines.append(fact("rehearsal", "stand-in models on a real Ray cluster; separate directories"))
-        return lines
+        return [*recipe, fact("rehearsal", "stand-in models on a real Ray cluster; separate directories")]
+    lines = [*_model_facts("student", status.student), *_model_facts("teacher", status.teacher)]
     if kind_of(state) == "smoke":
         lines.append(fact("smoke", "5 steps, no wandb; separate checkpoint and log directories"))
-    lines += _model_facts("student", status.student)
-    lines += _model_facts("teacher", status.teacher)
-    return [*lines, *_vocabulary(status), *_checkout_facts(status)]
+    return [*lines, *_vocabulary(status), *recipe, *_checkout_facts(status)]
 
 
 def _model_facts(side: str, model: ModelFacts | UnknownModel | None) -> Lines:
@@ -295,13 +291,9 @@ def titled_finding(item: DraftFinding, step: str = "") -> Content:
     return Content.assemble(shown, (f"  ({step})", "dim")) if step else shown
 
 
-def step_findings(assessment: Assessment, step: str, focused: str) -> Lines:
-    """Return the findings of a step but those of the field that has the focus, which has them in full."""
-    return [
-        titled_finding(item)
-        for item in assessment.findings
-        if item.step == step and not (item.field and item.field == focused)
-    ]
+def step_findings(assessment: Assessment, step: str) -> Lines:
+    """Return the findings of a step that no field of it has."""
+    return [titled_finding(item) for item in assessment.findings if item.step == step and not item.field]
 
 
 def finding_line(item: DraftFinding) -> Content:

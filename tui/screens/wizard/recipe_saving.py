@@ -77,7 +77,7 @@ def offer_of(state: WizardState, status: DraftStatus) -> SaveOffer:
     elif not os.access(status.path, os.W_OK):
         refused = "the file is read-only"
     models = " from ".join(str(edited.get(f"{side}.model_name") or "?") for side in ("policy", "teacher"))
-    return SaveOffer(ChosenValues.of(base, edited), paths, refused, f"{models}, based on {status.path.name}.")
+    return SaveOffer(ChosenValues.of(base, edited), paths, refused, f"{models}.")
 
 
 def state_after_saving(state: WizardState, path: Path) -> WizardState:

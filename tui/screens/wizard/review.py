@@ -221,7 +221,7 @@ def _change_section(status: DraftStatus) -> Lines:
     if recipe is None or status.base_recipe is None:
         return []
     changed_values = list(differences(status.base_recipe.values, recipe.values))
-    lines = [heading("Recipe changes", "the file is not changed; the run records the values used")]
+    lines = [heading("Recipe changes", "used once, as overrides; w saves them")]
     for item in changed_values[:_MAX_CHANGES]:
         before = "not set" if item.a is ABSENT else value_text(item.a)
         after = "removed" if item.b is ABSENT else value_text(item.b)

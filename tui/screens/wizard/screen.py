@@ -31,7 +31,6 @@ from tui.screens.wizard.review import (
 from tui.screens.wizard.review_commands import ReviewCommands
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.state_changes import with_fix
-from tui.screens.wizard.state_changes import with_fix
 from tui.screens.wizard.steps import StepScreen
 
 if TYPE_CHECKING:

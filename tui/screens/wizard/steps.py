@@ -220,9 +220,8 @@ class StepScreen(StepLayout):
         lines = self._field_lines(name)
         facts = facts_of(self.step.id, state, status, self.column_width)
         if not self.is_wide:
-            findings = wrap_hanging(step_findings(self.assessment, self.step.id, name), self.column_width)
-            for part in (findings, facts):
-                lines += [*([Content("")] if lines and part else []), *part]
+            findings = step_findings(self.assessment, self.step.id)
+            lines += [*wrap_hanging(findings, self.column_width), *facts]
         self.field_lines.set_lines(lines)
         return facts
 
