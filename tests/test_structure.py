@@ -15,7 +15,10 @@ ROLES = {
     "training", "watch", "checkout", "rehearsal", "monitor", "parse", "check", "memory", "submit", "models",
     "settings", "editing", "__main__",
 }  # fmt: skip
-"""Names that play the same role in two packages: a command and its engine, a screen and its model."""
+"""Names that play the same role in two packages: a command and its engine, a screen and its model.
+
+`__main__` is Python's name.
+"""
 
 
 @cache
