@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from launcher.errors import InputError
-from launcher.fields import FIELDS, OFF, ON, Field, field
+from launcher.fields import FIELDS, OFF, ON, Field
 from launcher.fields.compound_fields import COMPOUND, FieldChange, FieldContext, edit_of
-from launcher.text import clean, did_you_mean
 from recipes.planning import Setup
 from recipes.planning.setup import value_at
 
@@ -186,25 +184,3 @@ def split_of(recipe: EffectiveRecipe, nodes: int | None) -> tuple[bool, bool]:
     setup = Setup.of(recipe)
     nodes = nodes or setup.nodes
     return not setup.colocated and nodes == 1, not setup.colocated and nodes > 1
-
-
-def read_assignments(texts: Iterable[str]) -> Mapping[str, str]:
-    """Return field names with their texts, as `--set NAME=VALUE` gives them.
-
-    Raises:
-        InputError: there is no such field of a recipe, or the value is none.
-    """
-    values = {}
-    names = [row.name for row in FIELDS if row.of_recipe]
-    for assignment in texts:
-        name, equals, text = assignment.partition("=")
-        if name not in names:
-            raise InputError(
-                f"--set: unknown field '{clean(name)}'{did_you_mean(name, names)}",
-                fix="Fields are listed in docs/wizard.md; any other key is an override KEY=VALUE.",
-            )
-        error = value_error(field(name), text.strip()) if equals else "needs a value: NAME=VALUE"
-        if error:
-            raise InputError(f"--set {name}: '{clean(text)}' {error}" if equals else f"--set {name} {error}")
-        values[name] = text.strip()
-    return values

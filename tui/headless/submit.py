@@ -23,9 +23,16 @@ def run(options: argparse.Namespace) -> int:
     from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
     from tui.headless.detect import detect_here
     from tui.headless.runs_root import choose_runs_root
+    from tui.headless.saving import with_saved_choices
     from tui.headless.stores import run_store
 
-    store, request, detection = run_store(), _request(options), detect_here()
+    store, detection = run_store(), detect_here()
+    request = with_saved_choices(
+        _request(options),
+        save_child=options.save_child,
+        save_into=options.save_into,
+        dry_run=options.dry_run or options.test_only,
+    )
     proposal = plan_submission(request, detection, store, os.environ)
     storage = storage_of(proposal, store, os.environ)
     quiet = options.dry_run or options.test_only or options.json or options.yes
@@ -54,23 +61,48 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> SubmitRequest:
+    from launcher.fields.assignments import assign
     from launcher.request import SubmitRequest
 
     values = vars(options)
+    assigned = assign(
+        Path(options.recipe),
+        options.override,
+        options.assignments,
+        for_both=options.assignments_both,
+        checkout=_checkout(options),
+        nodes=options.nodes,
+        gpus_per_node=options.gpus_per_node,
+    )
     return SubmitRequest.of(
         {
             **values,
             "recipe": Path(options.recipe),
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
             "env_file": Path(options.env_file) if options.env_file else None,
-            "overrides": tuple(options.override),
-            "env": tuple(options.env),
+            "overrides": (*options.override, *assigned.overrides),
+            "env": (*options.env, *assigned.env),
             "no_env": tuple(options.no_env),
             "sbatch_args": tuple(options.sbatch_args),
             "skip_checks": tuple(options.skip_checks),
             "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
         }
     )
+
+
+def _checkout(options: argparse.Namespace) -> Path | None:
+    """Return the checkout that names the keys of fields; None where none is known, or no field was set."""
+    if not options.assignments and not options.assignments_both:
+        return None
+    from launcher.checkout import choose
+    from launcher.errors import InputError, TransportError
+    from tui.headless.stores import run_store
+
+    try:
+        path = choose(run_store().transport, options.checkout, os.environ, near=(Path(options.recipe),)).path
+    except (InputError, TransportError):  # a rehearsal needs none; the plan says what is wrong with one
+        return None
+    return Path(path)
 
 
 def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
