@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
     store, detection = run_store(), detect_here()
     request = with_saved_choices(
-        _request(options),
+        request_of(options),
         save_child=options.save_child,
         save_into=options.save_into,
         dry_run=options.dry_run or options.test_only,
@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     return Exit.FAILED if proposal.blocking else Exit.OK
 
 
-def _request(options: argparse.Namespace) -> SubmitRequest:
+def request_of(options: argparse.Namespace) -> SubmitRequest:
+    """Return the request that the options of `submit` make."""
     from launcher.fields.assignments import assign
     from launcher.request import SubmitRequest
 
