@@ -228,6 +228,8 @@ class DraftWriter:
                 self._condition.notify_all()
 
     def _write(self, job: tuple[str, bytes | None], *, flush: bool) -> None:
+        if flush and not self.store.file(self.token, self.path).exists():
+            return  # it was taken over, or discarded, by another one
         try:
             self.store.save(self.token, self.path, job[0], job[1], flush=flush)
             self.error = None

@@ -208,9 +208,9 @@ class HomeScreen(Screen[None]):
             return
         self._host.open_run(row.directory)
 
-    def action_new_run(self) -> None:
+    async def action_new_run(self) -> None:
         """Open the wizard."""
-        self._host.new_run()
+        await self._host.new_run()
 
     def action_edit_recipe(self) -> None:
         """Choose a recipe to edit; that of the selected run comes first."""

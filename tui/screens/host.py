@@ -44,8 +44,8 @@ class Host(Protocol):
         """Show a run in the monitor."""
         ...
 
-    def new_run(self) -> None:
-        """Open the wizard."""
+    async def new_run(self) -> None:
+        """Open the wizard; drafts that were left are offered first."""
         ...
 
     def run_again(self, wizard_state: WizardState) -> None:
@@ -71,7 +71,7 @@ class Host(Protocol):
         ...
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
-        """Return from the wizard to the list; the draft is kept for the next time."""
+        """Return from the wizard to the list; what could not be kept on disk is kept here."""
         ...
 
     def submitted(self, screen: Screen[None], directory: str) -> None:

@@ -34,6 +34,7 @@ from tui.screens.wizard.state_changes import with_fix
 from tui.screens.wizard.steps import StepScreen
 
 if TYPE_CHECKING:
+    from launcher.storage.wizard_drafts import RunDraftWriter
     from recipes.planning import Fix
 
 _ASKING = "querying Slurm …"
@@ -46,8 +47,14 @@ _REVIEW_ACTIONS = (
 class WizardScreen(StepScreen):
     """Edits a wizard state step by step, reviews it, and submits it."""
 
-    def __init__(self, host: Host, state: WizardState | None = None) -> None:
-        super().__init__(host, state)
+    def __init__(
+        self,
+        host: Host,
+        state: WizardState | None = None,
+        step: str = "",
+        draft: RunDraftWriter | None = None,
+    ) -> None:
+        super().__init__(host, state, step, draft)
         self._start_estimate: StartEstimate | str | None = None
         self._submitting = False
         self._submit_when_ready = False
@@ -290,10 +297,11 @@ class WizardScreen(StepScreen):
 
     # ------------------------------------------------------------ outcome
 
-    def on_submitted(self, event: Submitted) -> None:
+    async def on_submitted(self, event: Submitted) -> None:
         """Open the monitor."""
         event.stop()
         self._close_wait_dialogs()
+        await self._draft.discard()
         self._host.submitted(self, event.directory)
 
     def on_action_failed(self, event: ActionFailed) -> None:
@@ -305,8 +313,9 @@ class WizardScreen(StepScreen):
         if isinstance(error, UnreachableError) and isinstance(error.where, Path):
             directory = str(error.where)
 
-            def answered(answer: str | None) -> None:
+            async def answered(answer: str | None) -> None:
                 if answer == "watch":
+                    await self._draft.discard()
                     self._host.submitted(self, directory)
 
             choices = [
@@ -323,12 +332,13 @@ class WizardScreen(StepScreen):
         self._submitting = False
 
     def _show_slurm_error(self, error: ExplainedError) -> None:
-        def answered(answer: str | None) -> None:
+        async def answered(answer: str | None) -> None:
             if answer == "rehearse":
                 self.app.push_screen(BusyDialog("starting a rehearsal on this machine …"))
                 self._submitting = True
                 self._poller.rehearse_here()
             elif answer == "back":
+                await self._draft.leave()
                 self._host.put_aside(self, self.wizard_state)
 
         text = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -14,6 +16,7 @@ from tui.screens.editor.preflight_lines import memory_strip
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import FieldChoice, choices_for
 from tui.screens.wizard.chosen_lines import chosen_count, chosen_lines
+from tui.screens.wizard.draft_keeping import DraftKeeper
 from tui.screens.wizard.field_details import FieldDetails
 from tui.screens.wizard.findings import Assessment, assess
 from tui.screens.wizard.model import (
@@ -42,6 +45,9 @@ from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 
+if TYPE_CHECKING:
+    from launcher.storage.wizard_drafts import RunDraftWriter
+
 _STEP_COMMANDS = ("wizard.back", "wizard.next", "wizard.choose", "wizard.key", "wizard.edit")
 _REVIEW_COMMANDS = (
     "wizard.submit", "wizard.when", "wizard.fix", "wizard.write", "wizard.skip", "wizard.back",
@@ -61,14 +67,21 @@ class StepScreen(StepLayout):
         "review, and going back loses nothing that was typed."
     )
 
-    def __init__(self, host: Host, state: WizardState | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        state: WizardState | None = None,
+        step: str = "",
+        draft: RunDraftWriter | None = None,
+    ) -> None:
         super().__init__()
         self._host = host
         self._poller = WizardPoller(host.draft_resolver, self)
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
         self.assessment = Assessment()
-        self.step: Step = STEPS[0]
+        self.step: Step = next((item for item in STEPS if item.id == step), STEPS[0])
+        self._draft = DraftKeeper(self.wizard_state, draft)
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
         self._message = ""
@@ -86,9 +99,20 @@ class StepScreen(StepLayout):
         self._poller.resolve(self.wizard_state)
         self._poller.ask_slurm(refresh=False)
 
-    def on_unmount(self) -> None:
-        """End the thread."""
+    async def on_unmount(self) -> None:
+        """End the thread; what was typed last is on disk then."""
         self._poller.stop()
+        await self._draft.leave()
+
+    @property
+    def would_lose_entries(self) -> bool:
+        """Whether leaving would lose what was typed: no draft of it can be written."""
+        return self._draft.failed
+
+    @property
+    def unsaved_remark(self) -> str:
+        """Words for a draft that is kept; empty where there is none."""
+        return "the run that was not submitted is kept, and offered with the next one" * self._draft.kept
 
     def on_resize(self) -> None:
         """Redraw for the new size."""
@@ -115,8 +139,16 @@ class StepScreen(StepLayout):
 
     async def _set_state(self, state: WizardState) -> None:
         self.wizard_state, self._message = state, ""
+        # Before anything else: a key that was pressed is on disk, whatever happens next.
+        self._keep_draft()
         self._poller.resolve(state)
         await self._refresh_form()
+
+    def _keep_draft(self) -> None:
+        recipe = Path(text_of("recipe", self.wizard_state, self.status)).name
+        models = [text_of(name, self.wizard_state, self.status) for name in ("student", "teacher")]
+        title = " from ".join(name.rpartition("/")[2] for name in models if name)
+        self._draft.keep(self.wizard_state, self.step.id, f"{recipe} {title}".strip())
 
     async def on_draft_resolved(self, event: DraftResolved) -> None:
         """Show the new status."""
@@ -165,6 +197,7 @@ class StepScreen(StepLayout):
 
     async def _show_step(self, step: Step) -> None:
         self.step = step
+        self._keep_draft()
         reviewing = step.id == "review"
         with self.app.batch_update():
             self.set_class(reviewing, "-review")
@@ -282,6 +315,7 @@ class StepScreen(StepLayout):
         steps = steps_of(self.wizard_state, self.status)
         index = self._step_index(steps)
         if index == 0:
+            await self._draft.leave()
             self._host.put_aside(self, self.wizard_state)
         else:
             await self._show_step(steps[index - 1])
