@@ -47,6 +47,7 @@ class SubmitRequest:
     """Script of the checkout that runs the recipe; None: the one that the recipe is for."""
     chain: int = 1
     profile: str | None = None
+    """None: the default one of the settings; empty: none at all."""
     env_file: Path | None = None
     sbatch_args: tuple[str, ...] = ()
     skip_checks: tuple[str, ...] = ()
@@ -119,11 +120,15 @@ class JobOptions:
 def with_profile(request: SubmitRequest, site: Site) -> SubmitRequest:
     """Return a request with its profile's answers where it leaves something open.
 
+    Without a profile it gets the default one of the user's settings; an empty name is for none at all.
+
     Raises:
         InputError: there is no such profile.
     """
-    if request.profile is None:
-        return request
+    if request.profile is None and site.default_profile:
+        request = replace(request, profile=site.default_profile)
+    if not request.profile:
+        return replace(request, profile=None)
     profile = site.profile(request.profile)
     answers = {name: getattr(profile, name) for name in PROFILE_ANSWERS if getattr(request, name) is None}
     return replace(request, **answers)

@@ -16,6 +16,7 @@ from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.screen import Screen
+from textual.theme import Theme
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
@@ -25,6 +26,7 @@ from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, edits_would_be_lost
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
+from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
@@ -58,12 +60,13 @@ class DistillApp(App[None]):
         self.settings = settings
         self.register_theme(THEME)
         # Without the watcher, which would parse all styles again.
-        self.set_reactive(App.theme, initial_theme(os.environ))
+        self.set_reactive(App.theme, initial_theme(os.environ, settings.screen.theme))
         self.stylesheet.set_variables(self.get_css_variables())
         self._leaving = Leaving(self, self.has_unsaved_draft, settings.demo)
         self._wizard_state: WizardState | None = None
         """What was typed in a wizard that was left, where no draft of it could be written."""
         self._key_order = KeyOrder(self, super().on_event)
+        self.set_class(settings.screen.compact, "-compact")
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -74,6 +77,7 @@ class DistillApp(App[None]):
         if self.settings.guarded:
             on_signals(self._leave_with, self.action_leave_now)
             leave_when_terminal_is_gone()
+            self.theme_changed_signal.subscribe(self, self._keep_theme)
             threading.excepthook = lambda failure: self.call_from_thread(
                 self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
             )
@@ -120,6 +124,20 @@ class DistillApp(App[None]):
     async def on_key_passed(self, event: KeyPassed) -> None:
         """Dispatch the next key."""
         await self._key_order.passed(event)
+
+    def _keep_theme(self, theme: Theme) -> None:
+        """Keep the theme that was chosen; those that the environment asks for are for this start alone."""
+        if theme.name != initial_theme(os.environ, self.settings.screen.theme):
+            in_background(
+                lambda: keep_theme(os.environ, theme.name),
+                "settings",
+                lambda error: post(self, ActionFailed(error)),
+            )
+
+    @property
+    def screen_settings(self) -> ScreenSettings:
+        """The user's settings of the screen."""
+        return self.settings.screen
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -349,7 +367,10 @@ def run_app(
     edit: EditStart | None = None,
 ) -> int:
     """Run the app and return its exit code; `tui.terminal` has checked the terminal before."""
-    settings = AppSettings(runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True)
+    settings = AppSettings(
+        runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True,
+        screen=load_screen_settings(os.environ),
+    )  # fmt: skip
     app = DistillApp(settings)
     app.run(mouse=mouse)
     return app.return_code or 0

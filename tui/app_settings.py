@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tui.screen_settings import ScreenSettings
 
 if TYPE_CHECKING:
     from launcher.monitor.watch import Watch
@@ -33,6 +35,7 @@ class AppSettings:
     guarded: bool = False
     """Whether to handle signals and a lost terminal; not in tests, which have neither."""
     now: Callable[[], float] = time.time
+    screen: ScreenSettings = field(default_factory=ScreenSettings)
 
 
 @dataclass(frozen=True, slots=True)

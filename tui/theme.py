@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 THEME = Theme(
     name="distill",
@@ -52,8 +52,16 @@ LABEL_COLUMNS = 12
 """Columns of the label beside a value, in every panel of facts."""
 
 
-def initial_theme(environ: Mapping[str, str]) -> str:
-    """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's."""
+def theme_names() -> tuple[str, ...]:
+    """Return the names of all themes, the app's own first."""
+    return (THEME.name, *sorted(BUILTIN_THEMES))
+
+
+def initial_theme(environ: Mapping[str, str], chosen: str = THEME.name) -> str:
+    """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's.
+
+    Without either it is the chosen one.
+    """
     if "NO_COLOR" in environ:
         return "ansi-dark"
-    return environ.get("TEXTUAL_THEME") or THEME.name
+    return environ.get("TEXTUAL_THEME") or chosen

@@ -14,7 +14,7 @@ APP_COMMANDS: tuple[Command, ...] = (
         Scope.APP, "command_palette", footer="commands", priority=True, palette=False,
     ),
     Command(
-        "app.theme", (), "Change the theme", "Choose another colour theme for this session.",
+        "app.theme", (), "Change the theme", "Choose another colour theme, which is kept.",
         Scope.APP, "change_theme",
     ),
     Command(

@@ -51,7 +51,7 @@ class HomeScreen(Screen[None]):
         super().__init__()
         self._host = host
         self._root = root
-        self._poller = HomePoller(root, self, host.in_front)
+        self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._started = False
         self._rows: tuple[RunRow, ...] = ()
         self._problem = ""

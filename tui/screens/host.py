@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
     from launcher.monitor.notify import Channel
     from tui.run_view import RunView
+    from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
 
 
 class Host(Protocol):
     """The app, as far as its screens use it."""
+
+    @property
+    def screen_settings(self) -> ScreenSettings:
+        """The user's settings of the screen."""
+        ...
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""

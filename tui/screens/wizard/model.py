@@ -169,10 +169,22 @@ def _smoke_target(state: WizardState, status: DraftStatus) -> tuple[str, str]:
     return (target[0], target[1] or "") if target is not None else ("", "")
 
 
+def profile_of(state: WizardState, status: DraftStatus) -> str:
+    """Return the name of the chosen profile, else of the default one; empty for none."""
+    if "profile" in state.texts:
+        return state.texts["profile"]
+    return _default_profile(state, status)
+
+
+def _default_profile(_state: WizardState, status: DraftStatus) -> str:
+    site = status.detection.site if status.detection is not None else None
+    return site.default_profile if site is not None and site.default_profile in site.profiles else ""
+
+
 def profile_answer(name: str, state: WizardState, status: DraftStatus) -> str:
     """Return what the chosen profile answers for a field; empty where it does not."""
     profiles = status.detection.site.profiles if status.detection is not None else {}
-    profile = profiles.get(state.texts.get("profile", ""))
+    profile = profiles.get(profile_of(state, status))
     value = getattr(profile, name, None)
     if isinstance(value, tuple):  # its sbatch arguments come before the request's, in any case
         return " ".join(value) if name == "modules" else ""
@@ -233,7 +245,7 @@ def _is_offline(state: WizardState, status: DraftStatus) -> bool:
     if status.detection is None:
         return False
     site, partition = status.detection.site, partition_of(state, status)
-    profile = site.profiles.get(state.texts.get("profile", ""))
+    profile = site.profiles.get(profile_of(state, status))
     own = site.job_environment(partition.name if partition is not None else None)
     variables = {**own, **(profile.environment if profile is not None else {})}
     return variables.get(WANDB_VARIABLE) == "offline"
@@ -298,6 +310,7 @@ _DEFAULTS: Mapping[str, Callable[[WizardState, DraftStatus], str]] = {
     "recipe": _default_recipe,
     "checkout": lambda _state, status: status.default_checkout,
     "modules": _default_modules,
+    "profile": _default_profile,
     "nodes": _default_nodes,
     "gpus_per_node": _default_gpus,
     "time": _default_time,
