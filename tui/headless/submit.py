@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
+    from launcher.submit.review_facts import ReviewFacts
     from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
+    from recipes.inheritance import Resolver
     from tui.headless.detect import detect_here
+    from tui.headless.recipe_files import jsonable
     from tui.headless.runs_root import choose_runs_root
     from tui.headless.saving import with_saved_choices
     from tui.headless.stores import run_store
@@ -45,7 +48,9 @@ def run(options: argparse.Namespace) -> int:
         say(warning)
     result = _as_json(proposal, store.root) | {"storage": storage.as_json()}
     if options.dry_run:
+        facts = ReviewFacts.of(proposal, Resolver().resolve(request.recipe), storage)
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
+        result |= {"changes": jsonable(facts.changes_json()), "script": facts.script}
     elif options.test_only:
         start_estimate = estimate_start(proposal, store, os.environ)
         result |= _estimate_json(start_estimate)
@@ -143,6 +148,11 @@ def _estimate_json(start_estimate: StartEstimate) -> dict[str, Any]:
     }
 
 
+def _value_text(value: object) -> str:
+    """Return a recipe's value on one line."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _environment_json(proposal: SubmissionPlan) -> list[dict[str, str]]:
     """Return what becomes of each variable; values of secrets are not in it."""
     environment = proposal.options.environment
@@ -198,6 +208,9 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
         print_json(result)
         return
     if options.dry_run or options.test_only:
+        for item in result.get("changes", ()):
+            after = "removed" if item["removed"] else _value_text(item["to"])
+            show(f"{item['key']}: {_value_text(item['from'])} -> {after}")
         show(shlex.join(result["plan"]["argv"]))
         for name, value in sorted(result["plan"]["env"].items()):
             show(f"  {name}={value}")
