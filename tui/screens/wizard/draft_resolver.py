@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _RECENT = 6
 _RUNS_READ = 30
+_EFFECTIVE = "effective.yaml"
 """Latest runs that are read for recently used recipes."""
 
 
@@ -183,31 +184,35 @@ class DraftResolver:
     def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
         directory = checkout.path if checkout is not None else ""
         if directory not in self._recipes:
-            self._recipes[directory] = recipe_choices(
-                self._recent_recipes(), Path(directory) if directory else None
-            )
+            recent, runs = self._recent_recipes()
+            checkout_path = Path(directory) if directory else None
+            self._recipes[directory] = recipe_choices(recent, checkout_path, runs)
         return self._recipes[directory]
 
-    def _recent_recipes(self) -> list[Path]:
-        """Return existing recipes of the latest runs."""
+    def _recent_recipes(self) -> tuple[list[Path], list[tuple[str, Path]]]:
+        """Return existing recipes of the latest runs, and trainings with the file of their values."""
         from launcher.runs import load
 
         transport = self.store.transport
         paths: dict[Path, None] = {}
+        trainings: list[tuple[str, Path]] = []
         try:
             if transport.stat(self.store.root) is None:
-                return []
+                return [], []
             names = [entry.name for entry in transport.listdir(self.store.root) if entry.is_dir]
         except TransportError:
-            return []
+            return [], []
         for name in sorted(names, reverse=True)[:_RUNS_READ]:
             try:
-                path = Path(load(transport, str(Path(self.store.root, name))).spec.recipe.source)
+                spec = load(transport, str(Path(self.store.root, name))).spec
+                path, values = Path(spec.recipe.source), Path(self.store.root, name, _EFFECTIVE)
                 if path.is_absolute() and transport.stat(str(path)) is not None:
                     paths[path] = None
+                if spec.kind == "training" and transport.stat(str(values)) is not None:
+                    trainings.append((spec.id, values))
             except (InputError, TransportError):
                 continue  # not a run, or an unreadable one: the list of runs reports it
-        return list(paths)[:_RECENT]
+        return list(paths)[:_RECENT], trainings[:_RECENT]
 
     def _default_checkout(self) -> str:
         if self._default_checkout_path is None:
