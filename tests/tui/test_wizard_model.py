@@ -20,7 +20,7 @@ from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
 from tui.screens.wizard.draft_request import recipe_overrides, request_of
 from tui.screens.wizard.draft_resolver import DraftResolver
-from tui.screens.wizard.findings import DraftFinding, assess, note_on, step_level
+from tui.screens.wizard.findings import DraftFinding, assess
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
@@ -64,9 +64,7 @@ def value(name: str, state: WizardState, status: DraftStatus) -> str:
 
 
 def noted(name: str, state: WizardState, status: DraftStatus) -> DraftFinding:
-    finding = note_on(FIELD[name], state, status)
-    assert finding is not None
-    return finding
+    return assess(state, status).on_field(name)[0]
 
 
 def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver: DraftResolver) -> None:
@@ -198,7 +196,7 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     assert says in errors(state, status)[name]
     assert noted(name, state, status).level == "error"
     (step,) = [step for step in STEPS if name in step.fields]
-    assert step_level(step, state, status) == "error"
+    assert assess(state, status).level_of_step(step.id) == "error"
     assert resolver.full_status(state, status).plan is None
 
 
@@ -225,7 +223,7 @@ def test_the_worst_finding_is_the_one_that_a_field_shows(node: LoginNode, resolv
     status = status_of(resolver, state)
     assert warning_in(FIELD["nodes"], state, status) == "devel allows at most 2"
     assert noted("nodes", state, status).text == "C61 the recipe asks for 3 nodes, there are 2"
-    assert step_level(step_of("job"), state, status) == "error"
+    assert assess(state, status).level_of_step("job") == "error"
     assert errors(state, status) == {}
 
 

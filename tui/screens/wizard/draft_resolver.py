@@ -59,7 +59,7 @@ class DraftResolver:
     """Job environments of earlier plans, by the fields that determine them."""
     _fewest_nodes: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
     """Nodes of planned smoke runs, by what decides them."""
-    _release: ReleaseReader = field(default_factory=ReleaseReader, repr=False)
+    _release: ReleaseReader = field(default_factory=ReleaseReader, init=False, repr=False)
     _resolver: Resolver | None = None
 
     # ------------------------------------------------------------ Slurm

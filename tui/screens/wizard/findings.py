@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from launcher.fields import FIELDS, Field
+from launcher.fields import FIELDS
 from tui.screens.wizard.model import (
     DraftStatus,
-    Step,
     WizardState,
     field_with_key,
     fields_of,
@@ -189,13 +188,3 @@ def _field_of_error(error: ExplainedError, state: WizardState, status: DraftStat
     if not by_flag and checkout is not None and where.startswith(f"{checkout.path}/"):
         return "checkout"
     return by_flag
-
-
-def note_on(item: Field, state: WizardState, status: DraftStatus) -> DraftFinding | None:
-    """Return the worst finding of a field."""
-    return next(iter(assess(state, status).on_field(item.name)), None)
-
-
-def step_level(step: Step, state: WizardState, status: DraftStatus) -> Level:
-    """Return a step's level."""
-    return assess(state, status).level_of_step(step.id)
