@@ -44,5 +44,7 @@ def table() -> str:
     for item in FIELDS:
         keys = " or ".join(f"`{key}`" for key in item.keys) or ("several" if item.compound else "")
         flag = f"`{item.flag}`" if item.flag else f"`--set {item.name}=`" if item.of_recipe else ""
-        rows.append(f"| {item.title} | {titles.get(item.step, '')} | {flag} | {keys} | {item.help} |")
+        names = ", ".join(f"`{value}`" for value, _ in item.choices)
+        values = f" Values: {names}." if names else ""
+        rows.append(f"| {item.title} | {titles.get(item.step, '')} | {flag} | {keys} | {item.help}{values} |")
     return "\n".join(rows) + "\n"

@@ -21,7 +21,7 @@ def data_set_names(checkout: Path) -> tuple[str, ...]:
     """Return the names of a checkout's data sets in the order of its source; () where it cannot be read."""
     try:
         tree = ast.parse(read_regular(checkout / _SOURCE, SOURCE_BYTES))
-    except (OSError, RecipeError, SyntaxError, ValueError):
+    except (OSError, RecipeError, SyntaxError, ValueError, RecursionError):
         return ()  # no checkout, or one that is laid out otherwise: any name may be typed
     names: dict[str, None] = {}
     for node in ast.walk(tree):

@@ -18,6 +18,7 @@ from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import DraftStatus, WizardState, default_text
 from tui.screens.wizard.recipe_paths import CHECKOUT, HERE, OF_RUN, PACKAGED, recipe_choices, recipe_file
+from tui.screens.wizard.recipe_saving import offer_of
 from tui.screens.wizard.validation import errors
 
 NAME = "qwen3-4b-from-32b.yaml"
@@ -135,6 +136,20 @@ def test_values_of_trainings_are_offered(tmp_path: Path) -> None:
     assert choice.label == run.spec.id
     again = resolved(node, choice.text)
     assert default_text("steps", again.state, again) == "7"
+
+
+def test_a_new_recipe_has_the_size_of_the_job_that_it_is_named_after(node: LoginNode) -> None:
+    larger = node.checkout / "larger.yaml"
+    larger.write_text("defaults: recipe.yaml\ncluster: {num_nodes: 2, gpus_per_node: 8}\n")
+    status = resolved(node, str(larger))
+    offer = offer_of(WizardState({"recipe": str(larger), "prompts": "32"}), status)
+    keys = [item.key for item in offer.chosen.differences]
+    assert keys == ["distillation.num_prompts_per_step"]
+    assert {item.key: item.b for item in offer.as_child.differences} == {
+        "distillation.num_prompts_per_step": 32,
+        "cluster.gpus_per_node": 4,  # those of the partition
+    }
+    assert {path.name for path, _ in offer.paths} == {"distillation-student-from-teacher-2n4g.yaml"}
 
 
 def test_models_in_the_cache_come_first_with_their_size(node: LoginNode, here: Path) -> None:

@@ -41,14 +41,16 @@ class SaveOffer:
     """Why nothing can be saved into the recipe's own file; empty where it can."""
     header: str
     """Comment at the top of a new recipe."""
+    as_child: ChosenValues
+    """The choices with the size of the job, typed or not: a new recipe is named after it."""
 
 
-def all_overrides(state: WizardState, status: DraftStatus) -> tuple[str, ...]:
-    """Return the overrides of a state with the size of the job, as a recipe on its own needs them."""
+def all_overrides(state: WizardState, status: DraftStatus, *, with_size: bool = False) -> tuple[str, ...]:
+    """Return the overrides of a state with the size of the job where it was typed, else on request."""
     sizes = [
         f"++{key}={count}"
         for name, key in _CLUSTER.items()
-        if name in state.texts and (count := count_of(name, state, status))
+        if (with_size or name in state.texts) and (count := count_of(name, state, status))
     ]
     return (*state.overrides, *recipe_overrides(state, status), *sizes)
 
@@ -77,7 +79,10 @@ def offer_of(state: WizardState, status: DraftStatus) -> SaveOffer:
     elif not os.access(status.path, os.W_OK):
         refused = "the file is read-only"
     models = " from ".join(str(edited.get(f"{side}.model_name") or "?") for side in ("policy", "teacher"))
-    return SaveOffer(ChosenValues.of(base, edited), paths, refused, f"{models}.")
+    sized = resolver.resolve(status.path, all_overrides(state, status, with_size=True))
+    return SaveOffer(
+        ChosenValues.of(base, edited), paths, refused, f"{models}.", ChosenValues.of(base, sized)
+    )
 
 
 def state_after_saving(state: WizardState, path: Path) -> WizardState:
@@ -189,7 +194,7 @@ def _child(offer: SaveOffer, target: Path) -> RecipeText:
 
     if not target.parent.is_dir():
         raise RecipeError(f"no such directory: {target.parent}", fix="Make it, or give another path.")
-    return child(offer.chosen, target, header=offer.header)
+    return child(offer.as_child, target, header=offer.header)
 
 
 def _done(text: RecipeText) -> str:
