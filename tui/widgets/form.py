@@ -10,7 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Click, Key
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
@@ -88,7 +90,13 @@ class ChoiceInput(Widget, can_focus=True):
             self.action_list()
 
 
-class NumberInput(Input):
+class LineInput(Input):
+    """Input whose text does not lay out the screen: Textual does so at every key, for its size changes."""
+
+    virtual_size = Reactive(Size(0, 0))
+
+
+class NumberInput(LineInput):
     """Input for a number or a time, which has no `/`: that key is left to the screen."""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
@@ -218,7 +226,7 @@ def _entry_for(item: Field) -> Input | ChoiceInput:
         return ChoiceInput()
     if item.kind == "path":
         return PathInput()
-    typed = Input if item.kind == "text" else NumberInput
+    typed = LineInput if item.kind == "text" else NumberInput
     return typed(compact=True, select_on_focus=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,10 @@ from tui.screens.wizard.findings import MARKS, Assessment, DraftFinding
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
+    Step,
     WizardState,
     kind_of,
     partition_of,
-    steps_of,
     time_s,
 )
 from tui.screens.wizard.partition_table import partition_lines
@@ -80,21 +81,17 @@ def _margin(plain: str) -> int:
     return len(match[0]) if match is not None else 2
 
 
-def step_list(
-    current: str, state: WizardState, status: DraftStatus, assessment: Assessment, width: int = 0
-) -> Content:
+def step_list(current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0) -> Content:
     """Return the list of steps, each with the mark of its level; in short where the width is too small."""
-    full = _step_list(current, state, status, assessment, short=False)
+    full = _step_list(current, steps, assessment, short=False)
     if not width or full.cell_length <= width:
         return full
-    return _step_list(current, state, status, assessment, short=True)
+    return _step_list(current, steps, assessment, short=True)
 
 
-def _step_list(
-    current: str, state: WizardState, status: DraftStatus, assessment: Assessment, *, short: bool
-) -> Content:
+def _step_list(current: str, steps: Sequence[Step], assessment: Assessment, *, short: bool) -> Content:
     parts: list[tuple[str, str]] = [] if short else [(" New run ", "bold $text-primary")]
-    for number, step in enumerate(steps_of(state, status), 1):
+    for number, step in enumerate(steps, 1):
         level = assessment.level_of_step(step.id)
         mark = MARKS[level] if level else ("", "")
         title = SHORT_TITLES.get(step.id, step.title) if short else step.title

@@ -48,6 +48,7 @@ def review(
         _obstacle_section(status, assessment),
         job,
         _check_section(status, assessment),
+        _change_section(status),
         _memory_section(status, width),
         *_what_happens(status),
     )
@@ -61,7 +62,7 @@ def review_of_run(
     if not status.settled:
         return [line(("checking …", "dim"))]
     job = _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status)
-    return _joined((job, *_what_happens(status)), width)
+    return _joined((job, _change_section(status), *_what_happens(status)), width)
 
 
 def review_of_checks(state: WizardState, status: DraftStatus, width: int) -> Lines:
@@ -77,7 +78,6 @@ def review_of_checks(state: WizardState, status: DraftStatus, width: int) -> Lin
 
 def _what_happens(status: DraftStatus) -> tuple[Lines, ...]:
     return (
-        _change_section(status),
         _place_section(status),
         _environment_section(status),
         _plan_section(status),

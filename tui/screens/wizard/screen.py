@@ -63,9 +63,9 @@ class WizardScreen(StepScreen):
         """The Slurm error that was already shown."""
         self._views = ReviewCommands(self, self._say)
 
-    async def _set_state(self, state: WizardState) -> None:
+    def _change_state(self, state: WizardState) -> None:
         self._start_estimate, self._submit_when_ready = None, False
-        await super()._set_state(state)
+        super()._change_state(state)
 
     def status_changed(self, status: DraftStatus) -> None:
         """Submit if that was requested; report a missing Slurm once."""

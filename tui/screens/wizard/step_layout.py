@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 from textual.screen import Screen
 
 from tui.commands import Scope, bindings
 from tui.widgets.form import Form
 from tui.widgets.keybar import KeyBar
+from tui.widgets.lines_box import LinesBox
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
 
@@ -20,20 +21,9 @@ _LEAST_FIELD_ROWS = 6
 """Rows that the details of the field keep, however long the form is."""
 _LEAST_CHECK_ROWS = 10
 _LEAST_CHOSEN_ROWS = 6
+_CHECK_STEP = 4
 _MARGIN = 3
 """Columns beside the lines of a box: its padding, and its scroll bar."""
-
-
-class FactsBox(VerticalScroll):
-    """Facts, or the review: the page keys scroll it, also where nothing is left to scroll."""
-
-    def action_page_up(self) -> None:
-        """Scroll up."""
-        self.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """Scroll down."""
-        self.scroll_page_down(animate=False)
 
 
 class StepLayout(Screen[None]):
@@ -48,15 +38,13 @@ class StepLayout(Screen[None]):
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
         self.title_line = StyledLines(classes="title-line")
         self.form = Form()
-        self.field_lines, self.fact_lines, self.check_lines = StyledLines(), StyledLines(), StyledLines()
-        self.review_text, self.chosen_text = StyledLines(), StyledLines()
-        self.field_box, self.check_box = FactsBox(self.field_lines), FactsBox(self.check_lines)
-        self.fact_box, self.review_box = FactsBox(self.fact_lines), FactsBox(self.review_text)
+        self.field_box, self.check_box, self.fact_box = LinesBox(), LinesBox(), LinesBox()
+        self.chosen_box, self.review_box = LinesBox(), LinesBox()
         self.form_panel = Panel(self.form, id="wizard-form")
         self.field_panel = Panel(self.field_box, id="wizard-field")
         self.facts_panel = Panel(self.fact_box, title="facts", id="wizard-facts")
         self.checks_panel = Panel(self.check_box, title="checks", id="wizard-checks")
-        self.chosen_panel = Panel(FactsBox(self.chosen_text), title="your changes", id="wizard-chosen")
+        self.chosen_panel = Panel(self.chosen_box, title="your changes", id="wizard-chosen")
         self.review_panel = Panel(self.review_box, title="review", id="wizard-review")
         self.strip = StyledLines(id="wizard-strip")
         self.summary = StyledLines(id="wizard-summary")
@@ -94,8 +82,11 @@ class StepLayout(Screen[None]):
         needed = len(self.form.rows) + 2 + 2 * roomy
         self.form_panel.styles.height = min(needed, max(free - _LEAST_FIELD_ROWS, 3))
         facts = min(fact_rows + 2, max(free - _LEAST_CHECK_ROWS, 3)) if fact_rows else 0
+        if not self.is_wide:
+            return
         self.facts_panel.display = bool(facts)
         self.facts_panel.styles.height = facts
-        left = free - facts - check_rows - 2
-        self.chosen_panel.display = left >= _LEAST_CHOSEN_ROWS
-        self.checks_panel.styles.height = check_rows + 2 if self.chosen_panel.display else "1fr"
+        # In steps: a finding more or less is no reason to lay the screen out again.
+        checks = -(-(check_rows + 2) // _CHECK_STEP) * _CHECK_STEP
+        self.chosen_panel.display = free - facts - checks >= _LEAST_CHOSEN_ROWS
+        self.checks_panel.styles.height = checks if self.chosen_panel.display else "1fr"

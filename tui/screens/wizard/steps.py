@@ -39,11 +39,12 @@ from tui.screens.wizard.pages import (
     wrap_hanging,
 )
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
-from tui.screens.wizard.step_layout import FactsBox, StepLayout
+from tui.screens.wizard.step_layout import StepLayout
 from tui.widgets.choice_list import ListChoice
 from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
+from tui.widgets.lines_box import LinesBox
 
 if TYPE_CHECKING:
     from launcher.storage.wizard_drafts import RunDraftWriter
@@ -84,11 +85,13 @@ class StepScreen(StepLayout):
         self._draft = DraftKeeper(self.wizard_state, draft)
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
+        self._steps: tuple[Step, ...] = STEPS
+        """Those that have fields, as they were shown last."""
         self._message = ""
         """What was done last; shown in place of the summary until something changes."""
 
     @property
-    def facts_box(self) -> FactsBox:
+    def facts_box(self) -> LinesBox:
         """The box that the page keys scroll."""
         return self.review_box if self.step.id == "review" else self.field_box
 
@@ -127,22 +130,30 @@ class StepScreen(StepLayout):
     async def on_form_edited(self, event: Form.Edited) -> None:
         """Take the edited text into the state."""
         event.stop()
-        await self._set_state(
-            self.wizard_state.with_text(
-                event.name, event.text, default_text(event.name, self.wizard_state, self.status)
-            )
-        )
+        default = default_text(event.name, self.wizard_state, self.status)
+        state = self.wizard_state.with_text(event.name, event.text, default)
+        if field_of(event.name).kind in ("choice", "switch"):
+            await self._set_state(state)
+            return
+        # The form stays as it is until the checks have seen the text: the key is painted at once.
+        self._change_state(state)
+        for row in self.form.rows:
+            if row.item.name == event.name:
+                row.mark(changed=event.name in state.texts, both=event.name in state.both)
 
     def _say(self, message: str) -> None:
         self._message = message
         self._refresh_view()
 
     async def _set_state(self, state: WizardState) -> None:
+        self._change_state(state)
+        await self._refresh_form()
+
+    def _change_state(self, state: WizardState) -> None:
         self.wizard_state, self._message = state, ""
         # Before anything else: a key that was pressed is on disk, whatever happens next.
         self._keep_draft()
         self._poller.resolve(state)
-        await self._refresh_form()
 
     def _keep_draft(self) -> None:
         recipe = Path(text_of("recipe", self.wizard_state, self.status)).name
@@ -217,21 +228,23 @@ class StepScreen(StepLayout):
         self.footer_first = _REVIEW_COMMANDS if reviewing else _STEP_COMMANDS
         width = max(self.size.width, 1)
         state, status, assessment = self.wizard_state, self.status, self.assessment
-        self.title_line.set_lines([step_list(self.step.id, state, status, assessment, width)])
+        self._steps = steps_of(state, status)
+        self.title_line.set_lines([step_list(self.step.id, self._steps, assessment, width)])
         facts: list[Content] = []
         if reviewing:
-            self.review_text.set_lines(self.review_lines(self.column_width))
+            self.review_box.set_lines(self.review_lines(self.column_width))
         else:
             facts = self._show_panels()
         checks: list[Content] = []
         if self.is_wide:
             checks = self.side_lines(self.column_width)
-            self.check_lines.set_lines(checks)
-            self.chosen_text.set_lines(chosen_lines(state, status, self.column_width))
+            self.check_box.set_lines(checks)
+            chosen = chosen_lines(state, status, self.column_width)
+            self.chosen_box.set_lines(chosen)
             self.chosen_panel.set_title("your changes", f"{chosen_count(state)}" if state.touched else "")
         self.share_rows(len(facts), len(checks))
         if self.is_wide:
-            self.fact_lines.set_lines(facts)
+            self.fact_box.set_lines(facts)
         elif status.memory is not None:
             self.strip.set_lines([memory_strip(status.memory, width - 2)])
         self.strip.display = not self.is_wide and status.memory is not None
@@ -246,7 +259,7 @@ class StepScreen(StepLayout):
         state, status = self.wizard_state, self.status
         row = self.form.focused_row
         name = row.item.name if row is not None else ""
-        steps = steps_of(state, status)
+        steps = self._steps
         changed = sum(item.item.name in state.texts for item in self.form.rows)
         title = f"{self._step_index(steps) + 1} {self.step.title}"
         self.form_panel.set_title(title, f"● {changed} changed" if changed else "")
@@ -255,7 +268,7 @@ class StepScreen(StepLayout):
         if not self.is_wide:
             findings = step_findings(self.assessment, self.step.id)
             lines += [*wrap_hanging(findings, self.column_width), *facts]
-        self.field_lines.set_lines(lines)
+        self.field_box.set_lines(lines)
         return facts
 
     def _field_lines(self, name: str) -> list[Content]:
@@ -275,7 +288,7 @@ class StepScreen(StepLayout):
         return self.status.state is self.wizard_state and self.status.settled
 
     def _label_go_button(self) -> None:
-        steps = steps_of(self.wizard_state, self.status)
+        steps = self._steps
         index = self._step_index(steps)
         label = f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit"
         self.form.next_button.set_label(label)
