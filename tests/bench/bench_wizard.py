@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.tui.fakeslurm import LoginNode
@@ -28,6 +29,12 @@ _FIELDS = {"parallelism": "14", "batches": "23"}
 """Digits that are typed in turn into the first field of a step."""
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    while not holds():  # noqa: ASYNC110 - the screen has no event for it
+        await asyncio.sleep(0.002)
+
+
 async def measure(node: LoginNode, step: str, size: tuple[int, int]) -> tuple[list[float], list[float]]:
     """Return CPU milliseconds from each key to its paint, and to its checks."""
     state = WizardState({"recipe": str(node.recipe)})
@@ -36,8 +43,7 @@ async def measure(node: LoginNode, step: str, size: tuple[int, int]) -> tuple[li
     async with app.run_test(size=size) as pilot:
         screen = app.screen
         assert isinstance(screen, WizardScreen)
-        while not screen.status.settled or screen.status.detection is None:
-            await pilot.pause(0.05)
+        await until(lambda: screen.status.settled and screen.status.detection is not None)
         while screen.step.id != step:
             await pilot.press("pagedown")
         await asyncio.sleep(1.0)
@@ -46,12 +52,10 @@ async def measure(node: LoginNode, step: str, size: tuple[int, int]) -> tuple[li
             start = time.process_time()
             await pilot.press("ctrl+u", digit)
             paints.append((time.process_time() - start) * 1000)
-            while screen.status.state is not screen.wizard_state:
-                await asyncio.sleep(0.002)
+            await until(lambda: screen.status.state is screen.wizard_state)
             await pilot.pause(0)
             checks.append((time.process_time() - start) * 1000)
-            while not screen.status.settled:
-                await asyncio.sleep(0.02)
+            await until(lambda: screen.status.settled)
     return paints, checks
 
 
@@ -72,7 +76,8 @@ def main() -> int:
                 late = p95(paints) / 2 > PAINT_MS or p95(checks) > CHECKS_MS
                 failed = failed or late
                 print(
-                    f"{step:<12} {size[0]}x{size[1]}  paint of a key: {statistics.median(paints) / 2:5.1f} ms, "
+                    f"{step:<12} {size[0]}x{size[1]}  "
+                    f"paint of a key: {statistics.median(paints) / 2:5.1f} ms, "
                     f"p95 {p95(paints) / 2:5.1f}   checks: {statistics.median(checks):5.1f} ms, "
                     f"p95 {p95(checks):5.1f}{'   above the target' if late else ''}"
                 )
