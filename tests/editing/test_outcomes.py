@@ -24,7 +24,11 @@ from recipes.editing.outcomes import (
 )
 from recipes.errors import RecipeError
 from recipes.inheritance import EffectiveRecipe, resolve
+from recipes.known_keys import known_keys
 from recipes.library import DIRECTORY
+from recipes.planning import Setup
+from tests.checks.releases import RELEASES, release, stock_recipes
+from tests.launcher.field_samples import COMPOUND_SAMPLES, RECIPE_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -239,3 +243,35 @@ def test_a_child_in_a_checkout_is_one_new_file(shared: Path, tmp_path: Path) -> 
         f"?? examples/configs/recipes/llm/{name}",
         "",
     ]
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_any_choices_can_be_saved_in_any_release(
+    data: st.DataObject, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = release(shared, tmp_path_factory, data.draw(st.sampled_from(RELEASES)))
+    path = data.draw(st.sampled_from(stock_recipes(root)))
+    base = resolve(path)
+    if Setup.of(base).off_policy:
+        return
+    samples = {name: (text,) for name, (text, _) in RECIPE_SAMPLES.items()} | dict(COMPOUND_SAMPLES)
+    names = data.draw(st.lists(st.sampled_from(sorted(samples)), unique=True, max_size=8))
+    texts = {name: data.draw(st.sampled_from(samples[name])) for name in names}
+    both = data.draw(st.sets(st.sampled_from(sorted(samples))))
+    key_tree = known_keys("distillation", root)
+    changes = all_changes(texts, base, key_tree=key_tree, both=both, nodes=2, gpus_per_node=4)
+    overrides = [text for change in changes for text in change.overrides()]
+    choice = ChosenValues.of(base, resolve(path, overrides))
+    meant = resolve(path, overrides).values
+    assert resolve(path, choice.overrides()).values == meant
+    directory = tmp_path_factory.mktemp("made")
+    child(choice, directory / "child.yaml").write()
+    assert resolve(directory / "child.yaml").values == meant
+    before = path.read_bytes()
+    try:
+        into_file(choice).write()
+        assert resolve(path).values == meant
+    finally:
+        path.write_bytes(before)
