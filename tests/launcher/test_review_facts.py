@@ -48,6 +48,7 @@ def test_everything_that_would_happen_is_in_it(node: LoginNode, tmp_path: Path) 
     assert any(item.name == "HF_HOME" or item.value for item in facts.environment)
 
 
+@pytest.mark.long
 def test_a_dry_run_shows_the_changes(node: LoginNode, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["submit", str(node.recipe), "--time", "30", "--set", "steps=7", "--dry-run"]
     cli.main("0", arguments)
