@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tarfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,13 @@ class Author:
         before = _step(self.tmux.text)
         self.tmux.press(key)
         self.tmux.until(lambda text: _step(text) not in (before, ""), "another step")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the screen stays as it is: keys are painted one after the other."""
+        text = ""
+        while text != (text := self.tmux.text):
+            time.sleep(0.6)
 
     def back_to(self, step: str) -> None:
         """Go back to a step."""
@@ -83,6 +91,7 @@ class Author:
             self.tmux.press("Down")
             before = _panel(text)
             self.tmux.until(lambda text, before=before: _panel(text) != before, "the next field")  # type: ignore[misc]
+            self.settle()
         raise AssertionError(f"never: {title}\n{self.tmux.text}")
 
     def fill(self, title: str, text: str) -> None:
