@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from launcher.errors import InputError
 from launcher.fields import FIELDS
 from launcher.sites import Profile, Site
+from launcher.text import clean, did_you_mean
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -126,6 +128,12 @@ def with_profile(request: SubmitRequest, site: Site) -> SubmitRequest:
         InputError: there is no such profile.
     """
     if request.profile is None and site.default_profile:
+        if site.default_profile not in site.profiles:
+            raise InputError(
+                f"invalid defaults.profile: unknown profile '{clean(site.default_profile)}'"
+                f"{did_you_mean(site.default_profile, site.profiles)}",
+                fix="`distill-tui settings defaults.profile NAME` sets another; --profile '' is for none.",
+            )
         request = replace(request, profile=site.default_profile)
     if not request.profile:
         return replace(request, profile=None)

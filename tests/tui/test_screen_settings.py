@@ -97,5 +97,5 @@ def test_a_default_profile_answers_where_none_is_named() -> None:
     assert with_profile(request, site).partition == "p"
     assert with_profile(request, site).profile == "mine"
     assert with_profile(replace(request, profile=""), site).profile is None
-    with pytest.raises(InputError, match="unknown profile"):
+    with pytest.raises(InputError, match=r"invalid defaults\.profile: unknown profile 'gone'"):
         with_profile(request, replace(site, default_profile="gone"))

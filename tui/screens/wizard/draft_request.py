@@ -14,7 +14,6 @@ from tui.screens.wizard.model import (
     gpus_per_node_of,
     kind_of,
     profile_answer,
-    profile_of,
     text_of,
     words_of,
 )
@@ -66,7 +65,7 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             **values,
             **state.carried,
             "recipe": status.path,
-            "profile": profile_of(state, status),
+            "profile": state.texts.get("profile"),  # not chosen: the default one, which may be refused
             "kind": kind,
             "nodes": count_of("nodes", state, status) or 1,
             **dict.fromkeys(open_fields),
