@@ -215,12 +215,13 @@ def _fix_lines(item: DraftFinding, status: DraftStatus) -> Lines:
 
 def _change_section(status: DraftStatus) -> Lines:
     """Return the recipe's changes by effective value; the file itself is not changed."""
-    from recipes.compare import ABSENT, differences
+    from launcher.submit.review_facts import recipe_changes
+    from recipes.compare import ABSENT
 
     recipe = status.report.recipe if status.report is not None else None
     if recipe is None or status.base_recipe is None:
         return []
-    changed_values = list(differences(status.base_recipe.values, recipe.values))
+    changed_values = recipe_changes(status.base_recipe, recipe)
     lines = [heading("Recipe changes", "used once, as overrides; w saves them")]
     for item in changed_values[:_MAX_CHANGES]:
         before = "not set" if item.a is ABSENT else value_text(item.a)

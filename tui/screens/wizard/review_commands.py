@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from launcher.submit.submit import SubmissionPlan
     from tui.screens.wizard.model import DraftStatus
 
-_SCRIPT = "job.sh"
-
 
 class ReviewCommands:
     """Views of a planned submission; `said` gets a message for the user."""
@@ -41,20 +38,23 @@ class ReviewCommands:
 
     def show_script(self, plan: SubmissionPlan) -> None:
         """Show the batch script as it would be written."""
-        text = script_of(plan)
+        from launcher.submit.review_facts import batch_script
+
+        text = batch_script(plan)
         lines = [Content(clean(line)) for line in text.splitlines()]
         self._show("The batch script", plural(len(lines), "line"), lines)
 
     def show_changes(self, status: DraftStatus) -> None:
         """Show the changes of the recipe by effective value."""
-        from recipes.compare import ABSENT, differences
+        from launcher.submit.review_facts import recipe_changes
+        from recipes.compare import ABSENT
         from tui.screens.wizard.review import value_text
 
         recipe, base = status.effective, status.base_recipe
         if recipe is None or base is None:
             return
         lines = []
-        for item in differences(base.values, recipe.values):
+        for item in recipe_changes(base, recipe):
             if item.a is not ABSENT:
                 lines.append(Content.assemble((f"- {clean(item.key)}: {value_text(item.a)}", "$text-error")))
             if item.b is not ABSENT:
@@ -69,7 +69,9 @@ class ReviewCommands:
 
     def copy_command(self, plan: SubmissionPlan) -> None:
         """Copy the sbatch line, to tmux's buffer or to the terminal's clipboard."""
-        text = fitting(sbatch_line(plan))
+        from launcher.submit.review_facts import command_line
+
+        text = fitting(command_line(plan))
         if not in_tmux(os.environ):
             self._copy_to_terminal(text)
             return
@@ -85,13 +87,3 @@ class ReviewCommands:
     def _copy_to_terminal(self, text: str) -> None:
         self._screen.app.copy_to_clipboard(text)
         self._said("copied the sbatch line, if your terminal supports OSC 52")
-
-
-def sbatch_line(plan: SubmissionPlan) -> str:
-    """Return the command that submits the first job, quoted for a shell."""
-    return shlex.join(plan.submission.plans[0].argv)
-
-
-def script_of(plan: SubmissionPlan) -> str:
-    """Return the batch script; empty where there is none."""
-    return plan.submission.files.get(_SCRIPT, b"").decode("utf-8", "replace")
