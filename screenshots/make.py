@@ -258,7 +258,11 @@ async def take_editor(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
 
 def _reproducible(svg: str, name: str, directory: Path) -> str:
     """Replace what differs each time by texts of the same length: directory, ids of run, job and picture."""
-    svg = svg.replace(str(directory), _DIRECTORY.ljust(len(str(directory)), "x"))
+    path = str(directory)
+    stand_in = _DIRECTORY.ljust(len(path), "x")
+    svg = svg.replace(path, stand_in)
+    for start in range(1, len(path) - 2):  # a field that is too short shows the path's end
+        svg = svg.replace(f"{path[start:]}/node", f"{stand_in[start:]}/node")
     svg = _RUN_ID.sub(r"20261128-042436\1-1a2b", svg)
     svg = _TOKEN.sub("dt-1a2b3c4d5e6f7a8b", svg)
     return _PICTURE_ID.sub(f"terminal-{adler32(name.encode())}", svg)

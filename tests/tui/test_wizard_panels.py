@@ -115,11 +115,11 @@ def test_choices_become_a_recipe_with_the_size_of_the_job(node: LoginNode, resol
     from recipes.editing.outcomes import child
 
     target = offer.paths[0][0]
-    child(offer.chosen, target, header=offer.header).write()
+    child(offer.as_child, target, header=offer.header).write()
     try:
         after = state_after_saving(state, target)
         assert after.texts == {"recipe": str(target), "partition": "devel"}
-        assert Resolver().resolve(target).values == offer.chosen.edited.values
+        assert Resolver().resolve(target).values == offer.as_child.edited.values
     finally:
         target.unlink()
 
