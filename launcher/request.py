@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from launcher.errors import InputError
 from launcher.fields import FIELDS
 from launcher.sites import Profile, Site
+from launcher.text import clean, did_you_mean
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -48,6 +50,7 @@ class SubmitRequest:
     """Script of the checkout that runs the recipe; None: the one that the recipe is for."""
     chain: int = 1
     profile: str | None = None
+    """None: the default one of the settings; empty: none at all."""
     env_file: Path | None = None
     sbatch_args: tuple[str, ...] = ()
     skip_checks: tuple[str, ...] = ()
@@ -120,11 +123,21 @@ class JobOptions:
 def with_profile(request: SubmitRequest, site: Site) -> SubmitRequest:
     """Return a request with its profile's answers where it leaves something open.
 
+    Without a profile it gets the default one of the user's settings; an empty name is for none at all.
+
     Raises:
         InputError: there is no such profile.
     """
-    if request.profile is None:
-        return request
+    if request.profile is None and site.default_profile:
+        if site.default_profile not in site.profiles:
+            raise InputError(
+                f"invalid defaults.profile: unknown profile '{clean(site.default_profile)}'"
+                f"{did_you_mean(site.default_profile, site.profiles)}",
+                fix="`distill-tui settings defaults.profile NAME` sets another; --profile '' is for none.",
+            )
+        request = replace(request, profile=site.default_profile)
+    if not request.profile:
+        return replace(request, profile=None)
     profile = site.profile(request.profile)
     answers = {name: getattr(profile, name) for name in PROFILE_ANSWERS if getattr(request, name) is None}
     return replace(request, **answers)

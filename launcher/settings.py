@@ -9,7 +9,6 @@ No pydantic: the file is read by commands that must start without it.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +19,15 @@ from launcher.base_directories import config_root, default_runs_root, expand
 from launcher.cache_location import cache_beside_runs
 from launcher.errors import InputError
 from launcher.text import clean, did_you_mean
+from launcher.toml_edit import TomlValue, with_value
 from launcher.user_files import read_user_text
 
 FILE = "settings.toml"
+_SINGLE = ("directory", "text", "choice", "seconds")
+"""Kinds of one value."""
+_MOST_S = 86400.0
 KEEP = "keep"
 """As a value of `storage.runs`: the default directory, as a decision that is not asked for again."""
-_TABLE = re.compile(r"\s*\[(?P<name>[^\[\]]+)\]\s*(?:#.*)?")
-_KEY = re.compile(r"\s*(?P<name>[A-Za-z0-9_-]+)\s*=")
-_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,12 @@ class Setting:
 
     key: str
     """`TABLE.NAME`, or `NAME` where it stands above all tables."""
-    kind: Literal["directory", "directories", "texts", "choice"]
+    kind: Literal["directory", "directories", "text", "texts", "choice", "seconds"]
     help: str
     choices: tuple[str, ...] = ()
     """Values of a choice."""
+    least: float = 0.0
+    """Smallest number of seconds."""
 
     @property
     def table(self) -> str:
@@ -54,10 +56,24 @@ class Setting:
 
 LAYOUTS = ("one", "stacked", "side", "grid", "merged")
 """Layouts of the log panes (`tui.logview.layouts`)."""
+DENSITIES = ("comfortable", "compact")
 SETTINGS = (
     Setting("notify", "texts", "notifications of start, failure and end: bell, terminal, or a command"),
     Setting("storage.runs", "directory", "directory of the runs (default: ~/.local/state/distill-tui/runs)"),
     Setting("storage.earlier_runs", "directories", "directories whose runs are listed, too"),
+    Setting("screen.theme", "text", "colour theme; the screen keeps the one that was chosen last"),
+    Setting("screen.density", "choice", "room between the parts of a screen", DENSITIES),
+    Setting(
+        "defaults.site", "text", "site of this machine, where it is not recognised: an id of `site show`"
+    ),
+    Setting("defaults.profile", "text", "profile of submissions that name none"),
+    Setting("polling.runs_s", "seconds", "seconds between looks at the list of runs (default: 3)", least=1),
+    Setting(
+        "polling.logs_s", "seconds", "seconds between reads of a log that is shown (default: 0.33)", least=0.2
+    ),
+    Setting(
+        "polling.queue_s", "seconds", "seconds between questions to Slurm (default: the site's)", least=15
+    ),
     Setting("monitor.layout", "choice", "layout of the log panes; the monitor keeps the last one", LAYOUTS),
     Setting("monitor.panes", "texts", "sizes of the log panes of each layout, as the monitor keeps them"),
 )
@@ -72,6 +88,22 @@ TEMPLATE = """\
 [storage]
 # Directory of the runs: settings, logs, and the checkpoints of smoke runs and rehearsals.
 # runs = "/scratch/project/me/distill-tui/runs"
+
+[screen]
+# Colour theme, and the room between the parts of a screen: "comfortable" or "compact".
+# theme = "distill"
+# density = "compact"
+
+[defaults]
+# Site of this machine, where it is not recognised, and profile of submissions that name none.
+# site = "juwels-booster"
+# profile = "training"
+
+[polling]
+# Seconds between looks at the list of runs, reads of a log that is shown, questions to Slurm (15 at least).
+# runs_s = 3
+# logs_s = 0.33
+# queue_s = 30
 """
 
 
@@ -88,6 +120,14 @@ class Settings:
     """Layout of the log panes."""
     panes: tuple[str, ...] = ()
     """Sizes of the log panes of each layout."""
+    theme: str = ""
+    density: str = ""
+    site: str = ""
+    """Id of the site."""
+    profile: str = ""
+    runs_s: float | None = None
+    logs_s: float | None = None
+    queue_s: float | None = None
 
 
 def settings_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -140,7 +180,13 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
 
 
 def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str]) -> Settings:
-    values = {key: _texts(key, value, path) for key, value in _flat(data, path)}
+    flat = _flat(data, path)
+    seconds = {key: _seconds(key, value, path) for key, value in flat if _BY_KEY[key].kind == "seconds"}
+    values = {key: _texts(key, value, path) for key, value in flat if key not in seconds}
+
+    def single(key: str) -> str:
+        return next(iter(values.get(key, ())), "")
+
     directories = {
         key: tuple(_expanded(key, text, path, environment) for text in values.get(key, ()))
         for key in ("storage.runs", "storage.earlier_runs")
@@ -149,8 +195,15 @@ def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str
         values.get("notify", ()),
         next(iter(directories["storage.runs"]), ""),
         directories["storage.earlier_runs"],
-        next(iter(values.get("monitor.layout", ())), ""),
+        single("monitor.layout"),
         values.get("monitor.panes", ()),
+        single("screen.theme"),
+        single("screen.density"),
+        single("defaults.site"),
+        single("defaults.profile"),
+        seconds.get("polling.runs_s"),
+        seconds.get("polling.logs_s"),
+        seconds.get("polling.queue_s"),
     )
 
 
@@ -174,6 +227,19 @@ def _flat(data: Mapping[str, Any], path: Path) -> list[tuple[str, Any]]:
     return items
 
 
+def _seconds(key: str, value: object, path: Path) -> float:
+    """Return a number of seconds.
+
+    Raises:
+        InputError: it is none, or too small.
+    """
+    least = _BY_KEY[key].least
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not least <= number < _MOST_S:
+        raise InputError(f"invalid {key} (expected a number of seconds >= {least:g})", where=path)
+    return number
+
+
 def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
     """Return a value as texts.
 
@@ -181,7 +247,7 @@ def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
         InputError: it is of another type.
     """
     item = _BY_KEY[key]
-    single = item.kind in ("directory", "choice")
+    single = item.kind in _SINGLE
     if item.choices and value not in item.choices:
         raise InputError(f"invalid {key} (expected {', '.join(item.choices)})", where=path)
     if isinstance(value, str):
@@ -191,6 +257,7 @@ def _texts(key: str, value: object, path: Path) -> tuple[str, ...]:
     expected = {
         "directory": "a directory in quotes",
         "directories": "a list of directories",
+        "text": "a text in quotes",
         "texts": "bell, terminal, a command, or a list of these" if key == "notify" else "a list of texts",
         "choice": ", ".join(item.choices),
     }[item.kind]
@@ -235,7 +302,7 @@ def set_setting(environment: Mapping[str, str], key: str, values: Sequence[str])
     return path
 
 
-def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str]) -> str | list[str]:
+def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str]) -> TomlValue:
     """Return the value to be written.
 
     Raises:
@@ -243,10 +310,12 @@ def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str])
     """
     if item.kind == "texts":
         return values[0] if len(values) == 1 else list(values)
-    if item.kind in ("directory", "choice") and len(values) != 1:
+    if item.kind in _SINGLE and len(values) != 1:
         raise InputError(f"{item.key} takes one value, not {len(values)}")
-    if item.kind == "choice":
+    if item.kind in ("choice", "text"):
         return values[0]
+    if item.kind == "seconds":
+        return _number(item, values[0])
     if item.key == "storage.runs" and values[0] == KEEP:
         return str(default_runs_root(environment))
     paths = []
@@ -261,7 +330,17 @@ def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str])
     return paths[0] if item.kind == "directory" else paths
 
 
-def _with(text: str, item: Setting, value: str | list[str], path: Path) -> str:
+def _number(item: Setting, text: str) -> int | float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(
+            f"invalid {item.key}: '{clean(text)}' (expected a number of seconds >= {item.least:g})"
+        ) from None
+    return int(number) if number.is_integer() else number
+
+
+def _with(text: str, item: Setting, value: TomlValue, path: Path) -> str:
     """Return the file's text with a key set; all other lines stay.
 
     Raises:
@@ -271,7 +350,7 @@ def _with(text: str, item: Setting, value: str | list[str], path: Path) -> str:
     table = expected.setdefault(item.table, {}) if item.table else expected
     if isinstance(table, dict):
         table[item.name] = value
-    edited = _edited(text, item, value)
+    edited = with_value(text, item.table, item.name, value)
     try:
         matches = tomllib.loads(edited) == expected
     except tomllib.TOMLDecodeError:
@@ -279,76 +358,6 @@ def _with(text: str, item: Setting, value: str | list[str], path: Path) -> str:
     if not matches:
         raise InputError(f"cannot edit {item.key} in this file", where=path, fix="Change it in an editor.")
     return edited
-
-
-def _edited(text: str, item: Setting, value: str | list[str]) -> str:
-    lines = text.removesuffix("\n").split("\n") if text else []
-    ending = "\r" if text.endswith("\r\n") else ""
-    start, end = _section(lines, item.table)
-    line = f"{item.name} = {_toml(value)}"
-    if start is None:
-        gap = [ending] if lines and lines[-1].strip() else []
-        lines += [*gap, f"[{item.table}]{ending}", line + ending]
-        return "\n".join(lines) + "\n"
-    for index in range(start, end):
-        match = _KEY.match(lines[index])
-        if match and match["name"] == item.name:
-            last = _last_line(lines, index)
-            lines[index : last + 1] = [line + _comment(lines[last]) + ending]
-            return "\n".join(lines) + "\n"
-    lines.insert(_end_of_section(lines, start, end), line + ending)
-    return "\n".join(lines) + "\n"
-
-
-def _end_of_section(lines: Sequence[str], start: int, end: int) -> int:
-    """Return where a table's new last line goes: above blank lines and the next table's own comment."""
-    if end < len(lines):
-        above = end
-        while above > start and lines[above - 1].lstrip().startswith("#"):
-            above -= 1
-        if above == start or not lines[above - 1].strip():
-            end = above
-    while end > start and not lines[end - 1].strip():
-        end -= 1
-    return end
-
-
-def _section(lines: Sequence[str], table: str) -> tuple[int | None, int]:
-    """Return the lines of a table, `[start, end)`; no start where it is not there."""
-    start: int | None = None if table else 0
-    for index, line in enumerate(lines):
-        match = _TABLE.fullmatch(line)
-        if match and start is not None:
-            return start, index
-        if match and match["name"].strip() == table:
-            start = index + 1
-    return start, len(lines)
-
-
-def _last_line(lines: Sequence[str], first: int) -> int:
-    """Return the last line of a key's value, which may go over several lines in brackets."""
-    depth = 0
-    for index in range(first, len(lines)):
-        bare = _BRACKETS.sub("", lines[index])
-        depth += bare.count("[") - bare.count("]")
-        if depth <= 0:
-            return index
-    return len(lines) - 1
-
-
-def _comment(line: str) -> str:
-    """Return the comment at the end of a line, with the blanks before it."""
-    for match in _BRACKETS.finditer(line):
-        if match[0].startswith("#"):
-            return line[len(line[: match.start()].rstrip()) :].rstrip("\r")
-    return ""
-
-
-def _toml(value: str | Sequence[str]) -> str:
-    """Return a value as TOML; TOML's basic strings have JSON's escapes."""
-    import json
-
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _write(path: Path, text: str) -> None:

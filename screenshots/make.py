@@ -74,14 +74,20 @@ SHOTS = (
     Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
 )
 """In this order, in one session for each size."""
+WIZARD_SIZES = ((80, 24), (120, 40), (160, 48))
 WIZARD_SHOTS = (
     Shot("wizard-cluster", (), ("▸ booster", "node-h", "GiB")),
-    Shot("wizard-recipe", ("pagedown",), ("NeMo-RL checkout", "vocabulary")),
-    Shot("wizard-job", ("pagedown", "2", "down", *"2h30", "up"), ("each node", "02:30:00")),
-    Shot("wizard-sizes", ("pagedown", *["down"] * 6), ("Student TP", "legal", "Global batch")),
+    Shot("wizard-models", ("pagedown", *["down"] * 3), ("NeMo-RL checkout", "vocabulary")),
+    Shot(
+        "wizard-parallelism", ("pagedown", "down", "down", "2"), ("Student TP", "● Teacher TP", "2 copies of")
+    ),
+    Shot("wizard-batches", ("pagedown", "down", "down", *"30"), ("● Global batch", "✗ C22")),
+    Shot("wizard-data", ("backspace", "backspace", *"16", "pagedown"), ("Data set", "Log directory")),
+    Shot("wizard-job", ("pagedown", "2", "down", "down", *"2h30"), ("each node", "02:30:00")),
     Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t")),
+    Shot("wizard-saving", ("w", "down"), ("Your choices", "save into"), ((80, 24),)),
 )
-"""Each step of the wizard, with typed values."""
+"""Each step of the wizard, with typed values, one of which would fail; and what becomes of them."""
 EDITOR_SHOTS = (
     Shot("editor", ("slash", *"tensor_parallel", "enter"), ("_parallel_size", "this file, line", "C37")),
     Shot("editor-value", ("enter",), ("present value",)),
@@ -214,6 +220,7 @@ async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
     """Take the pictures of the wizard in one size; nothing is submitted."""
     taken = {}
     state = WizardState({"recipe": "distillation.yaml"})
+    os.environ["XDG_STATE_HOME"] = str(node.root / "state")
     app = DistillApp(AppSettings(node.runs, wizard_state=state, now=lambda: NOW))
     async with app.run_test(size=size) as pilot:
         for shot in WIZARD_SHOTS:
@@ -222,8 +229,10 @@ async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
             for entry in app.screen.query(Input):
                 entry.cursor_blink = False
             await settle(pilot, app)
-            name = f"{shot.name}-{size[0]}x{size[1]}.svg"
-            taken[name] = _reproducible(app.export_screenshot(title="distill-tui"), name, node.root.parent)
+            if shot.sizes == SIZES or size in shot.sizes:
+                name = f"{shot.name}-{size[0]}x{size[1]}.svg"
+                picture = app.export_screenshot(title="distill-tui")
+                taken[name] = _reproducible(picture, name, node.root.parent)
     return taken
 
 
@@ -249,7 +258,11 @@ async def take_editor(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
 
 def _reproducible(svg: str, name: str, directory: Path) -> str:
     """Replace what differs each time by texts of the same length: directory, ids of run, job and picture."""
-    svg = svg.replace(str(directory), _DIRECTORY.ljust(len(str(directory)), "x"))
+    path = str(directory)
+    stand_in = _DIRECTORY.ljust(len(path), "x")
+    svg = svg.replace(path, stand_in)
+    for start in range(1, len(path) - 2):  # a field that is too short shows the path's end
+        svg = svg.replace(f"{path[start:]}/node", f"{stand_in[start:]}/node")
     svg = _RUN_ID.sub(r"20261128-042436\1-1a2b", svg)
     svg = _TOKEN.sub("dt-1a2b3c4d5e6f7a8b", svg)
     return _PICTURE_ID.sub(f"terminal-{adler32(name.encode())}", svg)
@@ -264,9 +277,10 @@ def take_all() -> dict[str, str]:
     with sample_runs() as root, usage_of_another_day():
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
-    for size in SIZES:
+    for size in WIZARD_SIZES:
         with login_node() as node:
             taken |= asyncio.run(take_wizard(node, size))
+    for size in SIZES:
         with login_node() as node:
             taken |= asyncio.run(take_editor(node, size))
     return taken

@@ -16,6 +16,7 @@ from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.screen import Screen
+from textual.theme import Theme
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
@@ -25,6 +26,7 @@ from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, edits_would_be_lost
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
+from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
@@ -33,6 +35,7 @@ from tui.theme import THEME, initial_theme
 if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
+    from launcher.storage.wizard_drafts import RunDraftWriter
     from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
@@ -58,22 +61,24 @@ class DistillApp(App[None]):
         self.settings = settings
         self.register_theme(THEME)
         # Without the watcher, which would parse all styles again.
-        self.set_reactive(App.theme, initial_theme(os.environ))
+        self.set_reactive(App.theme, initial_theme(os.environ, settings.screen.theme))
         self.stylesheet.set_variables(self.get_css_variables())
         self._leaving = Leaving(self, self.has_unsaved_draft, settings.demo)
         self._wizard_state: WizardState | None = None
-        """Draft of the wizard that was neither submitted nor discarded."""
+        """What was typed in a wizard that was left, where no draft of it could be written."""
         self._key_order = KeyOrder(self, super().on_event)
+        self.set_class(settings.screen.compact, "-compact")
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
         return HomeScreen(self, self.settings.runs_root)
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Open the screen that the settings name."""
         if self.settings.guarded:
             on_signals(self._leave_with, self.action_leave_now)
             leave_when_terminal_is_gone()
+            self.theme_changed_signal.subscribe(self, self._keep_theme)
             threading.excepthook = lambda failure: self.call_from_thread(
                 self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
             )
@@ -90,7 +95,10 @@ class DistillApp(App[None]):
         elif self.settings.open_run is not None:
             self.open_run(self.settings.open_run)
         elif self.settings.wizard_state is not None:
-            self._open_wizard(self.settings.wizard_state)
+            if self.settings.wizard_state.touched:
+                self._open_wizard(self.settings.wizard_state)
+            else:
+                await self.new_run()
         elif self.settings.edit is not None:
             self._open_editor(self.settings.edit)
         elif self.settings.doctor is not None:
@@ -121,6 +129,20 @@ class DistillApp(App[None]):
     async def on_key_passed(self, event: KeyPassed) -> None:
         """Dispatch the next key."""
         await self._key_order.passed(event)
+
+    def _keep_theme(self, theme: Theme) -> None:
+        """Keep the theme that was chosen; those that the environment asks for are for this start alone."""
+        if theme.name != initial_theme(os.environ, self.settings.screen.theme):
+            in_background(
+                lambda: keep_theme(os.environ, theme.name),
+                "settings",
+                lambda error: post(self, ActionFailed(error)),
+            )
+
+    @property
+    def screen_settings(self) -> ScreenSettings:
+        """The user's settings of the screen."""
+        return self.settings.screen
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -155,32 +177,27 @@ class DistillApp(App[None]):
         opener: Opener = lambda: find_run(self.settings.runs_root, reference)  # noqa: E731 - names its type
         self.push_screen(self._monitor(opener, clean(Path(reference).name)))
 
-    def new_run(self) -> None:
-        """Open the wizard; offers the draft that was left before."""
-        draft = self._wizard_state
-        if draft is None or not draft.touched:
-            self._open_wizard(None)
-            return
-        from tui.screens.dialogs import ChoiceDialog, DialogChoice
+    async def new_run(self) -> None:
+        """Open the wizard; drafts that were left are offered first."""
+        from tui.screens.wizard.draft_keeping import offer, offered_drafts
 
-        def open_draft(answer: str | None) -> None:
-            if answer is not None:
-                self._open_wizard(draft if answer == "continue" else None)
-
-        choices = [
-            DialogChoice("g", "continue the draft", "continue"),
-            DialogChoice("n", "start over", "new"),
-        ]
-        self.push_screen(ChoiceDialog("New run", "There is a draft of a run.", choices), open_draft)
+        kept_here, self._wizard_state = self._wizard_state, None
+        drafts = () if kept_here is not None else await offered_drafts()
+        if drafts:
+            offer(self, drafts, self._open_wizard)
+        else:
+            self._open_wizard(kept_here)
 
     def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with the settings of an earlier run."""
         self._open_wizard(wizard_state)
 
-    def _open_wizard(self, wizard_state: WizardState | None) -> None:
+    def _open_wizard(
+        self, wizard_state: WizardState | None, step: str = "", draft: RunDraftWriter | None = None
+    ) -> None:
         from tui.screens.wizard.screen import WizardScreen
 
-        self.push_screen(WizardScreen(self, wizard_state))
+        self.push_screen(WizardScreen(self, wizard_state, step, draft))
 
     def _open_editor(self, start: EditStart) -> None:
         if start.path is not None:
@@ -225,8 +242,8 @@ class DistillApp(App[None]):
                 screen.use_runs_root(root)
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
-        """Return from the wizard to the list; the draft is kept for the next time."""
-        self._wizard_state = wizard_state
+        """Return from the wizard to the list; what could not be kept on disk is kept here."""
+        self._wizard_state = wizard_state if getattr(screen, "would_lose_entries", False) else None
         self._close(screen)
 
     def submitted(self, screen: Screen[None], directory: str) -> None:
@@ -305,9 +322,8 @@ class DistillApp(App[None]):
         """Return whether leaving would lose entries of the wizard, or edits of a recipe."""
         if edits_would_be_lost(self):
             return True
-        open_drafts = [getattr(screen, "wizard_state", None) for screen in self.screen_stack]
-        drafts = [draft for draft in (self._wizard_state, *open_drafts) if draft is not None]
-        return any(draft.touched and draft != self.settings.wizard_state for draft in drafts)
+        left = self._wizard_state is not None
+        return left or any(getattr(screen, "would_lose_entries", False) for screen in self.screen_stack)
 
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""
@@ -368,8 +384,9 @@ def run_app(
 ) -> int:
     """Run the app and return its exit code; `tui.terminal` has checked the terminal before."""
     settings = AppSettings(
-        runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True, doctor=doctor
-    )
+        runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True,
+        screen=load_screen_settings(os.environ), doctor=doctor,
+    )  # fmt: skip
     app = DistillApp(settings)
     app.run(mouse=mouse)
     return app.return_code or 0

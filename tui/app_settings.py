@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tui.screen_settings import ScreenSettings
 
 if TYPE_CHECKING:
     from launcher.monitor.watch import Watch
@@ -36,6 +38,7 @@ class AppSettings:
     now: Callable[[], float] = time.time
     doctor: DoctorRequest | None = None
     """What the doctor examines at once."""
+    screen: ScreenSettings = field(default_factory=ScreenSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,13 +61,13 @@ class Leaving:
 
         self._quit_dialog_open = True
         choices = [DialogChoice("y", "quit", "leave"), DialogChoice("n", "stay", "stay")]
-        text = "The new run was not submitted; your entries would be lost."
+        text = "The new run was not submitted, and no draft of it can be written: it would be lost."
         if edits_would_be_lost(self._app):
             text = "A recipe's edits are not saved, and no draft can be written: they would be lost."
         self._app.push_screen(ChoiceDialog("Quit?", text, choices, chosen=1), self._leave_by_answer)
 
     def _exit_with_remarks(self) -> None:
-        """Leave; on the terminal stands which recipes have unsaved edits."""
+        """Leave; on the terminal stands what is kept: edits of recipes, drafts of runs."""
         remarks = [getattr(screen, "unsaved_remark", "") for screen in self._app.screen_stack]
         self._app.exit(message="\n".join(filter(None, remarks)) or None)
 

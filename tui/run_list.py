@@ -77,6 +77,8 @@ class RunLister:
     now: Callable[[], float] = time.monotonic
     in_front: Callable[[], bool] = lambda: True
     """Whether the terminal has the focus."""
+    list_s: float = LIST_S
+    """Seconds between two looks at an active run."""
     _entries: dict[str, _Entry] = field(default_factory=dict)
     _order: list[str | RunRow] = field(default_factory=list)
     _root_version: tuple[float, int] | None = None
@@ -131,13 +133,12 @@ class RunLister:
             return
         entry.row = filled_row(entry.row, summary)
         settled = entry.watch is None or entry.watch.state.settled
-        entry.due = self.now() + _pause(entry.row, settled=settled)
+        entry.due = self.now() + self._pause(entry.row, settled=settled)
 
-
-def _pause(row: RunRow, *, settled: bool) -> float:
-    if row.state is None or row.state is JobState.UNKNOWN or (row.state.ended and not settled):
-        return UNKNOWN_S
-    return float("inf") if row.state.ended else LIST_S
+    def _pause(self, row: RunRow, *, settled: bool) -> float:
+        if row.state is None or row.state is JobState.UNKNOWN or (row.state.ended and not settled):
+            return UNKNOWN_S
+        return float("inf") if row.state.ended else self.list_s
 
 
 def starting_row(run: Run) -> RunRow:
@@ -207,8 +208,15 @@ def _thinned(values: Sequence[float]) -> tuple[float, ...]:
 class HomePoller(Background):
     """Keeps the list of runs up to date while it is visible."""
 
-    def __init__(self, root: Path, target: MessagePump, in_front: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        target: MessagePump,
+        in_front: Callable[[], bool] = lambda: True,
+        list_s: float = LIST_S,
+    ) -> None:
         super().__init__(self._poll, "runs")
+        self._list_s = list_s
         self._in_front = in_front
         self._target = target
         self._root = str(root)
@@ -236,7 +244,7 @@ class HomePoller(Background):
         if self._paused:
             return None
         if self._lister is None:
-            self._lister = RunLister(local(), self._root, in_front=self._in_front)
+            self._lister = RunLister(local(), self._root, in_front=self._in_front, list_s=self._list_s)
         forced, self._forced = self._forced, False
         problem = ""
         try:
@@ -244,7 +252,7 @@ class HomePoller(Background):
         except ExplainedError as error:
             problem = clean(error.what)
         self._post_rows(self._lister, problem)
-        return LIST_S
+        return self._list_s
 
     def _list(self, lister: RunLister, *, forced: bool) -> None:
         lister.relist(forced=forced)

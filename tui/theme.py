@@ -52,9 +52,17 @@ LABEL_COLUMNS = 12
 """Columns of the label beside a value, in every panel of facts."""
 
 
-def initial_theme(environ: Mapping[str, str]) -> str:
-    """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's."""
+def theme_names() -> tuple[str, ...]:
+    """Return the names of all themes, the app's own first."""
+    return (THEME.name, *sorted(BUILTIN_THEMES))
+
+
+def initial_theme(environ: Mapping[str, str], chosen: str = THEME.name) -> str:
+    """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's.
+
+    Without either it is the chosen one.
+    """
     if "NO_COLOR" in environ:
         return "ansi-dark"
-    chosen = environ.get("TEXTUAL_THEME", "")
-    return chosen if chosen in BUILTIN_THEMES else THEME.name
+    name = environ.get("TEXTUAL_THEME") or chosen
+    return name if name in theme_names() else THEME.name

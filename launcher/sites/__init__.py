@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -121,6 +121,8 @@ class Site:
     behind_s: float = 120.0
     """Seconds between two queries in the background."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    default_profile: str = ""
+    """Profile of requests that name none, by the user's settings."""
 
     def profile(self, name: str) -> Profile:
         """Return a profile by its name.
@@ -237,20 +239,39 @@ def user_file(environment: Mapping[str, str]) -> Path:
 
 
 def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
-    """Return the site of the machine behind a transport, with the user's overrides.
+    """Return the site of the machine behind a transport, with the user's settings and overrides.
 
     Raises:
-        InputError: the user's file cannot be read, or has a key or a value that is none.
+        InputError: a file of the user cannot be read, or has a key or a value that is none.
         TransportError: the machine's files cannot be read.
     """
+    from launcher.settings import load_settings, settings_path
+
+    settings = load_settings(environment)
     site = recognise(inspect_machine(transport, environment))
+    if settings.site:
+        site = _site_named(settings.site, settings_path(environment))
     path = user_file(environment)
-    if transport.stat(str(path)) is None:
-        return site
-    data = transport.read(str(path), 0, USER_FILE_LIMIT.value + 1)
-    if len(data) > USER_FILE_LIMIT.value:
-        raise InputError(f"the site file is larger than {USER_FILE_LIMIT}", where=path)
-    return site_with(site, data, path)
+    if transport.stat(str(path)) is not None:
+        data = transport.read(str(path), 0, USER_FILE_LIMIT.value + 1)
+        if len(data) > USER_FILE_LIMIT.value:
+            raise InputError(f"the site file is larger than {USER_FILE_LIMIT}", where=path)
+        site = site_with(site, data, path)
+    queue_s = settings.queue_s
+    return replace(
+        site,
+        default_profile=settings.profile,
+        front_s=queue_s or site.front_s,
+        behind_s=max(queue_s or 0.0, site.behind_s),
+    )
+
+
+def _site_named(identity: str, path: Path) -> Site:
+    """Return a site by its id; raises `InputError` where `path`, the settings, names one that is none."""
+    names = {site.id: site for site in sites()}
+    if identity in names:
+        return names[identity]
+    raise InputError(f"invalid defaults.site: '{clean(identity)}' (expected {', '.join(names)})", where=path)
 
 
 def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:

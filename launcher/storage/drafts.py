@@ -159,14 +159,21 @@ class DraftStore:
             draft.file.unlink()
 
 
-def _orphan(file: Path, opened: frozenset[ProcessId]) -> Draft | None:
-    """Read a draft; None for one whose editor is open, and for a damaged one."""
+def read_draft(file: Path) -> tuple[DraftRecord, str] | None:
+    """Return a draft's record and its text; None for a damaged one, and for one that is gone."""
     try:
         header, _, body = read_private(file).partition(b"\n")
-        record = DraftRecord.model_validate_json(header)
-        text = body.decode("utf-8", "surrogatepass")
+        return DraftRecord.model_validate_json(header), body.decode("utf-8", "surrogatepass")
     except (OSError, ValidationError, UnicodeDecodeError):
         return None
+
+
+def _orphan(file: Path, opened: frozenset[ProcessId]) -> Draft | None:
+    """Read a draft; None for one whose editor is open, and for a damaged one."""
+    held = read_draft(file)
+    if held is None:
+        return None
+    record, text = held
     if not record.closed and (record.process in opened or LocalTransport().alive(record.process)):
         return None
     path = Path(os.fsdecode(unquote_to_bytes(record.path).replace(b"\0", b"")))
@@ -248,6 +255,8 @@ class DraftWriter:
                 self._condition.notify_all()
 
     def _write(self, job: tuple[str, bytes | None], *, flush: bool, closed: bool) -> None:
+        if flush and not self.store.file(self.token, self.path).exists():
+            return  # it was taken over, or discarded, by another one
         try:
             self.store.save(self.token, self.path, job[0], job[1], flush=flush, closed=closed)
             self.error = None

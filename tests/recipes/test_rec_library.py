@@ -24,6 +24,7 @@ NAMES = sorted(path.name for path in LIBRARY.glob("*.yaml") if path.name != "reh
 def test_the_library_covers_what_it_should() -> None:
     assert NAMES == [
         "nemo-gym.yaml",
+        "qwen3-1.7b-from-4b-split.yaml",
         "qwen3-1.7b-from-4b.yaml",
         "qwen3-1.7b-from-8b.yaml",
         "qwen3-4b-from-32b.yaml",

@@ -21,7 +21,8 @@ from tui.screens.wizard.draft_request import request_of
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.findings import assess
 from tui.screens.wizard.from_run import wizard_state_of
-from tui.screens.wizard.model import DraftStatus, WizardState, errors, fields_of, step_of, text_of
+from tui.screens.wizard.model import DraftStatus, WizardState, fields_of, step_of, text_of
+from tui.screens.wizard.validation import errors
 from tui.widgets.path_completion import completion
 
 
@@ -131,8 +132,8 @@ def test_a_smoke_run_gets_the_fewest_nodes(node: LoginNode) -> None:
     assert text_of("nodes", state, resolver.quick_status(state)) == "1"  # what was typed is not the fewest
     training = WizardState({"recipe": str(large)})
     assert request_of(training, resolver.quick_status(training)).nodes == 4
-    assert "steps" not in names_on("sizes", state, status)
-    assert "steps" in names_on("sizes", training, resolver.quick_status(training))
+    assert "steps" not in names_on("batches", state, status)
+    assert "steps" in names_on("batches", training, resolver.quick_status(training))
 
 
 def test_running_again_keeps_the_options() -> None:

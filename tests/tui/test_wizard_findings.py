@@ -23,13 +23,12 @@ from tui.screens.wizard.findings import (
     DraftFinding,
     Level,
     assess,
-    note_on,
-    step_level,
     worst,
 )
 from tui.screens.wizard.model import DraftStatus, WizardState, fields_of, steps_of
-from tui.screens.wizard.pages import facts_of, step_list, summary
+from tui.screens.wizard.pages import check_lines, step_list, summary
 from tui.screens.wizard.review import question, review
+from tui.screens.wizard.state_changes import with_fix
 
 TEXTS = {
     "partition": ("booster", "devel", "closed", "nowhere"),
@@ -81,21 +80,17 @@ def test_all_places_agree(
     state = WizardState({"recipe": str(node.recipe), **texts}, skipped=tuple(sorted(skipped)))
     status = settled(resolver, state)
     assessment = assess(state, status)
-    marks = step_list("cluster", state, status, assessment).plain
+    marks = step_list("cluster", steps_of(state, status), assessment).plain
     for number, step in enumerate(steps_of(state, status), 1):
         following = marks.partition(f" {number} {step.title} ")[2][:1].strip()
-        assert following == (
-            MARKS[step_level(step, state, status)][0] if step_level(step, state, status) else ""
-        )
-        rows = [note_on(item, state, status) for item in fields_of(step, state, status)]
-        levels = worst(note for note in rows if note is not None)
+        level = assessment.level_of_step(step.id)
+        assert following == (MARKS[level][0] if level else "")
+        notes = [note for item in fields_of(step, state, status) for note in assessment.on_field(item.name)]
         own = [item for item in assessment.on_step(step.id) if not item.field and item.step == step.id]
         if step.id != "review":
-            assert worst([*own, *(note for note in rows if note is not None)]) == step_level(
-                step, state, status
-            )
-            assert levels in ("", "warn", step_level(step, state, status))
-    reviewed = text_of([*review(state, status, None)])
+            assert worst([*own, *notes]) == level
+            assert worst(notes) in ("", "warn", level)
+    reviewed = text_of([*review(state, status, None, width=10_000)])
     headless = reviewed.partition("Recipe changes")[0]
     assert ("✓ no failure predicted" in reviewed) <= (assessment.level == "")
     for item in assessment.findings:
@@ -143,7 +138,7 @@ def test_a_missing_environment_hides_neither_cost_nor_memory(tmp_path: Path, res
     assessment = assess(state, status)
     assert status.plan is not None
     assert status.plan.obstacle is not None
-    assert assessment.level_of_field("checkout") == assessment.level_of_step("recipe") == "error"
+    assert assessment.level_of_field("checkout") == assessment.level_of_step("models") == "error"
     reviewed = text_of([*review(state, status, None)])
     for part in ("Cannot be submitted yet", "NeMo-RL checkout", "node-hours", "GPU memory", "of booster for"):
         assert part in reviewed
@@ -163,7 +158,7 @@ def test_memory_that_does_not_suffice_comes_with_what_would(node: LoginNode, res
     assert status.fitting
     option = status.fitting[0]
     assert f"would fit (f): {option.fix.title}" in text_of([*review(state, status, None)])
-    changed = settled(resolver, state.with_fix(option.fix, status))
+    changed = settled(resolver, with_fix(state, option.fix, status))
     assert changed.memory is not None
     fits = {phase.id: phase.fits for phase in changed.memory.phases}
     assert fits["student-train" if option.side == "policy" else "teacher-score"]
@@ -177,7 +172,7 @@ def test_a_skipped_check_is_a_warning_everywhere(node: LoginNode, resolver: Draf
     assert failing
     skipped = replace(state, skipped=tuple(failing))
     assessment = assess(skipped, settled(resolver, skipped))
-    assert assessment.level == assessment.level_of_step("sizes") == "warn"
+    assert assessment.level == assessment.level_of_step("batches") == "warn"
     assert all(item.skipped for item in assessment.findings if item.check in failing)
 
 
@@ -188,6 +183,6 @@ def test_nothing_is_marked_before_anything_is_resolved() -> None:
 def test_a_finding_without_a_field_is_shown_on_its_step(node: LoginNode, resolver: DraftResolver) -> None:
     state = WizardState({"recipe": str(node.recipe)})
     status = settled(resolver, state)
-    finding = DraftFinding("error", "something", "recipe", check="C1")
-    shown = text_of([*facts_of("recipe", state, status, "", Assessment((finding,)))])
+    finding = DraftFinding("error", "something", "models", check="C1")
+    shown = text_of([*check_lines(status, Assessment((finding,)), "models", 100)])
     assert "✗ C1 something" in shown

@@ -20,20 +20,21 @@ from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for, legal_sizes
 from tui.screens.wizard.draft_request import recipe_overrides, request_of
 from tui.screens.wizard.draft_resolver import DraftResolver
-from tui.screens.wizard.findings import DraftFinding, assess, note_on, step_level
+from tui.screens.wizard.findings import DraftFinding, assess
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
     WizardState,
     default_text,
-    errors,
     fields_of,
     partition_of,
+    step_of,
     steps_of,
     text_of,
-    warning_in,
 )
 from tui.screens.wizard.pages import summary
+from tui.screens.wizard.state_changes import with_fix
+from tui.screens.wizard.validation import errors, warning_in
 
 FIELD = {item.name: item for item in FIELDS}
 
@@ -63,9 +64,7 @@ def value(name: str, state: WizardState, status: DraftStatus) -> str:
 
 
 def noted(name: str, state: WizardState, status: DraftStatus) -> DraftFinding:
-    finding = note_on(FIELD[name], state, status)
-    assert finding is not None
-    return finding
+    return assess(state, status).on_field(name)[0]
 
 
 def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver: DraftResolver) -> None:
@@ -81,6 +80,14 @@ def test_what_was_not_typed_follows_cluster_and_recipe(node: LoginNode, resolver
         "policy_tp": "2", "policy_cp": "1", "teacher_tp": "4", "teacher_cp": "1",
         "vllm_tp": "1", "prompts": "64", "global_batch": "32", "micro_batch": "1", "length": "2048",
         "steps": "100",
+        "kl_type": "mixed", "kl_mix": "0.5", "topk": "64", "policy_pp": "", "teacher_pp": "",
+        "generation": "colocated", "generation_gpus": "", "generation_nodes": "",
+        "checkpoint_activations": "true", "cpu_offload": "false", "generations": "1",
+        "generation_batch": "32", "temperature": "1.0", "lr": "1e-05", "schedule": "constant", "warmup": "0",
+        "gpus_per_node": "4", "launcher": "ray_bare", "container": "", "mounts": "",
+        "data_set": "ResponseDataset", "validation_set": "ResponseDataset", "val_period": "10",
+        "val_samples": "64", "save_period": "10", "keep_checkpoints": "2", "checkpoint_dir": "results",
+        "log_dir": "logs", "wandb": "off", "wandb_project": "one", "wandb_name": "",
     }  # fmt: skip
     assert errors(state, status) == {}
     assert recipe_overrides(state, status) == ()
@@ -189,7 +196,7 @@ def test_errors_are_data(node: LoginNode, resolver: DraftResolver, name: str, te
     assert says in errors(state, status)[name]
     assert noted(name, state, status).level == "error"
     (step,) = [step for step in STEPS if name in step.fields]
-    assert step_level(step, state, status) == "error"
+    assert assess(state, status).level_of_step(step.id) == "error"
     assert resolver.full_status(state, status).plan is None
 
 
@@ -216,7 +223,7 @@ def test_the_worst_finding_is_the_one_that_a_field_shows(node: LoginNode, resolv
     status = status_of(resolver, state)
     assert warning_in(FIELD["nodes"], state, status) == "devel allows at most 2"
     assert noted("nodes", state, status).text == "C61 the recipe asks for 3 nodes, there are 2"
-    assert step_level(STEPS[2], state, status) == "error"
+    assert assess(state, status).level_of_step("job") == "error"
     assert errors(state, status) == {}
 
 
@@ -268,7 +275,7 @@ def test_what_is_typed_becomes_a_request(node: LoginNode, resolver: DraftResolve
 def test_a_rehearsal_asks_for_no_models_and_no_checkout(node: LoginNode, resolver: DraftResolver) -> None:
     state = WizardState({"kind": "rehearsal", "checkout": "/nowhere"})
     status = status_of(resolver, state)
-    assert [step.id for step in steps_of(state, status)] == ["cluster", "recipe", "job", "review"]
+    assert [step.id for step in steps_of(state, status)] == ["cluster", "models", "job", "review"]
     assert [item.name for item in fields_of(STEPS[1], state, status)] == ["kind", "recipe"]
     assert value("recipe", state, status) == "rehearsal.yaml"
     request = request_of(state, status)
@@ -306,12 +313,12 @@ def test_a_fix_goes_into_its_field_and_else_becomes_an_override(
     state = wizard_state_of(node)
     status = status_of(resolver, state)
     fix = Fix("both", (RecipeEdit("policy.train_global_batch_size", 30, 32),
-                       RecipeEdit("loss_fn.kl_type", "a", "mixed"),
+                       RecipeEdit("loss_fn.zero_outside_topk", True, False),
                        RecipeEdit("cluster.num_nodes", 1, 2)))  # fmt: skip
-    after = state.with_fix(fix, status)
+    after = with_fix(state, fix, status)
     assert after.texts["global_batch"] == "32"
     assert after.texts["nodes"] == "2"
-    assert after.overrides == ("++loss_fn.kl_type=mixed",)
+    assert after.overrides == ("++loss_fn.zero_outside_topk=false",)
 
 
 def test_skipping_is_taken_back() -> None:
@@ -379,7 +386,7 @@ def test_unknown_gpu_memory_is_asked_for_and_remembered(tmp_path: Path) -> None:
     state = wizard_state_of(node)
     status = status_of(resolver, state)
     assert status.memory is None
-    assert "gpu_memory" in [item.name for item in fields_of(STEPS[2], state, status)]
+    assert "gpu_memory" in [item.name for item in fields_of(step_of("job"), state, status)]
     assert noted("gpu_memory", state, status).level == "warn"
     assert "✓" not in summary(status, assess(state, status)).plain
     state = wizard_state_of(node, gpu_memory="40")
@@ -396,4 +403,4 @@ def test_unknown_gpu_memory_is_asked_for_and_remembered(tmp_path: Path) -> None:
     state = wizard_state_of(node)
     status = status_of(again, state)
     assert status.memory is not None
-    assert "gpu_memory" not in [item.name for item in fields_of(STEPS[2], state, status)]
+    assert "gpu_memory" not in [item.name for item in fields_of(step_of("job"), state, status)]

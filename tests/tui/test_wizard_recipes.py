@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from launcher.clusters.registry import detect
+from launcher.request import SubmitRequest
 from launcher.runs import RunStore
+from launcher.submit.submit import plan_submission, send
 from launcher.transports.local import LocalTransport
 from recipes.library import DIRECTORY, starting_recipes
 from tests.tui.fakeslurm import LoginNode
 from tui.screens.wizard.alternatives import choices_for
 from tui.screens.wizard.draft_resolver import DraftResolver
-from tui.screens.wizard.model import DraftStatus, WizardState, default_text, errors
-from tui.screens.wizard.recipe_paths import CHECKOUT, HERE, PACKAGED, recipe_choices, recipe_file
+from tui.screens.wizard.model import DraftStatus, WizardState, default_text
+from tui.screens.wizard.recipe_paths import CHECKOUT, HERE, OF_RUN, PACKAGED, recipe_choices, recipe_file
+from tui.screens.wizard.recipe_saving import offer_of
+from tui.screens.wizard.validation import errors
 
 NAME = "qwen3-4b-from-32b.yaml"
 
@@ -117,6 +122,34 @@ def test_a_recipe_is_listed_once(here: Path) -> None:
     choices = recipe_choices([path, DIRECTORY / NAME], here)
     assert [item.path for item in choices].count(path) == 1
     assert next(item for item in choices if item.path.name == NAME).source == PACKAGED
+
+
+def test_values_of_trainings_are_offered(tmp_path: Path) -> None:
+    node = LoginNode.at(tmp_path / "node")
+    environment = {**os.environ, **node.environment}
+    store = RunStore(LocalTransport(), str(node.runs))
+    request = SubmitRequest(node.recipe, 1, "30", overrides=("distillation.max_num_steps=7",))
+    detection = detect(store.transport, environment, tmp_path / "cache")
+    run = send(plan_submission(request, detection, store, environment), store, environment, confirmed=True)
+    status = resolved(node, str(node.recipe))
+    (choice,) = [item for item in status.recipes if item.source == OF_RUN]
+    assert choice.label == run.spec.id
+    again = resolved(node, choice.text)
+    assert default_text("steps", again.state, again) == "7"
+
+
+def test_a_new_recipe_has_the_size_of_the_job_that_it_is_named_after(node: LoginNode) -> None:
+    larger = node.checkout / "larger.yaml"
+    larger.write_text("defaults: recipe.yaml\ncluster: {num_nodes: 2, gpus_per_node: 8}\n")
+    status = resolved(node, str(larger))
+    offer = offer_of(WizardState({"recipe": str(larger), "prompts": "32"}), status)
+    keys = [item.key for item in offer.chosen.differences]
+    assert keys == ["distillation.num_prompts_per_step"]
+    assert {item.key: item.b for item in offer.as_child.differences} == {
+        "distillation.num_prompts_per_step": 32,
+        "cluster.gpus_per_node": 4,  # those of the partition
+    }
+    assert {path.name for path, _ in offer.paths} == {"distillation-student-from-teacher-2n4g.yaml"}
 
 
 def test_models_in_the_cache_come_first_with_their_size(node: LoginNode, here: Path) -> None:

@@ -10,7 +10,7 @@ from textual.events import Key
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.pilot import Screen
 from tests.tui.terminal import opened
-from tests.tui.test_wizard import NEXT, node, on_review, page, wizard  # noqa: F401 - a fixture
+from tests.tui.test_wizard import BACK, NEXT, node, on_review, page, to_step, wizard  # noqa: F401 - a fixture
 from tui.screens.home import HomeScreen
 from tui.widgets.path_completion import completed_path
 
@@ -33,13 +33,13 @@ async def texts_are(screen: Screen, **texts: str) -> None:
 
 async def test_typing_replaces_the_value_of_a_field(node: LoginNode) -> None:  # noqa: F811
     async with wizard(node) as screen:
-        await screen.press(NEXT, NEXT)
+        await to_step(screen, "job")
         await screen.see("Nodes")
         await screen.press("4")
         await texts_are(screen, nodes="4")
-        await screen.press("tab", "3", "0")
+        await screen.press("tab", "tab", "3", "0")
         await texts_are(screen, time="30")
-        await screen.press("shift+tab", "2")
+        await screen.press("shift+tab", "shift+tab", "2")
         await texts_are(screen, nodes="2")
 
 
@@ -63,7 +63,7 @@ async def test_the_usual_keys_edit_the_value(
     text: str,
 ) -> None:
     async with wizard(node) as screen:
-        await screen.press(NEXT, NEXT)
+        await to_step(screen, "job")
         await screen.see("Nodes")
         await screen.press(*keys)
         await texts_are(screen, nodes=text)
@@ -73,15 +73,14 @@ async def test_the_usual_keys_edit_the_value(
 @pytest.mark.parametrize(
     ("keys", "texts"),
     [
-        (("2", "down", "3", "0", "m"), {"nodes": "2", "time": "30m"}),
-        (("down", "3", "0", "m", "down", "2"), {"time": "30m", "chain": "2"}),
-        (("2", "tab", "2", "h", "3", "0", "tab", "4", "up", "end", "backspace", "5"),
+        (("2", "down", "down", "3", "0", "m"), {"nodes": "2", "time": "30m"}),
+        (("down", "down", "3", "0", "m", "down", "2"), {"time": "30m", "chain": "2"}),
+        (("2", "tab", "tab", "2", "h", "3", "0", "tab", "4", "up", "end", "backspace", "5"),
          {"nodes": "2", "time": "2h35", "chain": "4"}),
-        (("2", "enter", "5", "h", "enter", "3", *["enter"] * 6, "4"),
-         {"nodes": "2", "time": "5h", "chain": "3", "policy_tp": "4"}),
-        (("8", NEXT, "4", "down", "down", "2", "escape", "6"),
-         {"nodes": "6", "policy_tp": "4", "teacher_tp": "2"}),
-        (("2", "down", "3", "f4", "6", "0"), {"nodes": "2", "time": "60"}),
+        (("2", "enter", "enter", "5", "h", "enter", "3"), {"nodes": "2", "time": "5h", "chain": "3"}),
+        (("8", BACK, "down", "down", "7", BACK, "4", NEXT, NEXT, "6"),
+         {"nodes": "6", "val_period": "7", "prompts": "4"}),
+        (("2", "down", "down", "3", "f4", "6", "0"), {"nodes": "2", "time": "60"}),
     ],
 )  # fmt: skip
 async def test_keys_that_arrive_together_land_where_the_ones_before_them_led(
@@ -90,7 +89,7 @@ async def test_keys_that_arrive_together_land_where_the_ones_before_them_led(
     texts: dict[str, str],
 ) -> None:
     async with wizard(node) as screen:
-        await screen.press(NEXT, NEXT)
+        await to_step(screen, "job")
         await screen.see("Nodes")
         await burst(screen, *keys)
         await texts_are(screen, **texts)
@@ -145,9 +144,7 @@ def test_keys_typed_ahead_in_a_terminal(node: LoginNode, tmp_path: Path) -> None
     with opened("new", str(node.recipe), environment=dict(node.environment)) as terminal:
         terminal.see("booster", "distill")
         down, page_down = b"\x1b[B", b"\x1b[6~"
-        terminal.press(page_down * 2 + b"2" + down + b"2h30" + down + b"3" + page_down * 2)
+        terminal.press(page_down * 5 + b"2" + down * 2 + b"2h30" + down + b"3" + page_down)
         terminal.see("2 nodes", "for 02:30:00, at most 3 jobs")
         terminal.press(b"\x03")
-        terminal.see("Quit?")
-        terminal.press(b"y")
         assert terminal.wait() == 0

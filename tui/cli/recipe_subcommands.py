@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tui.cli.spec import ACCEPT_CHANGES, DRY_RUN, JSON, NO_MOUSE, OVERRIDES, Argument, Subcommand, flag
+from tui.cli.spec import (
+    ACCEPT_CHANGES,
+    DRY_RUN,
+    JSON,
+    NO_MOUSE,
+    OVERRIDES,
+    SET_BOTH,
+    SET_FIELD,
+    Argument,
+    Subcommand,
+    flag,
+)
 
 _READ, _EDIT = "tui.headless.recipe_read", "tui.headless.recipe_edit"
 _KEYS, _NEW = "tui.headless.recipe_keys", "tui.headless.recipe_new"
@@ -137,15 +148,18 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "recipe derive",
         "write a new recipe that inherits from another one",
-        "Write a new recipe that inherits everything from another one.",
+        "Write a new recipe that inherits from another one, and has only what overrides and fields change.",
         f"{_NEW}:derive",
         (
             Argument("parent", "PARENT", "path, or name of a recipe of NeMo-RL or of this program"),
-            Argument("child", "CHILD", "new recipe"),
+            Argument("child", "CHILD", "new recipe, or a directory: named by models and size there"),
+            OVERRIDES,
+            SET_FIELD,
+            SET_BOTH,
             _CHECKOUT,
             flag("--dry-run", "print the text, write nothing"),
         ),
-        "recipe derive recipe.yaml child.yaml --dry-run",
+        "recipe derive recipe.yaml child.yaml --set prompts=32 --dry-run",
     ),
     Subcommand(
         "recipe edit",

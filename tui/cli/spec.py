@@ -80,4 +80,14 @@ ACCEPT_CHANGES = flag(
 OVERRIDES = Argument(
     "override", "OVERRIDE", "KEY=VALUE, +KEY=VALUE, ++KEY=VALUE or ~KEY, as in Hydra", repeat="*"
 )
+SET_FIELD = Argument(
+    "--set",
+    "FIELD=VALUE",
+    "set a field of the wizard, by its name in docs/wizard.md",
+    repeat="*",
+    dest="assignments",
+)
+SET_BOTH = Argument(
+    "--set-both", "FIELD=VALUE", "set a field for student and teacher", repeat="*", dest="assignments_both"
+)
 TRUST = flag("--trust", "act on a run that another user owns or can write, without a question")

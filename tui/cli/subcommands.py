@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from tui.cli.recipe_subcommands import RECIPE_COMMANDS
-from tui.cli.spec import DRY_RUN, HOST, JSON, NO_MOUSE, OVERRIDES, TRUST, Argument, Group, Subcommand, flag
+from tui.cli.spec import (
+    DRY_RUN,
+    HOST,
+    JSON,
+    NO_MOUSE,
+    OVERRIDES,
+    SET_FIELD,
+    TRUST,
+    Argument,
+    Group,
+    Subcommand,
+    flag,
+)
 
 TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
 ROLES = ("slurm", "head", "driver", "worker", "companion")
@@ -57,11 +69,13 @@ COMMANDS: tuple[Subcommand, ...] = (
     Subcommand(
         "new",
         "configure and submit a run, step by step",
-        "Open the wizard: cluster, recipe, job, sizes, review. `submit` does the same without a screen.",
+        "Open the wizard: cluster, models, parallelism, batches, data, nodes and time, review. "
+        "`submit` does the same without a screen.",
         "tui.headless.new:run",
         (
             Argument("recipe", "RECIPE", "recipe file, or the name of a starting recipe", repeat="?"),
             OVERRIDES,
+            SET_FIELD,
             NO_MOUSE,
         ),
         "new recipe.yaml policy.train_global_batch_size=64",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from launcher.fields import FIELDS, Field, field
-from tui.cli.spec import JSON, OVERRIDES, Argument, Kind, flag
+from tui.cli.spec import JSON, OVERRIDES, SET_BOTH, SET_FIELD, Argument, Kind, flag
 
 
 def arguments() -> tuple[Argument, ...]:
@@ -15,6 +15,16 @@ def arguments() -> tuple[Argument, ...]:
         *(_option(row) for row in FIELDS if row.flag.startswith("--") and row.name != "kind"),
         flag("--rehearse", meaning["rehearsal"], group="kind"),
         flag("--smoke", meaning["smoke"], group="kind"),
+        SET_FIELD,
+        SET_BOTH,
+        Argument(
+            "--save-child",
+            "FILE",
+            "write overrides and fields to a new recipe on top of this one; a directory: "
+            "named by models and size",
+            group="saving",
+        ),
+        flag("--save-into", "write overrides and fields into the recipe's own file", group="saving"),
         flag("--yes", "submit although the memory may not suffice"),
         flag("--test-only", "ask Slurm when it would start, submit nothing", group="extent"),
         flag("--dry-run", "print what would be submitted, submit nothing", group="extent"),

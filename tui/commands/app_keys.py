@@ -19,7 +19,7 @@ APP_COMMANDS: tuple[Command, ...] = (
         Scope.APP, "doctor",
     ),
     Command(
-        "app.theme", (), "Change the theme", "Choose another colour theme for this session.",
+        "app.theme", (), "Change the theme", "Choose another colour theme, which is kept.",
         Scope.APP, "change_theme",
     ),
     Command(

@@ -21,8 +21,20 @@ WIZARD_COMMANDS: tuple[Command, ...] = (
         Scope.WIZARD, "choose", footer="list",
     ),
     Command(
-        "wizard.edit", ("f6",), "Edit the recipe", "Open the recipe in the editor; your entries are kept.",
-        Scope.WIZARD, "edit_recipe", footer="edit recipe",
+        "wizard.key", ("slash", "f7"), "Any other key",
+        "Find any key of the recipe in the editor, and set it; b returns with it. Where a field takes text, "
+        "F7 does the same.",
+        Scope.WIZARD, "any_key", footer="any key",
+    ),
+    Command(
+        "wizard.edit", ("f6",), "Edit the recipe",
+        "Open the recipe with your choices in the editor; b returns with what was changed there.",
+        Scope.WIZARD, "edit_recipe", footer="editor",
+    ),
+    Command(
+        "wizard.both", ("f9",), "Set both",
+        "Give this value to student and teacher; again: to the student alone.",
+        Scope.WIZARD, "set_both", footer="both",
     ),
     Command(
         "wizard.up", ("up",), "Previous field", "", Scope.WIZARD, "field(-1)", palette=False,
@@ -51,6 +63,24 @@ WIZARD_COMMANDS: tuple[Command, ...] = (
         "wizard.environment", ("e",), "The job's environment",
         "List what becomes of each variable of your shell in the job, and why.",
         Scope.WIZARD, "environment", footer="environment",
+    ),
+    Command(
+        "wizard.script", ("v",), "The batch script", "Show the script that Slurm would run.",
+        Scope.WIZARD, "script", footer="script",
+    ),
+    Command(
+        "wizard.copy", ("y",), "Copy the sbatch line", "Copy the command that submits the job.",
+        Scope.WIZARD, "copy_command", footer="copy",
+    ),
+    Command(
+        "wizard.diff", ("D",), "Recipe changes", "Show what differs from the recipe, by effective value.",
+        Scope.WIZARD, "diff", footer="diff",
+    ),
+    Command(
+        "wizard.write", ("w",), "Save the choices",
+        "Save what you chose into the recipe, or as a new recipe that inherits from it; without that it is "
+        "used once, as overrides.",
+        Scope.WIZARD, "save_choices", footer="save",
     ),
     Command(
         "wizard.fix", ("f",), "Fix a check", "Apply a fix that a failing check offers.",

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.fields.assignments import assign
 from recipes.editing.starting import copied_text, create, derived_text, stock_recipe
 from recipes.schema.algorithms import holding_checkout
 from tui.headless.output import say, write_document
+from tui.headless.saving import child_of, chosen_values
 
 if TYPE_CHECKING:
     import argparse
@@ -23,9 +25,26 @@ def new(options: argparse.Namespace) -> int:
 
 def derive(options: argparse.Namespace) -> int:
     """Write a recipe that inherits from another one."""
-    child = Path(options.child)
-    parent = stock_recipe(options.parent, _checkout(options.checkout, child))
-    return _write(child, derived_text(parent, child), parent, dry_run=options.dry_run)
+    target = Path(options.child)
+    checkout = _checkout(options.checkout, target)
+    parent = stock_recipe(options.parent, checkout)
+    assigned = assign(
+        parent,
+        options.override,
+        options.assignments,
+        for_both=options.assignments_both,
+        checkout=checkout or holding_checkout(parent),
+    )
+    overrides = (*options.override, *assigned.overrides)
+    if not overrides:
+        return _write(target, derived_text(parent, target), parent, dry_run=options.dry_run)
+    made = child_of(chosen_values(parent, overrides), target)
+    if options.dry_run:
+        write_document(made.text)
+        return 0
+    made.write()
+    say(f"wrote {made.path} (from {parent})")
+    return 0
 
 
 def _checkout(given: str | None, path: Path) -> Path | None:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     elif not options.value:
         texts = values if isinstance(values, list) else [values] if values is not None else []
         for text in texts:
-            show(text)
+            show(f"{text:g}" if isinstance(text, float) else text)
         if not texts:
             say(f"{key} is not set")
     return Exit.OK
@@ -51,12 +51,19 @@ def _show_all(options: argparse.Namespace, settings: Settings) -> int:
     return Exit.OK
 
 
-def _values(settings: Settings) -> dict[str, str | list[str] | None]:
+def _values(settings: Settings) -> dict[str, str | float | list[str] | None]:
     """Return the settings by key; None where nothing was decided."""
     return {
         "notify": list(settings.notify) or None,
         "storage.runs": settings.runs or None,
         "storage.earlier_runs": list(settings.earlier_runs) or None,
+        "screen.theme": settings.theme or None,
+        "screen.density": settings.density or None,
+        "defaults.site": settings.site or None,
+        "defaults.profile": settings.profile or None,
+        "polling.runs_s": settings.runs_s,
+        "polling.logs_s": settings.logs_s,
+        "polling.queue_s": settings.queue_s,
         "monitor.layout": settings.layout or None,
         "monitor.panes": list(settings.panes) or None,
     }

@@ -20,12 +20,22 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Submit a run to Slurm, exactly once."""
+    from launcher.submit.review_facts import ReviewFacts
     from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
+    from recipes.inheritance import Resolver
     from tui.headless.detect import detect_here
+    from tui.headless.recipe_files import jsonable
     from tui.headless.runs_root import choose_runs_root
+    from tui.headless.saving import with_saved_choices
     from tui.headless.stores import run_store
 
-    store, request, detection = run_store(), _request(options), detect_here()
+    store, detection = run_store(), detect_here()
+    request = with_saved_choices(
+        request_of(options),
+        save_child=options.save_child,
+        save_into=options.save_into,
+        dry_run=options.dry_run or options.test_only,
+    )
     proposal = plan_submission(request, detection, store, os.environ)
     storage = storage_of(proposal, store, os.environ)
     quiet = options.dry_run or options.test_only or options.json or options.yes
@@ -38,7 +48,9 @@ def run(options: argparse.Namespace) -> int:
         say(warning)
     result = _as_json(proposal, store.root) | {"storage": storage.as_json()}
     if options.dry_run:
+        facts = ReviewFacts.of(proposal, Resolver().resolve(request.recipe), storage)
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
+        result |= {"changes": jsonable(facts.changes_json()), "script": facts.script}
     elif options.test_only:
         start_estimate = estimate_start(proposal, store, os.environ)
         result |= _estimate_json(start_estimate)
@@ -53,24 +65,50 @@ def run(options: argparse.Namespace) -> int:
     return Exit.FAILED if proposal.blocking else Exit.OK
 
 
-def _request(options: argparse.Namespace) -> SubmitRequest:
+def request_of(options: argparse.Namespace) -> SubmitRequest:
+    """Return the request that the options of `submit` make."""
+    from launcher.fields.assignments import assign
     from launcher.request import SubmitRequest
 
     values = vars(options)
+    assigned = assign(
+        Path(options.recipe),
+        options.override,
+        options.assignments,
+        for_both=options.assignments_both,
+        checkout=_checkout(options),
+        nodes=options.nodes,
+        gpus_per_node=options.gpus_per_node,
+    )
     return SubmitRequest.of(
         {
             **values,
             "recipe": Path(options.recipe),
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
             "env_file": Path(options.env_file) if options.env_file else None,
-            "overrides": tuple(options.override),
-            "env": tuple(options.env),
+            "overrides": (*options.override, *assigned.overrides),
+            "env": (*options.env, *assigned.env),
             "no_env": tuple(options.no_env),
             "sbatch_args": tuple(options.sbatch_args),
             "skip_checks": tuple(options.skip_checks),
             "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
         }
     )
+
+
+def _checkout(options: argparse.Namespace) -> Path | None:
+    """Return the checkout that names the keys of fields; None where none is known, or no field was set."""
+    if not options.assignments and not options.assignments_both:
+        return None
+    from launcher.checkout import choose
+    from launcher.errors import InputError, TransportError
+    from tui.headless.stores import run_store
+
+    try:
+        path = choose(run_store().transport, options.checkout, os.environ, near=(Path(options.recipe),)).path
+    except (InputError, TransportError):  # a rehearsal needs none; the plan says what is wrong with one
+        return None
+    return Path(path)
 
 
 def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
@@ -108,6 +146,11 @@ def _estimate_json(start_estimate: StartEstimate) -> dict[str, Any]:
             {"time_s": item.time_s, "starts": item.start, "now": item.now} for item in start_estimate.sooner
         ],
     }
+
+
+def _value_text(value: object) -> str:
+    """Return a recipe's value on one line."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _environment_json(proposal: SubmissionPlan) -> list[dict[str, str]]:
@@ -165,6 +208,9 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
         print_json(result)
         return
     if options.dry_run or options.test_only:
+        for item in result.get("changes", ()):
+            after = "removed" if item["removed"] else _value_text(item["to"])
+            show(f"{item['key']}: {_value_text(item['from'])} -> {after}")
         show(shlex.join(result["plan"]["argv"]))
         for name, value in sorted(result["plan"]["env"].items()):
             show(f"  {name}={value}")

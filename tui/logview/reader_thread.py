@@ -43,8 +43,14 @@ class PaneReader(Protocol):
 class ReaderThread(Background):
     """Runs the readers of panes; holds the line indexes of the files that they show."""
 
-    def __init__(self, transport: Transport, slow_terminal: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        slow_terminal: Callable[[], bool] = lambda: False,
+        poll_s: float = POLL_S,
+    ) -> None:
         super().__init__(self._run_due, "log")
+        self._poll_s = poll_s
         self._transport = transport
         self._slow_terminal = slow_terminal
         self._lock = threading.Lock()
@@ -88,10 +94,10 @@ class ReaderThread(Background):
         `growing`: it grew at the last two polls. `quiet`: it has not grown for some polls.
         """
         if self.settled:
-            return SETTLED_POLL_S
+            return max(SETTLED_POLL_S, self._poll_s)
         if self._slow_terminal():
-            return SLOW_POLL_S
-        return FLOOD_POLL_S if growing else QUIET_POLL_S if quiet else POLL_S
+            return max(SLOW_POLL_S, self._poll_s)
+        return max(self._poll_s, FLOOD_POLL_S if growing else QUIET_POLL_S if quiet else 0.0)
 
     def _run_due(self) -> float | None:
         limit = time.monotonic() + _TOGETHER_S

@@ -51,7 +51,7 @@ class HomeScreen(Screen[None]):
         super().__init__()
         self._host = host
         self._root = root
-        self._poller = HomePoller(root, self, host.in_front)
+        self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._started = False
         self._rows: tuple[RunRow, ...] = ()
         self._problem = ""
@@ -208,9 +208,9 @@ class HomeScreen(Screen[None]):
             return
         self._host.open_run(row.directory)
 
-    def action_new_run(self) -> None:
+    async def action_new_run(self) -> None:
         """Open the wizard."""
-        self._host.new_run()
+        await self._host.new_run()
 
     def action_edit_recipe(self) -> None:
         """Choose a recipe to edit; that of the selected run comes first."""

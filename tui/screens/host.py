@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
     from launcher.monitor.notify import Channel
     from tui.run_view import RunView
+    from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
 
 
 class Host(Protocol):
     """The app, as far as its screens use it."""
+
+    @property
+    def screen_settings(self) -> ScreenSettings:
+        """The user's settings of the screen."""
+        ...
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -44,8 +50,8 @@ class Host(Protocol):
         """Show a run in the monitor."""
         ...
 
-    def new_run(self) -> None:
-        """Open the wizard."""
+    async def new_run(self) -> None:
+        """Open the wizard; drafts that were left are offered first."""
         ...
 
     def run_again(self, wizard_state: WizardState) -> None:
@@ -71,7 +77,7 @@ class Host(Protocol):
         ...
 
     def put_aside(self, screen: Screen[None], wizard_state: WizardState) -> None:
-        """Return from the wizard to the list; the draft is kept for the next time."""
+        """Return from the wizard to the list; what could not be kept on disk is kept here."""
         ...
 
     def submitted(self, screen: Screen[None], directory: str) -> None:

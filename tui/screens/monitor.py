@@ -189,7 +189,9 @@ class MonitorScreen(Screen[None]):
         event.stop()
         self._opened = event.opened
         self.view = RunView(event.opened.summary, reading=True)
-        self._log_thread = ReaderThread(event.opened.transport, self._host.slow_terminal)
+        self._log_thread = ReaderThread(
+            event.opened.transport, self._host.slow_terminal, self._host.screen_settings.logs_s
+        )
         self._log_thread.start()
         self.panes.read_on(self._log_thread)
         self._arrange()

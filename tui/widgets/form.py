@@ -9,14 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.events import Click
+from textual.events import Click, Key
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
 
 from launcher.fields import Field
 from launcher.text import clean
+from tui.theme import MODIFIED
 from tui.widgets.path_completion import PathInput
 from tui.widgets.styled_lines import StyledLines
 
@@ -87,6 +90,24 @@ class ChoiceInput(Widget, can_focus=True):
             self.action_list()
 
 
+class LineInput(Input):
+    """Input whose text does not lay out the screen: Textual does so at every key, for its size changes."""
+
+    virtual_size = Reactive(Size(0, 0))
+
+
+class NumberInput(LineInput):
+    """Input for a number or a time, which has no `/`: that key is left to the screen."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return whether a key is text."""
+        return key != "slash" and super().check_consume_key(key, character)
+
+    async def _on_key(self, event: Key) -> None:
+        if event.key == "slash":
+            event.prevent_default()
+
+
 class NextButton(Widget, can_focus=True):
     """The button at the end of a form."""
 
@@ -103,7 +124,7 @@ class NextButton(Widget, can_focus=True):
         """Set the button's label."""
         if text != self._text:
             self._text = text
-            self.refresh()
+            self.refresh(layout=True)
 
     def render(self) -> Content:
         """Return the label."""
@@ -142,7 +163,18 @@ class FieldRow(Horizontal):
 
     def on_mount(self) -> None:
         """Show the title."""
-        self._title.set_lines([Content(self.item.title)])
+        self.mark(changed=False)
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether the input goes through values, or completes them."""
+        return isinstance(self.entry, ChoiceInput | PathInput)
+
+    def mark(self, *, changed: bool, both: bool = False) -> None:
+        """Show whether the user changed the value, and whether for student and teacher."""
+        mark = (MODIFIED.glyph, MODIFIED.style) if changed else (" ", "")
+        tail = (" (both)", "dim") if both else ("", "")
+        self._title.set_lines([Content.assemble(mark, f" {self.item.title}", tail)])
 
     def on_resize(self) -> None:
         """Cut the note to the new width."""
@@ -190,9 +222,12 @@ class FieldRow(Horizontal):
 
 
 def _entry_for(item: Field) -> Input | ChoiceInput:
-    if item.kind == "choice":
+    if item.kind in ("choice", "switch"):
         return ChoiceInput()
-    return PathInput() if item.kind == "path" else Input(compact=True, select_on_focus=True)
+    if item.kind == "path":
+        return PathInput()
+    typed = LineInput if item.kind == "text" else NumberInput
+    return typed(compact=True, select_on_focus=True)
 
 
 class Form(VerticalScroll, can_focus=False):
@@ -246,6 +281,12 @@ class Form(VerticalScroll, can_focus=False):
             if not row.is_attached:
                 following = next((item for item in rows[index + 1 :] if item.is_attached), self.next_button)
                 await self.mount(row, before=following)
+
+    def go_to(self, name: str) -> None:
+        """Focus a field, if it is there."""
+        row = next((row for row in self.rows if row.item.name == name), None)
+        if row is not None:
+            self.screen.set_focus(row.entry)
 
     def focus_first(self) -> None:
         """Focus the first field."""

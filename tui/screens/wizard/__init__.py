@@ -2,7 +2,10 @@
 
 In: what the user types (`WizardState`). Out: a `SubmitRequest`, then a submitted run in the monitor.
 
-    model           fields, defaults, validation, the request; no I/O
+    wizard_state    what was typed, and what it comes to, as values; drafts on disk are made from it
+    model           fields of each step and their defaults; validation: their errors
+    draft_request   the request
+    state_changes   fixes and other edits of a state; release: what the checkout at hand knows
     draft_resolver  what a state comes to (`DraftStatus`): cluster, recipe, checks, memory, plan; on a thread
     poller          the thread, and its messages to the screen
     alternatives, pages, review   what can be chosen, the facts beside the fields, the review, as text

@@ -7,17 +7,30 @@ from typing import TYPE_CHECKING
 
 from launcher.durations import format_time_limit
 from launcher.fields import field as field_of
+from recipes.checks.data import REPOSITORIES
 from recipes.library import DIRECTORY
 from recipes.models.facts import ModelFacts
 from recipes.models.table import TABLE
 from recipes.planning import Setup, legal_keys
+from recipes.planning.sizes import divisors
 from tui.formatting import plural
-from tui.screens.wizard.model import REHEARSAL_RECIPE, DraftStatus, WizardState, kind_of, partition_of
+from tui.screens.wizard.model import (
+    REHEARSAL_RECIPE,
+    DraftStatus,
+    WizardState,
+    key_of,
+    kind_of,
+    partition_of,
+)
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Partition
+    from launcher.fields import Field
     from recipes.planning import Side
     from tui.screens.wizard.recipe_paths import RecipeChoice
+
+_MOST_LISTED = 64
+_NAMES_OF_RUNS = ("wandb_project", "wandb_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,15 @@ def choices_for(name: str, state: WizardState, status: DraftStatus) -> tuple[Fie
         return _module_choices(status)
     if name in ("partition", "account", "qos", "profile"):
         return _cluster_choices(name, state, status)
-    return tuple(FieldChoice(str(size)) for size in legal_sizes(name, status))
+    if name == "gpus_per_node":
+        return _gpu_choices(state, status)
+    return _recipe_choices(item, status) if item.of_recipe else ()
+
+
+def _gpu_choices(state: WizardState, status: DraftStatus) -> tuple[FieldChoice, ...]:
+    partition = partition_of(state, status)
+    count = partition.gpus.count if partition is not None else 0
+    return tuple(FieldChoice(str(size)) for size in reversed(divisors(count)))
 
 
 def _cluster_choices(name: str, state: WizardState, status: DraftStatus) -> tuple[FieldChoice, ...]:
@@ -133,26 +154,42 @@ def setup_of(status: DraftStatus) -> Setup | None:
     return Setup.of(recipe) if recipe is not None else None
 
 
-_KEYS = {
-    "policy_tp": "policy.dtensor_cfg.tensor_parallel_size",
-    "policy_cp": "policy.dtensor_cfg.context_parallel_size",
-    "teacher_tp": "teacher.dtensor_cfg.tensor_parallel_size",
-    "teacher_cp": "teacher.dtensor_cfg.context_parallel_size",
-    "vllm_tp": "policy.generation.vllm_cfg.tensor_parallel_size",
-    "global_batch": "policy.train_global_batch_size",
-    "micro_batch": "policy.train_micro_batch_size",
-}
-"""Recipe keys of the size fields; those of Megatron have the same legal values."""
-
-
 def legal_sizes(name: str, status: DraftStatus) -> tuple[int, ...]:
     """Return the legal values of a size while all others stay as they are."""
     setup = setup_of(status)
-    if setup is None or name not in _KEYS:
+    key = key_of(field_of(name), status)
+    if setup is None or not key:
         return ()
 
     def facts_of(side: Side) -> ModelFacts | None:
         facts = status.student if side is setup.policy else status.teacher
         return facts if isinstance(facts, ModelFacts) else None
 
-    return legal_keys.legal_sizes(_KEYS[name], setup, facts_of)
+    if name == "generation_gpus":
+        return tuple(range(1, setup.gpus_per_node))
+    if name == "generation_nodes":
+        return tuple(range(1, min(setup.nodes, _MOST_LISTED)))
+    return legal_keys.legal_sizes(key, setup, facts_of)
+
+
+def _recipe_choices(item: Field, status: DraftStatus) -> tuple[FieldChoice, ...]:
+    """Return a recipe field's values: legal sizes, else what NeMo-RL has and its own recipes use."""
+    counts = dict(status.stock.used(item)) if status.stock is not None else {}
+    sizes = legal_sizes(item.name, status)
+    if sizes:
+        return tuple(FieldChoice(str(size), _used(counts.get(str(size), 0))) for size in sizes)
+    if item.kind == "path" or item.name in _NAMES_OF_RUNS:
+        return ()
+    names = _data_sets(status) if item.name in ("data_set", "validation_set") else ()
+    values = dict.fromkeys((*counts, *names))
+    return tuple(FieldChoice(value, _used(counts.get(value, 0))) for value in list(values)[:_MOST_LISTED])
+
+
+def _used(count: int) -> str:
+    return f"in {plural(count, 'recipe')} of NeMo-RL" if count else ""
+
+
+def _data_sets(status: DraftStatus) -> tuple[str, ...]:
+    """Return the data sets that the checkout has by name, those with a known source first."""
+    own = status.data_sets or tuple(REPOSITORIES)
+    return tuple(sorted(own, key=lambda name: (name not in REPOSITORIES, name.casefold())))

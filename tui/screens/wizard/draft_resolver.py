@@ -16,7 +16,6 @@ from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
     count_of,
-    errors,
     kind_of,
     partition_of,
     text_of,
@@ -24,6 +23,8 @@ from tui.screens.wizard.model import (
 )
 from tui.screens.wizard.model_cache import CachedModel, cached_models
 from tui.screens.wizard.recipe_paths import RecipeChoice, recipe_choices, recipe_file, source_of
+from tui.screens.wizard.release import ReleaseReader
+from tui.screens.wizard.validation import errors
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _RECENT = 6
 _RUNS_READ = 30
+_EFFECTIVE = "effective.yaml"
 """Latest runs that are read for recently used recipes."""
 
 
@@ -57,6 +59,7 @@ class DraftResolver:
     """Job environments of earlier plans, by the fields that determine them."""
     _fewest_nodes: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
     """Nodes of planned smoke runs, by what decides them."""
+    _release: ReleaseReader = field(default_factory=ReleaseReader, init=False, repr=False)
     _resolver: Resolver | None = None
 
     # ------------------------------------------------------------ Slurm
@@ -106,6 +109,7 @@ class DraftResolver:
         status = self._with_recipe(state, status)
         if status.recipe is None:
             return status
+        status = self._release.add_to(status)
         return self._with_report(state, status)
 
     def full_status(self, state: WizardState, status: DraftStatus) -> DraftStatus:
@@ -116,6 +120,7 @@ class DraftResolver:
         from launcher.storage.decision import storage_question
         from launcher.submit.submit import plan_submission, storage_of
 
+        status = self._release.with_stock(status)
         if status.detection is None or errors(state, status):
             return replace(status, settled=True, plan_error=status.slurm_error)
         try:
@@ -179,31 +184,35 @@ class DraftResolver:
     def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
         directory = checkout.path if checkout is not None else ""
         if directory not in self._recipes:
-            self._recipes[directory] = recipe_choices(
-                self._recent_recipes(), Path(directory) if directory else None
-            )
+            recent, runs = self._recent_recipes()
+            checkout_path = Path(directory) if directory else None
+            self._recipes[directory] = recipe_choices(recent, checkout_path, runs)
         return self._recipes[directory]
 
-    def _recent_recipes(self) -> list[Path]:
-        """Return existing recipes of the latest runs."""
+    def _recent_recipes(self) -> tuple[list[Path], list[tuple[str, Path]]]:
+        """Return existing recipes of the latest runs, and trainings with the file of their values."""
         from launcher.runs import load
 
         transport = self.store.transport
         paths: dict[Path, None] = {}
+        trainings: list[tuple[str, Path]] = []
         try:
             if transport.stat(self.store.root) is None:
-                return []
+                return [], []
             names = [entry.name for entry in transport.listdir(self.store.root) if entry.is_dir]
         except TransportError:
-            return []
+            return [], []
         for name in sorted(names, reverse=True)[:_RUNS_READ]:
             try:
-                path = Path(load(transport, str(Path(self.store.root, name))).spec.recipe.source)
+                spec = load(transport, str(Path(self.store.root, name))).spec
+                path, values = Path(spec.recipe.source), Path(self.store.root, name, _EFFECTIVE)
                 if path.is_absolute() and transport.stat(str(path)) is not None:
                     paths[path] = None
+                if spec.kind == "training" and transport.stat(str(values)) is not None:
+                    trainings.append((spec.id, values))
             except (InputError, TransportError):
                 continue  # not a run, or an unreadable one: the list of runs reports it
-        return list(paths)[:_RECENT]
+        return list(paths)[:_RECENT], trainings[:_RECENT]
 
     def _default_checkout(self) -> str:
         if self._default_checkout_path is None:
@@ -310,6 +319,8 @@ class DraftResolver:
         if status.detection is None or partition is None:
             return ClusterRequest(nodes=nodes, time_s=limit_s, submitting=True), None
         gpus = partition.gpus.count
+        if "gpus_per_node" in state.texts:
+            gpus = count_of("gpus_per_node", state, status) or gpus
         cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None
         request = ClusterRequest(nodes, gpus, time_s=limit_s or 0)
         return cluster_request(request, kind_of(state), status.detection.site, partition), cost

@@ -11,19 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from launcher.fields import FIELDS, Field
+from launcher.fields import FIELDS
 from tui.screens.wizard.model import (
     DraftStatus,
-    Step,
     WizardState,
-    error_in,
     field_with_key,
     fields_of,
     lacks_gpu_memory,
     steps_of,
     text_of,
-    warning_in,
 )
+from tui.screens.wizard.validation import error_in, warning_in
 
 if TYPE_CHECKING:
     from recipes.checks import Result
@@ -140,7 +138,7 @@ def _of_checks(state: WizardState, status: DraftStatus, steps: dict[str, str]) -
         yield DraftFinding(
             "error" if result.outcome == "fail" and not skipped else "warn",
             result.message,
-            steps.get(name, "recipe"),
+            steps.get(name, "models"),
             name if name in steps else "",
             result.id,
             skipped,
@@ -160,7 +158,7 @@ def _of_memory(state: WizardState, status: DraftStatus) -> Iterator[DraftFinding
         for phase in memory.phases:
             if not phase.fits:
                 text = f"{phase.id} needs about {phase.needed:.1f} of {memory.gpu_gib:g} GiB of GPU memory"
-                yield DraftFinding("error", text, "sizes")
+                yield DraftFinding("error", text, "parallelism")
     elif lacks_gpu_memory(state, status):
         text = "unknown at this site: give GiB, so that the memory of the run is checked"
         yield DraftFinding("warn", text, "job", "gpu_memory")
@@ -176,7 +174,7 @@ def _of_plan(state: WizardState, status: DraftStatus, steps: dict[str, str]) -> 
         step = "cluster" if status.slurm_error is not None else steps.get(name, "review")
         yield DraftFinding("error", error.what, step, name, prevents=True)
     elif checkout is not None and checkout.python is None and status.plan is None and "checkout" in steps:
-        yield DraftFinding("warn", "no Python environment (.venv)", "recipe", "checkout")
+        yield DraftFinding("warn", "no Python environment (.venv)", "models", "checkout")
 
 
 def _field_of_error(error: ExplainedError, state: WizardState, status: DraftStatus) -> str:
@@ -190,13 +188,3 @@ def _field_of_error(error: ExplainedError, state: WizardState, status: DraftStat
     if not by_flag and checkout is not None and where.startswith(f"{checkout.path}/"):
         return "checkout"
     return by_flag
-
-
-def note_on(item: Field, state: WizardState, status: DraftStatus) -> DraftFinding | None:
-    """Return the worst finding of a field."""
-    return next(iter(assess(state, status).on_field(item.name)), None)
-
-
-def step_level(step: Step, state: WizardState, status: DraftStatus) -> Level:
-    """Return a step's level."""
-    return assess(state, status).level_of_step(step.id)

@@ -57,13 +57,14 @@ def wizard_state_of(
         "sbatch_args": shlex.join(record.sbatch_args),
     }
     texts |= {name: text for name, text in request_texts.items() if text}
-    carried = {
-        "launcher": spec.launcher,
-        "container": record.container,
-        "mounts": record.mounts,
-    }
-    kept = {name: value for name, value in carried.items() if value and value != "ray_bare"}
-    return WizardState(texts, (*user_overrides(spec), *overrides), carried=kept)
+    if spec.launcher != "ray_bare":
+        container_texts = {
+            "launcher": spec.launcher,
+            "container": record.container,
+            "mounts": shlex.join(record.mounts),
+        }
+        texts |= {name: text for name, text in container_texts.items() if text}
+    return WizardState(texts, (*user_overrides(spec), *overrides))
 
 
 def _with_variables(given: Iterable[str], variables: tuple[str, ...]) -> list[str]:

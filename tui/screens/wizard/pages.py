@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.content import Content
 
-from launcher.clusters.inventory import gpu_memory_gib
 from launcher.durations import format_time_limit
 from launcher.fields import field as field_of
+from launcher.storage.size import gigabytes
 from launcher.text import clean, clean_lines
 from recipes.models.facts import ModelFacts, UnknownModel
-from tui.formatting import bar, plural
-from tui.screens.wizard.alternatives import describe_model, legal_sizes, setup_of
+from tui.formatting import plural
+from tui.screens.editor.preflight_lines import memory_lines
+from tui.screens.wizard.alternatives import describe_model, setup_of
 from tui.screens.wizard.findings import MARKS, Assessment, DraftFinding
 from tui.screens.wizard.model import (
+    STEPS,
     DraftStatus,
+    Step,
     WizardState,
     kind_of,
     partition_of,
-    steps_of,
     time_s,
 )
+from tui.screens.wizard.partition_table import partition_lines
 
 if TYPE_CHECKING:
     from launcher.request import Cost
-    from recipes.memory import Estimate, Phase
+    from launcher.storage.location import Location
     from recipes.planning import Side
 
 Lines = list[Content]
 OUTCOMES = {"fail": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "unknown": ("?", "dim")}
+SHORT_TITLES = {"parallelism": "Parallel", "batches": "Batches", "data": "Data", "job": "Nodes"}
+"""Titles of steps in the title line of a small terminal."""
 _CURRENT_STEP = "bold $background on $primary"
-_BAR = 12
 _NAME = 12
 """Columns of a fact's name."""
 _GLYPH_AND_ID = re.compile(r" *[✗!?✓] (?:C\d+ )?")
@@ -75,43 +81,71 @@ def _margin(plain: str) -> int:
     return len(match[0]) if match is not None else 2
 
 
-def step_list(current: str, state: WizardState, status: DraftStatus, assessment: Assessment) -> Content:
-    """Return the list of steps, each with the mark of its level."""
-    parts: list[tuple[str, str]] = [(" New run ", "bold $text-primary")]
-    for number, step in enumerate(steps_of(state, status), 1):
+def step_list(current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0) -> Content:
+    """Return the list of steps, each with the mark of its level; in short where the width is too small."""
+    full = _step_list(current, steps, assessment, short=False)
+    if not width or full.cell_length <= width:
+        return full
+    return _step_list(current, steps, assessment, short=True)
+
+
+def _step_list(current: str, steps: Sequence[Step], assessment: Assessment, *, short: bool) -> Content:
+    parts: list[tuple[str, str]] = [] if short else [(" New run ", "bold $text-primary")]
+    for number, step in enumerate(steps, 1):
         level = assessment.level_of_step(step.id)
         mark = MARKS[level] if level else ("", "")
-        parts += [(f" {number} {step.title} ", _CURRENT_STEP if step.id == current else "dim"), mark]
+        title = SHORT_TITLES.get(step.id, step.title) if short else step.title
+        parts += [(f" {number} {title} ", _CURRENT_STEP if step.id == current else "dim"), mark]
     return Content.assemble(*parts)
 
 
-def facts_of(
-    step: str, state: WizardState, status: DraftStatus, focused: str, assessment: Assessment
-) -> Lines:
-    """Return the facts of a step; `focused`: the field that has the focus."""
+def facts_of(step: str, state: WizardState, status: DraftStatus, width: int) -> Lines:
+    """Return the facts of a step in `width` cells."""
     if step == "cluster":
-        return cluster_facts(state, status)
+        return cluster_facts(state, status, width)
     if status.recipe is None and not status.recipe_error:
         return [line(("loading …", "dim"))]
-    if step == "recipe":
-        return [*recipe_facts(state, status), *finding_lines(assessment, step)]
-    if step == "job":
-        return [*job_facts(state, status), *finding_lines(assessment, step), *memory_lines(status.memory)]
-    return [
-        *legal_values(status, focused),
-        *finding_lines(assessment, step),
-        *size_facts(status),
-        *memory_lines(status.memory),
-    ]
+    facts = {
+        "models": lambda: recipe_facts(state, status),
+        "parallelism": lambda: size_facts(status),
+        "batches": lambda: size_facts(status),
+        "data": lambda: [*place_facts(status), *_storage_notes(status)],
+        "job": lambda: job_facts(state, status),
+    }
+    return wrap_hanging(facts[step]() if step in facts else [], width)
 
 
-def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
+def place_facts(status: DraftStatus) -> Lines:
+    """Return where the run would write, and how much."""
+    storage = status.storage
+    if storage is None:
+        return [line(("where the run writes is shown once it is planned", "dim"))]
+    lines = [fact("run", _location(storage.root))]
+    if storage.checkpoints is not None:
+        lines.append(fact("checkpoints", "in the run" if storage.in_run else _location(storage.checkpoints)))
+    if size := storage.size.in_words():
+        lines.append(fact("size", clean(size)))
+    return lines
+
+
+def _storage_notes(status: DraftStatus) -> Lines:
+    warnings = status.storage.warnings() if status.storage is not None else ()
+    return [fact("note", f"! {clean(text)}", "$text-warning") for text in warnings]
+
+
+def _location(location: Location) -> str:
+    free = f"  ({gigabytes(location.free_bytes)} free)" if location.free_bytes is not None else ""
+    return f"{clean(str(location.path))}{free}"
+
+
+def cluster_facts(state: WizardState, status: DraftStatus, width: int) -> Lines:
     """Return the cluster's partitions, limits and accounts."""
     if status.detection is None:
         if status.slurm_error is None:
             return [line(("Querying Slurm …", "dim"))]
         first, *rest = clean_lines(str(status.slurm_error)).split("\n")
-        return [line((f"✗ {first}", "$text-error")), *(line(item) for item in rest)]
+        failed = [line((f"✗ {first}", "$text-error")), *(line(item) for item in rest)]
+        return wrap_hanging(failed, width)
     detection, chosen = status.detection, partition_of(state, status)
     named = [
         detection.site.name,
@@ -119,27 +153,7 @@ def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
         detection.cluster or "",
     ]
     lines = [fact("site", " · ".join(clean(part) for part in named if part))]
-    lines.append(
-        line((f"  {'partition':<15}{'nodes':>6}  {'GPUs per node':<17}{'time limit':<12}accounts", "dim"))
-    )
-    for item in detection.partitions:
-        memory = gpu_memory_gib(item.gpus.type or "gpu", detection.site.gpu_memory_gib)
-        gpus = f"{item.gpus.count} {item.gpus.type or 'GPU'}" if item.gpus.count else "no GPU"
-        gpus += f" {memory:g} GiB" if memory and item.gpus.count else ""
-        limit = format_time_limit(item.max_time_s) if item.max_time_s else "unknown"
-        usable = detection.accounts_in(item)
-        accounts = "unknown" if usable is None else ", ".join(usable) or "none usable"
-        state_suffix = "" if item.state == "up" else f"  {item.state}"
-        state_suffix += f"  {item.nodes_down} down" if item.nodes_down else ""
-        text = f"{clean(item.name):<15}{item.nodes:>6}  {clean(gpus):<17}{limit:<12}{clean(accounts)}"
-        text += state_suffix
-        here = chosen is not None and item.name == chosen.name
-        closed = item.state != "up" or usable == ()
-        lines.append(
-            line(
-                ("▸ " if here else "  ", "$text-primary"), (text, "bold" if here else "dim" if closed else "")
-            )
-        )
+    lines += partition_lines(detection, chosen.name if chosen is not None else "", width)
     lines += [
         fact("budget", f"{clean(budget.account)}: {budget.core_h_left:,.0f} core-hours left")
         for budget in detection.budgets or ()
@@ -149,23 +163,19 @@ def cluster_facts(state: WizardState, status: DraftStatus) -> Lines:
         lines.append(line((f"! {clean(problem.what)}", "$text-warning")))
         if problem.fix:
             lines.append(line(f"  {clean(problem.fix)}"))
-    return lines
+    return wrap_hanging(lines, width)
 
 
 def recipe_facts(state: WizardState, status: DraftStatus) -> Lines:
-    """Return the recipe, its models and the checkout."""
-    lines: Lines = []
-    if status.path is not None:
-        source = f" ({status.recipe_source})" if status.recipe_source else ""
-        lines.append(fact("recipe", f"{clean(str(status.path))}{source}"))
+    """Return the models, the recipe and the checkout."""
+    source = f" ({status.recipe_source})" if status.recipe_source else ""
+    recipe = [fact("recipe", f"{clean(str(status.path))}{source}")] if status.path is not None else []
     if kind_of(state) == "rehearsal":
-        lines.append(fact("rehearsal", "stand-in models on a real Ray cluster; separate directories"))
-        return lines
+        return [*recipe, fact("rehearsal", "stand-in models on a real Ray cluster; separate directories")]
+    lines = [*_model_facts("student", status.student), *_model_facts("teacher", status.teacher)]
     if kind_of(state) == "smoke":
         lines.append(fact("smoke", "5 steps, no wandb; separate checkpoint and log directories"))
-    lines += _model_facts("student", status.student)
-    lines += _model_facts("teacher", status.teacher)
-    return [*lines, *_vocabulary(status), *_checkout_facts(status)]
+    return [*lines, *_vocabulary(status), *recipe, *_checkout_facts(status)]
 
 
 def _model_facts(side: str, model: ModelFacts | UnknownModel | None) -> Lines:
@@ -225,12 +235,6 @@ def _hours(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def legal_values(status: DraftStatus, focused: str) -> Lines:
-    """Return the legal values of the focused field."""
-    legal = legal_sizes(focused, status) if focused else ()
-    return [fact("legal", f"{field_of(focused).title} {' '.join(map(str, legal))}")] if legal else []
-
-
 def size_facts(status: DraftStatus) -> Lines:
     """Return how GPUs and samples are divided."""
     lines: Lines = []
@@ -262,26 +266,31 @@ def _copies(side: Side) -> str:
     return f"{plural(side.dp, 'copy').replace('copys', 'copies')} of {sizes}"
 
 
-def memory_lines(memory: Estimate | None) -> Lines:
-    """Return the memory estimate of each phase."""
-    return [_phase(phase, memory.gpu_gib) for phase in memory.phases] if memory is not None else []
+def check_lines(status: DraftStatus, assessment: Assessment, step: str, width: int) -> Lines:
+    """Return the memory of each phase, and all findings, those of the step first."""
+    lines: Lines = []
+    if status.memory is not None:
+        lines += [*memory_lines(status.memory, width), Content("")]
+    own = [item for item in assessment.findings if item.step == step]
+    others = [item for item in assessment.findings if item.step != step]
+    titles = {item.id: item.title for item in STEPS}
+    lines += [titled_finding(item) for item in own]
+    lines += [titled_finding(item, titles.get(item.step, "")) for item in others]
+    if not assessment.findings and status.report is not None and status.recipe is not None:
+        lines.append(line(("✓ no failure predicted", "$text-success")))
+    return wrap_hanging(lines, width)
 
 
-def _phase(phase: Phase, gpu_gib: float) -> Content:
-    style = "$text-success" if phase.fits else "$text-error"
-    fit = "✓ fits" if phase.fits else "✗ does not fit"
-    filled = bar(phase.needed / gpu_gib, _BAR)
-    return line(
-        (f"{phase.id:<15}", "dim"),
-        (filled, f"{style} on $panel"),
-        f" {phase.needed:5.1f} of {gpu_gib:g} GiB ±{phase.uncertainty:.0%} ",
-        (fit, style),
-    )
+def titled_finding(item: DraftFinding, step: str = "") -> Content:
+    """Return a finding with its field's title where it has no check's id, and with the step it is on."""
+    title = f"{field_of(item.field).title}: " if item.field and not item.check else ""
+    shown = finding_line(replace(item, message=f"{title}{item.message}"))
+    return Content.assemble(shown, (f"  ({step})", "dim")) if step else shown
 
 
-def finding_lines(assessment: Assessment, step: str) -> Lines:
-    """Return the findings of a step that no field beside them shows in full."""
-    return [finding_line(item) for item in assessment.on_step(step) if item.check or not item.field]
+def step_findings(assessment: Assessment, step: str) -> Lines:
+    """Return the findings of a step that no field of it has."""
+    return [titled_finding(item) for item in assessment.findings if item.step == step and not item.field]
 
 
 def finding_line(item: DraftFinding) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from tui.opening import ActionFailed
 from tui.screens.wizard.draft_resolver import DraftResolver
 from tui.screens.wizard.model import DraftStatus, WizardState
 
-TYPING_S = 0.04
+TYPING_S = 0.01
 """Keys come in bursts: resolving each letter of a word would be wasted work."""
 SETTLE_S = 0.3
 """Pause in typing after which the submission is planned."""
@@ -63,6 +64,7 @@ class WizardPoller(Background):
         super().__init__(self._poll, "wizard")
         self._make = make
         self._resolver: DraftResolver | None = None
+        self._making = threading.Lock()
         self._target = target
         self._state = WizardState()
         self._status: DraftStatus | None = None
@@ -145,9 +147,11 @@ class WizardPoller(Background):
         in_background(begin, "rehearse", lambda error: post(self._target, ActionFailed(error)))
 
     def _get_resolver(self) -> DraftResolver:
-        if self._resolver is None:
-            self._resolver = self._make()
-        return self._resolver
+        # Both threads need it first: two resolvers would each know half.
+        with self._making:
+            if self._resolver is None:
+                self._resolver = self._make()
+            return self._resolver
 
     def _poll(self) -> float | None:
         status = self._status

@@ -10,6 +10,7 @@ from pathlib import Path
 from recipes.library import DIRECTORY, starting_recipes
 
 HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used recently", "packaged"
+OF_RUN = "values of a run"
 _MOST_FILES = 300
 """Files of a directory that are looked at."""
 _MOST_BYTES = 1 << 20
@@ -50,14 +51,20 @@ def source_of(path: Path, choices: Iterable[RecipeChoice]) -> str:
     return source or (HERE if path.parent == Path.cwd() else "")
 
 
-def recipe_choices(recent: Iterable[Path], checkout: Path | None) -> tuple[RecipeChoice, ...]:
-    """Return recipes of this directory and of the checkout, recent ones and packaged ones; each file once."""
+def recipe_choices(
+    recent: Iterable[Path], checkout: Path | None, runs: Iterable[tuple[str, Path]] = ()
+) -> tuple[RecipeChoice, ...]:
+    """Return recipes of this directory and of the checkout, recent, packaged, and of runs; each file once.
+
+    `runs` are names of runs with the file of their effective values.
+    """
     here = Path.cwd()
     rows = [
         *(RecipeChoice(path.name, path, HERE) for path in _distillation_recipes(here)),
         *_stock(checkout),
         *(RecipeChoice(str(path), path, RECENT) for path in recent if path.parent != DIRECTORY),
         *(_packaged(path, here) for path in starting_recipes()),
+        *(RecipeChoice(str(path), path, OF_RUN, name) for name, path in runs),
     ]
     first: dict[Path, RecipeChoice] = {}
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
@@ -14,9 +14,19 @@ from launcher.environment import Outcome, kind_of
 from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
 from tui.formatting import plural
+from tui.screens.editor.preflight_lines import memory_lines
 from tui.screens.wizard.findings import MARKS, Assessment, DraftFinding, assess
 from tui.screens.wizard.model import DraftStatus, WizardState, count_of, partition_of, time_s
-from tui.screens.wizard.pages import OUTCOMES, Lines, cost_text, fact, finding_line, line, memory_lines
+from tui.screens.wizard.pages import (
+    OUTCOMES,
+    Lines,
+    cost_text,
+    fact,
+    line,
+    place_facts,
+    titled_finding,
+    wrap_hanging,
+)
 
 if TYPE_CHECKING:
     from launcher.environment import VariableDecision
@@ -26,27 +36,71 @@ _MAX_CHANGES = 40
 _MAX_FINDINGS = 6
 
 
-def review(state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
-    """Return the review, section by section."""
+def review(
+    state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None, width: int = 100
+) -> Lines:
+    """Return the whole review in one column, section by section."""
     if not status.settled:
         return [line(("checking …", "dim"))]
     assessment = assess(state, status)
-    sections = [
+    job = _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status)
+    sections = (
         _obstacle_section(status, assessment),
-        _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status),
+        job,
         _check_section(status, assessment),
-        [heading("GPU memory"), *memory_lines(status.memory), *_fitting_lines(status)]
-        if status.memory is not None
-        else [],
-        _environment_section(status),
         _change_section(status),
+        _memory_section(status, width),
+        *_what_happens(status),
+    )
+    return _joined(sections, width)
+
+
+def review_of_run(
+    state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None, width: int
+) -> Lines:
+    """Return the review without checks and memory, which stand beside it on a wide screen."""
+    if not status.settled:
+        return [line(("checking …", "dim"))]
+    job = _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status)
+    return _joined((job, _change_section(status), *_what_happens(status)), width)
+
+
+def review_of_checks(state: WizardState, status: DraftStatus, width: int) -> Lines:
+    """Return what prevents the run, its checks with their fixes, and its memory."""
+    assessment = assess(state, status)
+    sections = (
+        _obstacle_section(status, assessment),
+        _check_section(status, assessment),
+        _memory_section(status, width),
+    )
+    return _joined(sections, width)
+
+
+def _what_happens(status: DraftStatus) -> tuple[Lines, ...]:
+    return (
+        _place_section(status),
+        _environment_section(status),
         _plan_section(status),
-    ]
+    )
+
+
+def _joined(sections: Iterable[Lines], width: int) -> Lines:
     lines: Lines = []
     for section in sections:
         if section:
             lines += [*([Content("")] if lines else []), *section]
-    return lines
+    return wrap_hanging(lines, width)
+
+
+def _memory_section(status: DraftStatus, width: int) -> Lines:
+    if status.memory is None:
+        return []
+    return [heading("GPU memory"), *memory_lines(status.memory, width), *_fitting_lines(status)]
+
+
+def _place_section(status: DraftStatus) -> Lines:
+    """Return where the run would write."""
+    return [heading("Where it writes"), *place_facts(status)] if status.storage is not None else []
 
 
 def heading(text: str, more: str = "") -> Content:
@@ -130,18 +184,13 @@ def _check_section(status: DraftStatus, assessment: Assessment) -> Lines:
     outcome = f"{counts['error']} would fail, {plural(counts['warn'], 'warning')}" if findings else ""
     lines = [heading("Checks", outcome)]
     for item in findings:
-        title = f"{field_of(item.field).title}: " if item.field and not item.check else ""
-        lines += [_titled(item, title), *_fix_lines(item, status)]
+        lines += [titled_finding(item), *_fix_lines(item, status)]
     unknown = [item for item in (status.report.results if status.report else ()) if item.outcome == "unknown"]
     glyph, style = OUTCOMES["unknown"]
     lines += [line((f"{glyph} {item.id} ", style), clean(item.message)) for item in unknown]
     if not assessment.level and not unknown and status.report is not None:
         lines.append(line(("✓ no failure predicted", "$text-success")))
     return lines if len(lines) > 1 else []
-
-
-def _titled(item: DraftFinding, title: str) -> Content:
-    return finding_line(replace(item, message=f"{title}{item.message}"))
 
 
 def _fitting_lines(status: DraftStatus) -> Lines:
@@ -166,13 +215,14 @@ def _fix_lines(item: DraftFinding, status: DraftStatus) -> Lines:
 
 def _change_section(status: DraftStatus) -> Lines:
     """Return the recipe's changes by effective value; the file itself is not changed."""
-    from recipes.compare import ABSENT, differences
+    from launcher.submit.review_facts import recipe_changes
+    from recipes.compare import ABSENT
 
     recipe = status.report.recipe if status.report is not None else None
     if recipe is None or status.base_recipe is None:
         return []
-    changed_values = list(differences(status.base_recipe.values, recipe.values))
-    lines = [heading("Recipe changes", "the file is not changed; the run records the values used")]
+    changed_values = recipe_changes(status.base_recipe, recipe)
+    lines = [heading("Recipe changes", "used once, as overrides; w saves them")]
     for item in changed_values[:_MAX_CHANGES]:
         before = "not set" if item.a is ABSENT else value_text(item.a)
         after = "removed" if item.b is ABSENT else value_text(item.b)

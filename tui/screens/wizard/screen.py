@@ -13,42 +13,59 @@ from launcher.errors import UnreachableError
 from launcher.fields import field as field_of
 from launcher.submit.submit import StartEstimate
 from recipes.errors import ExplainedError
-from recipes.library import DIRECTORY
 from tui.opening import ActionFailed
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.wizard.findings import assess
-from tui.screens.wizard.model import DraftStatus, WizardState
+from tui.screens.wizard.model import DraftStatus, WizardState, kind_of
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
-from tui.screens.wizard.review import environment_rows, question, review
+from tui.screens.wizard.recipe_saving import RecipeSaving
+from tui.screens.wizard.review import (
+    environment_rows,
+    question,
+    review,
+    review_of_checks,
+    review_of_run,
+)
+from tui.screens.wizard.review_commands import ReviewCommands
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
+from tui.screens.wizard.state_changes import with_fix
 from tui.screens.wizard.steps import StepScreen
 
 if TYPE_CHECKING:
+    from launcher.storage.wizard_drafts import RunDraftWriter
     from recipes.planning import Fix
 
 _ASKING = "querying Slurm …"
 _CHECKING = line(("checking …", "dim"))
-_REVIEW_ACTIONS = ("submit", "estimate_start", "fix", "skip", "environment")
+_REVIEW_ACTIONS = (
+    "submit", "estimate_start", "fix", "skip", "environment", "script", "copy_command", "diff", "save_choices"
+)  # fmt: skip
 
 
 class WizardScreen(StepScreen):
     """Edits a wizard state step by step, reviews it, and submits it."""
 
-    def __init__(self, host: Host, state: WizardState | None = None) -> None:
-        super().__init__(host, state)
+    def __init__(
+        self,
+        host: Host,
+        state: WizardState | None = None,
+        step: str = "",
+        draft: RunDraftWriter | None = None,
+    ) -> None:
+        super().__init__(host, state, step, draft)
         self._start_estimate: StartEstimate | str | None = None
         self._submitting = False
         self._submit_when_ready = False
         """Whether to submit as soon as the review is complete."""
         self._reported_slurm_error: ExplainedError | None = None
         """The Slurm error that was already shown."""
-        self._recipe_in_editor = False
+        self._views = ReviewCommands(self, self._say)
 
-    async def _set_state(self, state: WizardState) -> None:
+    def _change_state(self, state: WizardState) -> None:
         self._start_estimate, self._submit_when_ready = None, False
-        await super()._set_state(state)
+        super()._change_state(state)
 
     def status_changed(self, status: DraftStatus) -> None:
         """Submit if that was requested; report a missing Slurm once."""
@@ -63,42 +80,76 @@ class WizardScreen(StepScreen):
             self._reported_slurm_error = status.slurm_error
             self._show_slurm_error(status.slurm_error)
 
-    def review_lines(self) -> list[Content]:
-        """Return the review."""
-        return (
-            review(self.wizard_state, self.status, self._start_estimate) if self._is_current else [_CHECKING]
-        )
+    def review_lines(self, width: int) -> list[Content]:
+        """Return the review; on a wide screen without what stands beside it."""
+        if not self._is_current:
+            return [_CHECKING]
+        lines = review_of_run if self.is_wide else review
+        return lines(self.wizard_state, self.status, self._start_estimate, width)
+
+    def side_lines(self, width: int) -> list[Content]:
+        """Return what stands beside form or review; in the review with the fixes of the checks."""
+        if self.step.id != "review" or not self._is_current:
+            return super().side_lines(width)
+        return review_of_checks(self.wizard_state, self.status, width)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
-        if action == "edit_recipe":
-            return self.status.path is not None
+        if action in ("edit_recipe", "any_key"):
+            return self.status.path is not None and kind_of(self.wizard_state) != "rehearsal"
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
+        planned = self._is_current and self.status.plan is not None
         valid = {
             "submit": True,
-            "estimate_start": self._is_current and self.status.plan is not None,
+            "estimate_start": planned,
             "fix": bool(self._fixes()),
             "skip": bool(self._failing()),
             "environment": self._is_current and bool(environment_rows(self.status)),
+            "script": planned,
+            "copy_command": planned,
+            "diff": self._is_current and self.status.effective is not None,
+            "save_choices": self._is_current and self.status.effective is not None,
         }
         return self.step.id == "review" and valid[action]
 
     def action_edit_recipe(self) -> None:
-        """Open the recipe in the editor."""
-        path = self.status.path
-        if path is not None and path.parent == DIRECTORY:
-            copy = f"distill-tui recipe new --from {path.name} FILE"
-            self.notify(f"This recipe comes with the program; `{copy}` copies it.", markup=False)
-        elif path is not None:
-            self._recipe_in_editor = True
-            self._host.edit_recipe(path)
+        """Open the recipe with the choices in the editor."""
+        self._edit_choices(find=False)
 
-    def on_screen_resume(self) -> None:
-        """Read the recipe again after it was edited."""
-        if self._recipe_in_editor:
-            self._recipe_in_editor = False
-            self._poller.resolve(self.wizard_state)
+    def action_any_key(self) -> None:
+        """Find any key in the editor."""
+        self._edit_choices(find=True)
+
+    def _edit_choices(self, *, find: bool) -> None:
+        from tui.screens.wizard.choices_editor import edit_choices
+
+        edit_choices(self, self._host, self.wizard_state, self.status, self._take_state, find=find)
+
+    def _take_state(self, state: WizardState, message: str = "") -> None:
+        async def take() -> None:
+            await self._set_state(state)
+            self._say(message)
+
+        self.call_later(take)
+
+    def action_save_choices(self) -> None:
+        """Ask what becomes of the choices."""
+        RecipeSaving(self, self._take_state).ask(self.wizard_state, self.status)
+
+    def action_script(self) -> None:
+        """Show the batch script."""
+        if self.status.plan is not None:
+            self._views.show_script(self.status.plan)
+
+    def action_copy_command(self) -> None:
+        """Copy the sbatch line."""
+        if self.status.plan is not None:
+            self._views.copy_command(self.status.plan)
+
+    def action_diff(self) -> None:
+        """Show the changes of the recipe."""
+        self._views.show_changes(self.status)
 
     # ------------------------------------------------------------ the review
 
@@ -131,7 +182,7 @@ class WizardScreen(StepScreen):
         if not fixes:
             return
         if len(fixes) == 1:
-            await self._set_state(self.wizard_state.with_fix(fixes[0][1], self.status))
+            await self._set_state(with_fix(self.wizard_state, fixes[0][1], self.status))
             return
         options = [
             DialogChoice(str(count) if count < 10 else "", f"{name}  {fix.title}", str(count))
@@ -140,7 +191,7 @@ class WizardScreen(StepScreen):
 
         async def take(value: str | None) -> None:
             if value is not None:
-                await self._set_state(self.wizard_state.with_fix(fixes[int(value) - 1][1], self.status))
+                await self._set_state(with_fix(self.wizard_state, fixes[int(value) - 1][1], self.status))
 
         self.app.push_screen(ChoiceDialog("Apply which fix?", "", options), take)
 
@@ -161,8 +212,7 @@ class WizardScreen(StepScreen):
 
     def action_environment(self) -> None:
         """List what becomes of each variable in the job."""
-        choices = [DialogChoice("", row, "") for row in environment_rows(self.status)]
-        self.app.push_screen(ChoiceDialog("The job's environment", "", choices))
+        self._views.show_environment(self.status)
 
     def action_estimate_start(self) -> None:
         """Ask Slurm when the job would start."""
@@ -247,10 +297,11 @@ class WizardScreen(StepScreen):
 
     # ------------------------------------------------------------ outcome
 
-    def on_submitted(self, event: Submitted) -> None:
+    async def on_submitted(self, event: Submitted) -> None:
         """Open the monitor."""
         event.stop()
         self._close_wait_dialogs()
+        await self._draft.discard()
         self._host.submitted(self, event.directory)
 
     def on_action_failed(self, event: ActionFailed) -> None:
@@ -262,8 +313,9 @@ class WizardScreen(StepScreen):
         if isinstance(error, UnreachableError) and isinstance(error.where, Path):
             directory = str(error.where)
 
-            def answered(answer: str | None) -> None:
+            async def answered(answer: str | None) -> None:
                 if answer == "watch":
+                    await self._draft.discard()
                     self._host.submitted(self, directory)
 
             choices = [
@@ -280,12 +332,13 @@ class WizardScreen(StepScreen):
         self._submitting = False
 
     def _show_slurm_error(self, error: ExplainedError) -> None:
-        def answered(answer: str | None) -> None:
+        async def answered(answer: str | None) -> None:
             if answer == "rehearse":
                 self.app.push_screen(BusyDialog("starting a rehearsal on this machine …"))
                 self._submitting = True
                 self._poller.rehearse_here()
             elif answer == "back":
+                await self._draft.leave()
                 self._host.put_aside(self, self.wizard_state)
 
         text = (

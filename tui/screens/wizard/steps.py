@@ -1,23 +1,24 @@
-"""The wizard's steps on a screen: the form of each, and the facts beside it."""
+"""The wizard's steps: what the panels show of a state and its status, and moving between fields and steps."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
-from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 
 from launcher.fields import field as field_of
-from launcher.text import clean
-from tui.commands import Scope, bindings
-from tui.screens.dialogs import ChoiceDialog, DialogChoice
+from launcher.fields.stock_values import field_help
+from tui.screens.editor.preflight_lines import memory_strip
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import FieldChoice, choices_for
-from tui.screens.wizard.findings import MARKS, Assessment, assess
+from tui.screens.wizard.chosen_lines import chosen_count, chosen_lines
+from tui.screens.wizard.draft_keeping import DraftKeeper
+from tui.screens.wizard.field_details import FieldDetails
+from tui.screens.wizard.findings import Assessment, assess
 from tui.screens.wizard.model import (
     STEPS,
     DraftStatus,
@@ -25,68 +26,74 @@ from tui.screens.wizard.model import (
     WizardState,
     default_text,
     fields_of,
+    key_of,
     steps_of,
     text_of,
 )
-from tui.screens.wizard.pages import facts_of, line, step_list, summary, wrap_hanging
+from tui.screens.wizard.pages import (
+    check_lines,
+    facts_of,
+    step_findings,
+    step_list,
+    summary,
+    wrap_hanging,
+)
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
+from tui.screens.wizard.step_layout import StepLayout
+from tui.widgets.choice_list import ListChoice
+from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
-from tui.widgets.styled_lines import StyledLines
+from tui.widgets.lines_box import LinesBox
+
+if TYPE_CHECKING:
+    from launcher.storage.wizard_drafts import RunDraftWriter
+
+_STEP_COMMANDS = ("wizard.back", "wizard.next", "wizard.choose", "wizard.key", "wizard.edit")
+_REVIEW_COMMANDS = (
+    "wizard.submit", "wizard.when", "wizard.fix", "wizard.write", "wizard.skip", "wizard.back",
+)  # fmt: skip
+_DETAIL_ROWS = 16
+"""Rows of a wide screen that its frame, and all of a field's details but its values, may take."""
+_LISTED = 9
+"""Choices that a list shows at once; longer lists are filtered by typing."""
 
 
-class FactsBox(VerticalScroll):
-    """Facts, or the review: the page keys scroll it, also where nothing is left to scroll."""
-
-    def action_page_up(self) -> None:
-        """Scroll up."""
-        self.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """Scroll down."""
-        self.scroll_page_down(animate=False)
-
-
-class StepScreen(Screen[None]):
+class StepScreen(StepLayout):
     """Edits a wizard state step by step."""
 
-    BINDINGS = bindings(Scope.WIZARD)
-    SCOPES = (Scope.WIZARD, Scope.APP)
     ABOUT = (
-        "Prepares and submits a run. Tab, ↑ and ↓ move between fields, enter goes to the next step. Nothing "
-        "is submitted before the review, and going back loses nothing that was typed."
+        "Prepares and submits a run. Tab, ↑ and ↓ move between fields, enter goes to the next step. ● marks "
+        "what you changed, ✗ what would fail, ! what the site may refuse. Nothing is submitted before the "
+        "review, and going back loses nothing that was typed."
     )
 
-    def __init__(self, host: Host, state: WizardState | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        state: WizardState | None = None,
+        step: str = "",
+        draft: RunDraftWriter | None = None,
+    ) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
         self._host = host
         self._poller = WizardPoller(host.draft_resolver, self)
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
         self.assessment = Assessment()
-        self.step: Step = STEPS[0]
+        self.step: Step = next((item for item in STEPS if item.id == step), STEPS[0])
+        self._draft = DraftKeeper(self.wizard_state, draft)
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
-        self.title_line = StyledLines(classes="title-line")
-        self.form = Form()
-        self.facts = StyledLines()
-        self.facts_box = FactsBox(self.facts, id="facts")
-        self.help_line = StyledLines(id="wizard-help")
-        self.summary = StyledLines(id="wizard-summary")
+        self._steps: tuple[Step, ...] = STEPS
+        """Those that have fields, as they were shown last."""
+        self._message = ""
+        """What was done last; shown in place of the summary until something changes."""
 
-    def compose(self) -> ComposeResult:
-        """Create the widgets."""
-        yield self.title_line
-        with Container(id="wizard"):
-            with Vertical(id="wizard-left"):
-                yield self.form
-                yield self.help_line
-            with Vertical(id="wizard-right"):
-                yield self.facts_box
-        yield self.summary
-        yield KeyBar(*self.SCOPES)
+    @property
+    def facts_box(self) -> LinesBox:
+        """The box that the page keys scroll."""
+        return self.review_box if self.step.id == "review" else self.field_box
 
     async def on_mount(self) -> None:
         """Show the first step, and start resolving."""
@@ -95,9 +102,20 @@ class StepScreen(Screen[None]):
         self._poller.resolve(self.wizard_state)
         self._poller.ask_slurm(refresh=False)
 
-    def on_unmount(self) -> None:
-        """End the thread."""
+    async def on_unmount(self) -> None:
+        """End the thread; what was typed last is on disk then."""
         self._poller.stop()
+        await self._draft.leave()
+
+    @property
+    def would_lose_entries(self) -> bool:
+        """Whether leaving would lose what was typed: no draft of it can be written."""
+        return self._draft.failed
+
+    @property
+    def unsaved_remark(self) -> str:
+        """Words for a draft that is kept; empty where there is none."""
+        return "the run that was not submitted is kept, and offered with the next one" * self._draft.kept
 
     def on_resize(self) -> None:
         """Redraw for the new size."""
@@ -112,16 +130,36 @@ class StepScreen(Screen[None]):
     async def on_form_edited(self, event: Form.Edited) -> None:
         """Take the edited text into the state."""
         event.stop()
-        await self._set_state(
-            self.wizard_state.with_text(
-                event.name, event.text, default_text(event.name, self.wizard_state, self.status)
-            )
-        )
+        default = default_text(event.name, self.wizard_state, self.status)
+        state = self.wizard_state.with_text(event.name, event.text, default)
+        if field_of(event.name).kind in ("choice", "switch"):
+            await self._set_state(state)
+            return
+        # The form stays as it is until the checks have seen the text: the key is painted at once.
+        self._change_state(state)
+        for row in self.form.rows:
+            if row.item.name == event.name:
+                row.mark(changed=event.name in state.texts, both=event.name in state.both)
+
+    def _say(self, message: str) -> None:
+        self._message = message
+        self._refresh_view()
 
     async def _set_state(self, state: WizardState) -> None:
-        self.wizard_state = state
-        self._poller.resolve(state)
+        self._change_state(state)
         await self._refresh_form()
+
+    def _change_state(self, state: WizardState) -> None:
+        self.wizard_state, self._message = state, ""
+        # Before anything else: a key that was pressed is on disk, whatever happens next.
+        self._keep_draft()
+        self._poller.resolve(state)
+
+    def _keep_draft(self) -> None:
+        recipe = Path(text_of("recipe", self.wizard_state, self.status)).name
+        models = [text_of(name, self.wizard_state, self.status) for name in ("student", "teacher")]
+        title = " from ".join(name.rpartition("/")[2] for name in models if name)
+        self._draft.keep(self.wizard_state, self.step.id, f"{recipe} {title}".strip())
 
     async def on_draft_resolved(self, event: DraftResolved) -> None:
         """Show the new status."""
@@ -134,9 +172,13 @@ class StepScreen(Screen[None]):
     def status_changed(self, status: DraftStatus) -> None:
         """React to a new status; the review overrides this."""
 
-    def review_lines(self) -> list[Content]:
+    def review_lines(self, width: int) -> list[Content]:
         """Return the review."""
         return []
+
+    def side_lines(self, width: int) -> list[Content]:
+        """Return the lines of the checks' panel."""
+        return check_lines(self.status, self.assessment, self.step.id, width)
 
     async def _refresh_form(self) -> None:
         """Show the fields of this step, which depend on the state, with their texts."""
@@ -148,80 +190,108 @@ class StepScreen(Screen[None]):
                 await self.form.set_fields(fields)
             for row in self.form.rows:
                 name = row.item.name
-                values = tuple(choice.value for choice in choices_for(name, self.wizard_state, self.status))
-                row.show(text_of(name, self.wizard_state, self.status), values, *self._annotation(name))
+                text = text_of(name, self.wizard_state, self.status)
+                choices = choices_for(name, self.wizard_state, self.status) if row.lists_values else ()
+                values = tuple(choice.value for choice in choices)
+                row.show(text, values, *self._annotation(name, text, choices))
+                row.mark(changed=name in self.wizard_state.texts, both=name in self.wizard_state.both)
         self._refresh_view()
 
-    def _annotation(self, name: str) -> tuple[str, str]:
+    def _annotation(self, name: str, text: str, choices: Sequence[FieldChoice]) -> tuple[str, str]:
         for finding in self.assessment.on_field(name):
             return finding.text, finding.level
-        chosen = text_of(name, self.wizard_state, self.status)
         if name == "recipe":
             return self.status.recipe_source, ""
-        if name == "kind":
-            chosen_items = (
-                item for item in choices_for(name, self.wizard_state, self.status) if item.value == chosen
-            )
-            return next((item.description for item in chosen_items), ""), ""
-        return "", ""
+        return next((item.description for item in choices if item.value == text), ""), ""
 
     # ------------------------------------------------------------ rendering
 
     async def _show_step(self, step: Step) -> None:
         self.step = step
+        self._keep_draft()
         reviewing = step.id == "review"
         with self.app.batch_update():
             self.set_class(reviewing, "-review")
             await self._refresh_form()
-        self.facts_box.scroll_home(animate=False)
+        self.field_box.scroll_home(animate=False)
+        self.form.scroll_home(animate=False)
         if reviewing:
-            self.set_focus(self.facts_box)
+            self.review_box.scroll_home(animate=False)
+            self.set_focus(self.review_box)
         else:
             self.form.focus_first()
 
     def _refresh_view(self) -> None:
         if not self.is_attached:
             return
-        self.footer_first = (
-            ("wizard.submit", "wizard.when", "wizard.fix", "wizard.skip", "wizard.environment", "wizard.back")
-            if self.step.id == "review"
-            else ("wizard.back", "wizard.next", "wizard.choose")
-        )
-        self.title_line.set_lines([step_list(self.step.id, self.wizard_state, self.status, self.assessment)])
-        row = self.form.focused_row
-        focused = row.item.name if row is not None else ""
-        if self.step.id == "review":
-            lines = self.review_lines()
+        reviewing = self.step.id == "review"
+        self.footer_first = _REVIEW_COMMANDS if reviewing else _STEP_COMMANDS
+        width = max(self.size.width, 1)
+        state, status, assessment = self.wizard_state, self.status, self.assessment
+        self._steps = steps_of(state, status)
+        self.title_line.set_lines([step_list(self.step.id, self._steps, assessment, width)])
+        facts: list[Content] = []
+        if reviewing:
+            self.review_box.set_lines(self.review_lines(self.column_width))
         else:
-            lines = facts_of(self.step.id, self.wizard_state, self.status, focused, self.assessment)
-        width = self.facts_box.scrollable_content_region.width
-        self.facts.set_lines(wrap_hanging(lines, width) if width else lines)
-        self.help_line.set_lines(self._help(focused))
-        self.summary.set_lines(
-            [summary(self.status, self.assessment).truncate(max(self.size.width, 1), ellipsis=True)]
-        )
+            facts = self._show_panels()
+        checks: list[Content] = []
+        if self.is_wide:
+            checks = self.side_lines(self.column_width)
+            self.check_box.set_lines(checks)
+            chosen = chosen_lines(state, status, self.column_width)
+            self.chosen_box.set_lines(chosen)
+            self.chosen_panel.set_title("your changes", f"{chosen_count(state)}" if state.touched else "")
+        self.share_rows(len(facts), len(checks))
+        if self.is_wide:
+            self.fact_box.set_lines(facts)
+        elif status.memory is not None:
+            self.strip.set_lines([memory_strip(status.memory, width - 2)])
+        self.strip.display = not self.is_wide and status.memory is not None
+        said = Content.assemble(("✓ ", "$text-success"), self._message)
+        line = said if self._message else summary(status, assessment)
+        self.summary.set_lines([line.truncate(width - 2, ellipsis=True)])
         self._label_go_button()
         self.query_one(KeyBar).update_keys()
+
+    def _show_panels(self) -> list[Content]:
+        """Show form and field, in one column with the facts below; return the facts."""
+        state, status = self.wizard_state, self.status
+        row = self.form.focused_row
+        name = row.item.name if row is not None else ""
+        steps = self._steps
+        changed = sum(item.item.name in state.texts for item in self.form.rows)
+        title = f"{self._step_index(steps) + 1} {self.step.title}"
+        self.form_panel.set_title(title, f"● {changed} changed" if changed else "")
+        lines = self._field_lines(name)
+        facts = facts_of(self.step.id, state, status, self.column_width)
+        if not self.is_wide:
+            findings = step_findings(self.assessment, self.step.id)
+            lines += [*wrap_hanging(findings, self.column_width), *facts]
+        self.field_box.set_lines(lines)
+        return facts
+
+    def _field_lines(self, name: str) -> list[Content]:
+        if not name:
+            self.field_panel.set_title(self.step.title)
+            return []
+        item, state, status = field_of(name), self.wizard_state, self.status
+        self.field_panel.set_title(item.title, key_of(item, status) if item.key else item.flag)
+        text = text_of(name, state, status)
+        choices = choices_for(name, state, status)
+        rows = max(self.size.height - len(self.form.rows) - _DETAIL_ROWS, 0) if self.is_wide else 0
+        details = FieldDetails(item, text, choices, self.assessment, field_help(item, status.stock))
+        return details.lines(self.column_width, rows)
 
     @property
     def _is_current(self) -> bool:
         return self.status.state is self.wizard_state and self.status.settled
 
     def _label_go_button(self) -> None:
-        steps = steps_of(self.wizard_state, self.status)
+        steps = self._steps
         index = self._step_index(steps)
         label = f"Next: {steps[index + 1].title} →" if index + 1 < len(steps) else "Submit"
         self.form.next_button.set_label(label)
-
-    def _help(self, focused: str) -> list[Content]:
-        if not focused:
-            return [Content("")]
-        item = field_of(focused)
-        lines = [line((item.help, "dim"))]
-        for finding in self.assessment.on_field(focused):
-            glyph, style = MARKS[finding.level]
-            lines.append(line((f"{glyph} {clean(finding.text)}", style)))
-        return lines
 
     def _step_index(self, steps: Sequence[Step]) -> int:
         return next((index for index, step in enumerate(steps) if step.id == self.step.id), len(steps) - 1)
@@ -240,6 +310,8 @@ class StepScreen(Screen[None]):
             return row is not None and row.item.name in self.wizard_state.texts
         if action == "refresh_cluster":
             return self.step.id == "cluster"
+        if action == "set_both":
+            return row is not None and row.item.both
         if action == "field":
             return not reviewing
         return True
@@ -256,6 +328,7 @@ class StepScreen(Screen[None]):
         steps = steps_of(self.wizard_state, self.status)
         index = self._step_index(steps)
         if index == 0:
+            await self._draft.leave()
             self._host.put_aside(self, self.wizard_state)
         else:
             await self._show_step(steps[index - 1])
@@ -289,13 +362,12 @@ class StepScreen(Screen[None]):
             described = {choice.value: choice for choice in choices}
             choices = tuple(described.get(value, FieldChoice(value)) for value in candidates)
         present = text_of(name, self.wizard_state, self.status)
-        labels = [choice.label or choice.value or "none" for choice in choices]
-        width = max(map(len, labels), default=0)
-        options = [
-            DialogChoice("", f"{label:<{width}}  {choice.description}".rstrip(), choice.value)
-            for label, choice in zip(labels, choices, strict=True)
-        ]
-        chosen = next((index for index, item in enumerate(choices) if item.value == present), 0)
+        options = tuple(
+            ListChoice(item.label or item.value or "none", item.description, value=item.value,
+                       detail=item.description)
+            for item in choices
+        )  # fmt: skip
+        shown = next((option.text for option in options if option.value == present), "")
 
         async def take(value: str | None) -> None:
             if value is not None:
@@ -305,16 +377,32 @@ class StepScreen(Screen[None]):
                     )
                 )
 
-        self.app.push_screen(ChoiceDialog(field_of(name).title, "", options, chosen=chosen), take)
+        entry = EntryRequest(field_of(name).title, shown, "", options, filtered=True, choose=True)
+        several = len(options) > _LISTED
+        self.app.push_screen(EntryDialog(entry, typed=_typed if several else None), take)
 
     async def action_reset(self) -> None:
         """Reset the focused field to its default."""
         row = self.form.focused_row
         if row is not None:
-            texts = {name: text for name, text in self.wizard_state.texts.items() if name != row.item.name}
-            await self._set_state(replace(self.wizard_state, texts=texts))
+            await self._set_state(self.wizard_state.without_text(row.item.name))
             row.select()
+
+    async def action_set_both(self) -> None:
+        """Give the focused field's value to student and teacher, or to the student alone."""
+        row = self.form.focused_row
+        if row is None or not row.item.both:
+            return
+        name, state = row.item.name, self.wizard_state
+        text = text_of(name, state, self.status)
+        state = replace(state.with_both(name), texts={**state.texts, name: text})
+        await self._set_state(state)
+        self._say(f"{row.item.title}: {'student and teacher' if name in state.both else 'the student alone'}")
 
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""
         self._poller.ask_slurm(refresh=True)
+
+
+def _typed(text: str) -> None:
+    """Let a list be filtered by typing: nothing else follows from the text."""

@@ -1,0 +1,58 @@
+"""The user's settings of the screen: theme, density, and how often it looks at runs and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from launcher.errors import InputError
+from launcher.settings import load_settings, set_setting, settings_path
+from launcher.text import clean, did_you_mean
+from tui.theme import THEME, theme_names
+
+_THEME = "screen.theme"
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """Settings of the screen; the defaults where nothing was decided."""
+
+    theme: str = THEME.name
+    compact: bool = False
+    """Whether screens have less room between their parts."""
+    runs_s: float = 3.0
+    """Seconds between looks at the list of runs."""
+    logs_s: float = 0.33
+    """Seconds between reads of a log that is shown."""
+
+
+def load_screen_settings(environment: Mapping[str, str]) -> ScreenSettings:
+    """Return the user's settings of the screen.
+
+    Raises:
+        InputError: the settings cannot be read, or name an unknown theme.
+    """
+    settings, default = load_settings(environment), ScreenSettings()
+    if settings.theme and settings.theme not in theme_names():
+        raise InputError(
+            f"invalid {_THEME}: unknown theme '{clean(settings.theme)}'"
+            f"{did_you_mean(settings.theme, theme_names())}",
+            where=settings_path(environment),
+            fix=f"Themes: {', '.join(theme_names())}.",
+        )
+    return ScreenSettings(
+        settings.theme or default.theme,
+        settings.density == "compact",
+        settings.runs_s or default.runs_s,
+        settings.logs_s or default.logs_s,
+    )
+
+
+def keep_theme(environment: Mapping[str, str], name: str) -> None:
+    """Write the theme that was chosen.
+
+    Raises:
+        InputError: the settings cannot be edited.
+    """
+    if load_settings(environment).theme != name:
+        set_setting(environment, _THEME, [name])

@@ -1,0 +1,159 @@
+"""The wizard's choices in the recipe editor, and back: any key can be set there.
+
+The editor works on a recipe of its own that inherits the wizard's and has its choices. What is changed in it
+becomes the wizard's, as texts of fields or as overrides; the recipe's own file is not touched.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.compare import ABSENT
+from tui.background import call_on, in_background
+from tui.screens.dialogs import error_dialog
+from tui.screens.editor.recipe_editor import RecipeEditorScreen
+from tui.screens.editor.session_messages import AnalysisReady
+from tui.screens.editor.session_worker import OpenedFile
+from tui.screens.wizard.model import DraftStatus, WizardState, default_text, field_with_key
+from tui.screens.wizard.recipe_saving import offer_of
+from tui.screens.wizard.state_changes import with_edits, without_override
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from recipes.editing import Analysis, EditSession
+    from recipes.editing.outcomes import ChosenValues
+    from recipes.errors import ExplainedError
+    from recipes.inheritance import EffectiveRecipe
+    from tui.screens.host import Host
+
+_NAME = "choices.yaml"
+
+
+class ChoicesEditorScreen(RecipeEditorScreen):
+    """Edits the choices of a wizard; leaving takes them back there."""
+
+    def __init__(self, host: Host, file: OpenedFile, taken: Callable[[Path], None], *, find: bool) -> None:
+        super().__init__(host, file)
+        self._taken = taken
+        self._find = find
+
+    def on_analysis_ready(self, event: AnalysisReady) -> None:
+        """Begin with the search for a key, where that was asked for."""
+        super().on_analysis_ready(event)
+        if self._find and self.analysis is not None:
+            self._find = False
+            self.action_find()
+
+    def action_back(self) -> None:
+        """Take the choices back to the wizard; text that is no YAML has to be corrected first."""
+        if self.text_area is not None or self.analysis is None:
+            super().action_back()
+            return
+        state = self.view.state if self.view is not None else None
+        if state is not None and state.error is not None:
+            self.message.say(f"line {state.error_line} is no YAML: correct it, or undo (u)", "fail")
+            return
+        self.worker.edit(_keep)
+        self.worker.with_session(lambda session: session.path, self._leave)
+
+    def _leave(self, path: Path) -> None:
+        self.app.pop_screen()
+        self._taken(path)
+
+
+def _keep(session: EditSession, analysis: Analysis) -> str:
+    if session.dirty:
+        session.save()
+    return ""
+
+
+def edit_choices(
+    screen: Screen[None],
+    host: Host,
+    state: WizardState,
+    status: DraftStatus,
+    taken: Callable[[WizardState], None],
+    *,
+    find: bool,
+) -> None:
+    """Open the choices in the editor; `taken` gets the state that its edits lead to."""
+
+    def failed(error: ExplainedError) -> None:
+        def show() -> None:
+            screen.app.push_screen(error_dialog(error))
+
+        call_on(screen, show)
+
+    def prepare() -> None:
+        from recipes.editing.outcomes import child_text
+
+        chosen = offer_of(state, status).chosen
+        directory = Path(tempfile.mkdtemp(prefix="choices-", dir=_directory(os.environ)))
+        path = directory / _NAME
+        path.write_text(child_text(chosen, path), encoding="utf-8")
+        environment = dict(os.environ)
+        if status.checkout is not None:
+            environment["NEMO_RL_ROOT"] = status.checkout.path
+        file = OpenedFile(path, (), environment)
+        call_on(screen, lambda: push(file, chosen.edited))
+
+    def push(file: OpenedFile, before: EffectiveRecipe) -> None:
+        def back(path: Path) -> None:
+            in_background(lambda: read_back(path, before), "choices", failed)
+
+        screen.app.push_screen(ChoicesEditorScreen(host, file, back, find=find))
+
+    def read_back(path: Path, before: EffectiveRecipe) -> None:
+        from recipes.editing.outcomes import ChosenValues
+        from recipes.inheritance import Resolver
+
+        try:
+            chosen = ChosenValues.of(before, Resolver().resolve(path, ()))
+        finally:
+            path.unlink(missing_ok=True)
+            path.parent.rmdir()
+        after = _with_edits_of_editor(state, chosen, status)
+        if after != state:
+            call_on(screen, lambda: taken(after))
+
+    in_background(prepare, "choices", failed)
+
+
+def _with_edits_of_editor(state: WizardState, chosen: ChosenValues, status: DraftStatus) -> WizardState:
+    """Return the state with the editor's edits; a value that is the recipe's own again is no choice."""
+    base = status.base_recipe
+    for item, edit in zip(chosen.differences, chosen.edits(), strict=True):
+        as_in_base = base is not None and (
+            not base.has(item.key)
+            if item.b is ABSENT
+            else base.has(item.key) and base.get(item.key) == item.b
+        )
+        name = field_with_key(item.key, status)
+        if as_in_base:
+            state = without_override(state.without_text(name) if name else state, item.key)
+        else:
+            state = with_edits(state, [edit], status)
+    own = replace(
+        state, texts={name: state.texts[name] for name in ("kind", "recipe") if name in state.texts}
+    )
+    texts = {
+        name: text
+        for name, text in state.texts.items()
+        if name in own.texts or text != default_text(name, own, status)
+    }
+    return replace(state, texts=texts)
+
+
+def _directory(environment: Mapping[str, str]) -> Path:
+    """Return the directory of drafts, which only the user can read."""
+    from launcher.storage.editors import drafts_root
+
+    directory = drafts_root(environment)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return directory

@@ -1,0 +1,94 @@
+"""A scrolled box of styled lines that paints the visible ones alone.
+
+Other lines, and another number of them, do not lay out the screen again, unless the scroll bar comes or goes:
+with a text widget that took longer than everything else that follows a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.visual import Visual
+
+from tui.widgets.line_view import LineView
+
+
+class LinesBox(LineView, can_focus=True, inherit_bindings=False):
+    """Lines of styled text; each is cut at the width."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown,space", "page(1)", "Page down", show=False),
+        Binding("home,g", "scroll_home", "First line", show=False),
+        Binding("end,G", "scroll_end", "Last line", show=False),
+    ]
+    DEFAULT_CSS = """
+    LinesBox { height: 1fr; padding: 0 1; overflow-x: hidden; }
+    LinesBox { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: tuple[Content, ...] = ()
+        self._markup: list[str] = []
+        self._strips: dict[tuple[int, int], Strip] = {}
+        """Painted lines, by number and width."""
+
+    def set_lines(self, lines: Sequence[Content]) -> None:
+        """Show other lines; nothing is painted where they are the same."""
+        markup = [line.markup for line in lines]
+        if markup == self._markup:
+            return
+        self.lines, self._markup = tuple(lines), markup
+        self._strips = {}
+        size, height = Size(0, len(lines)), self.container_size.height
+        if height and (self.virtual_size.height > height) == (size.height > height):
+            self.set_reactive(LinesBox.virtual_size, size)
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = size.height
+            self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
+        else:
+            self.virtual_size = size
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Paint anew for another theme."""
+        super().notify_style_update()
+        self._strips = {}
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line, cut at the width."""
+        number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        if number >= len(self.lines):
+            return Strip.blank(width, self.rich_style)
+        strip = self._strips.get((number, width))
+        if strip is None:
+            line = self.lines[number].truncate(max(width, 1), ellipsis=True)
+            (strip, *_) = Visual.to_strips(self, line, width, 1, self.visual_style, pad=True) or [
+                Strip.blank(width)
+            ]
+            self._strips[number, width] = strip
+        return strip
+
+    def action_move(self, rows: int) -> None:
+        """Scroll by lines."""
+        self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages, also where nothing is left to scroll."""
+        self.scroll_to(y=self.scroll_offset.y + pages * max(self.size.height - 1, 1), animate=False)
+
+    def action_scroll_home(self) -> None:
+        """Scroll to the first line."""
+        self.scroll_home(animate=False)
+
+    def action_scroll_end(self) -> None:
+        """Scroll to the last line."""
+        self.scroll_end(animate=False)
