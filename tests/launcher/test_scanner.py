@@ -154,3 +154,36 @@ def test_a_line_of_many_megabytes_costs_no_memory() -> None:
         list(scanner.feed(b"needle " + b"z" * 1_000_000, lambda _: None))
     list(scanner.feed(b"\nneedle\n", lambda _: None))
     assert [(number, len(line)) for number, _, line in recorder.seen] == [(1, 65536), (2, 6)]
+
+
+_PROCESSES = ("", "(W pid=7, ip=10.0.0.1) ", "\x1b[36m(W[rank=1] pid=77)\x1b[0m ", "3: ", "(E pid=7) ")
+_TEXTS = (
+    "/x/y.py:3: UserWarning: failed to load because of:",
+    "/x/y.py:3: UserWarning: deprecated",
+    "  warnings.warn(message)",
+    "OSError: libmpi.so.12: cannot open shared object file: No such file or directory",
+    "Traceback (most recent call last):",
+    '  File "x.py", line 3, in f',
+    "torch.OutOfMemoryError: CUDA out of memory.",
+    "KeyError: 'x'",
+    "no literal",
+    "",
+)
+_PRINTED = st.lists(st.tuples(st.sampled_from(_PROCESSES), st.sampled_from(_TEXTS)), max_size=40)
+
+
+@given(_PRINTED, st.integers(0, 250))
+def test_lines_that_are_passed_over_would_have_changed_nothing(
+    printed: list[tuple[str, str]], between: int
+) -> None:
+    middle = len(printed) // 2
+    lines = [process + text for process, text in printed]
+    lines[middle:middle] = ["(Q pid=9) goes on"] * between
+    raw = [line.encode() for line in lines]
+    scanned = list(Scanner(DriverReader("x")).feed(b"".join(line + b"\n" for line in raw), lambda _: None))
+    reader, offset, read = DriverReader("x"), 0, []
+    for number, line in enumerate(raw, 1):
+        hits = [index for index, literal in enumerate(reader.literals) if literal in line]
+        read += list(reader.read(RawLine(number, offset, line), None, hits))
+        offset += len(line) + 1
+    assert scanned == read
