@@ -138,7 +138,7 @@ class StepScreen(StepLayout):
         # The form stays as it is until the checks have seen the text: the key is painted at once.
         self._change_state(state)
         for row in self.form.rows:
-            if row.item.name == event.name:
+            if row.item.name == event.name and row.is_attached:
                 row.mark(changed=event.name in state.texts, both=event.name in state.both)
 
     def _say(self, message: str) -> None:
