@@ -216,6 +216,17 @@ def login_node() -> Iterator[LoginNode]:
             os.environ.update(before)
 
 
+@contextmanager
+def disk_of_another_day() -> Iterator[None]:
+    """Let the disk have the same room on every machine."""
+    original = shutil.disk_usage
+    shutil.disk_usage = lambda _: original("/")._replace(free=80_300_000_000)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        shutil.disk_usage = original
+
+
 async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
     """Take the pictures of the wizard in one size; nothing is submitted."""
     taken = {}
@@ -278,7 +289,7 @@ def take_all() -> dict[str, str]:
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
     for size in WIZARD_SIZES:
-        with login_node() as node:
+        with login_node() as node, disk_of_another_day():
             taken |= asyncio.run(take_wizard(node, size))
     for size in SIZES:
         with login_node() as node:

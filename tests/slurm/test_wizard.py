@@ -84,7 +84,8 @@ def test_a_wrong_account_and_too_long_a_time_in_slurms_words(user: User, tmux: T
     tmux.type("distill")
     tmux.press("NPage", "NPage")
     tmux.see("Nodes", "develbooster")
-    tmux.press("Down")
+    tmux.press("Down", "Down")
+    tmux.see("─ Time limit ─")
     tmux.type("3:00:00")
     tmux.see("develbooster: 02:00:00 at most")
     tmux.press("NPage")
@@ -97,5 +98,5 @@ def test_a_wrong_account_and_too_long_a_time_in_slurms_words(user: User, tmux: T
     runs = sorted(user.runs.glob("2*"))
     assert [user.state(str(run))["state"] for run in runs] == ["failed", "failed"]
     tmux.press("o", "q")
-    tmux.see("Quit?", "would be lost")
-    tmux.press("y")
+    (draft,) = user.place.rglob("*.draft.json")  # nothing is lost, so that nothing is asked
+    assert "3:00:00" in draft.read_text()

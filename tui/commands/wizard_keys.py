@@ -17,6 +17,10 @@ WIZARD_COMMANDS: tuple[Command, ...] = (
         Scope.WIZARD, "next", footer="next",
     ),
     Command(
+        "wizard.review", ("f8",), "Review", "Go to the review at once: what was not changed has its default.",
+        Scope.WIZARD, "show_review", footer="review",
+    ),
+    Command(
         "wizard.choose", ("f2",), "List the choices", "List the values that this field can take.",
         Scope.WIZARD, "choose", footer="list",
     ),

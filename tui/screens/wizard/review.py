@@ -278,8 +278,10 @@ def _plan_section(status: DraftStatus) -> Lines:
     if status.plan is None:
         return []
     plan = status.plan.submission.plans[0]
+    root = status.storage.root.path if status.storage is not None else plan.cwd
     program, *arguments = plan.argv
-    lines = [heading("Plan", f"in {clean(plan.cwd)}"), line(clean(program))]
+    place = "in the directory of the run" if plan.cwd.startswith(f"{root}/") else f"in {clean(plan.cwd)}"
+    lines = [heading("Plan", place), line(clean(program))]
     lines += [line(f"  {clean(shlex.quote(argument))}") for argument in arguments]
     lines.append(
         line((f"{plural(len(plan.environment), 'variable')}, {plural(len(plan.files), 'file')}", "dim"))

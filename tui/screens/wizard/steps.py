@@ -49,7 +49,9 @@ from tui.widgets.lines_box import LinesBox
 if TYPE_CHECKING:
     from launcher.storage.wizard_drafts import RunDraftWriter
 
-_STEP_COMMANDS = ("wizard.back", "wizard.next", "wizard.choose", "wizard.key", "wizard.edit")
+_STEP_COMMANDS = (
+    "wizard.back", "wizard.next", "wizard.review", "wizard.choose", "wizard.key", "wizard.edit",
+)  # fmt: skip
 _REVIEW_COMMANDS = (
     "wizard.submit", "wizard.when", "wizard.fix", "wizard.write", "wizard.skip", "wizard.back",
 )  # fmt: skip
@@ -138,7 +140,7 @@ class StepScreen(StepLayout):
         # The form stays as it is until the checks have seen the text: the key is painted at once.
         self._change_state(state)
         for row in self.form.rows:
-            if row.item.name == event.name:
+            if row.item.name == event.name and row.is_attached:
                 row.mark(changed=event.name in state.texts, both=event.name in state.both)
 
     def _say(self, message: str) -> None:
@@ -302,7 +304,7 @@ class StepScreen(StepLayout):
         """Return whether a command is valid now."""
         reviewing = self.step.id == "review"
         row = self.form.focused_row
-        if action == "next":
+        if action in ("next", "show_review"):
             return not reviewing
         if action == "choose":
             return row is not None and bool(choices_for(row.item.name, self.wizard_state, self.status))
@@ -322,6 +324,10 @@ class StepScreen(StepLayout):
         index = self._step_index(steps)
         if index + 1 < len(steps):
             await self._show_step(steps[index + 1])
+
+    async def action_show_review(self) -> None:
+        """Go to the review."""
+        await self._show_step(STEPS[-1])
 
     async def action_back(self) -> None:
         """Go to the previous step; from the first one to the list of runs, which keeps the state."""
