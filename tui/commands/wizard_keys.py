@@ -36,7 +36,7 @@ WIZARD_COMMANDS: tuple[Command, ...] = (
         Scope.WIZARD, "edit_recipe", footer="editor",
     ),
     Command(
-        "wizard.both", ("f9",), "Set both",
+        "wizard.both", ("ctrl+t",), "Set both",
         "Give this value to student and teacher; again: to the student alone.",
         Scope.WIZARD, "set_both", footer="both",
     ),
