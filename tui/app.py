@@ -266,8 +266,8 @@ class DistillApp(App[None]):
         self.open_run(directory)
 
     def _close(self, screen: Screen[None]) -> None:
-        """Close a screen and the dialogs above it."""
-        while screen in self.screen_stack:
+        """Close a screen and the dialogs above it; the list of runs below all stays."""
+        while screen in self.screen_stack[1:]:
             self.pop_screen()
 
     def _has_unsaved_draft(self) -> bool:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from launcher.overview.lister import RunLister
+from launcher.overview.rows import filled_row, starting_row
 from launcher.runs import load, load_summary
 from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import LOSSES, Replay, make_run, running
-from tui.run_list import RunLister, filled_row, starting_row
 
 BOTH = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x48"])
 
@@ -96,7 +97,7 @@ async def test_live_runs_are_read_again_and_ended_ones_are_not(tmp_path: Path) -
         assert screen.text.split("\n")[2].startswith(" ✓ completed live")
         assert "9.123" not in screen.text
         (done / "summary.json").unlink()
-        await screen.press("r")
+        await screen.press("f5")
         await screen.see("9.123")
 
 
