@@ -55,6 +55,22 @@ def resolve(transport: Transport, path: str, bases: Iterable[str]) -> str | None
     return None
 
 
+def event_files(transport: Transport, directories: Iterable[str]) -> Iterator[tuple[str, FileStat]]:
+    """Yield TensorBoard's files below some directories, with their entries."""
+    pending = [(PurePosixPath(directory), 0) for directory in sorted(directories)]
+    while pending:
+        directory, depth = pending.pop(0)
+        try:
+            entries = transport.listdir(str(directory))
+        except TransportError:  # not there yet, or not readable
+            continue
+        for entry in entries:
+            if not entry.is_dir and "tfevents" in entry.name:
+                yield str(directory / entry.name), entry
+            elif entry.is_dir and depth < _DEPTH and _TRACKING_DIRECTORY.match(entry.name):
+                pending.append((directory / entry.name, depth + 1))
+
+
 @dataclass(slots=True)
 class Trackers:
     """Tracking files below some directories, polled every ten seconds."""

@@ -154,6 +154,14 @@ class Watch:
                 self._resolved[path] = resolved
         return set(self._resolved.values())
 
+    def tracking_directories(self) -> set[str]:
+        """Return the directories below which tracking tools may have written files."""
+        return set(self.directories) | self._tracking_directories()
+
+    def gpu_tables(self) -> tuple[tuple[str, FileStat], ...]:
+        """Return path and entry of each node's latest table of GPU use."""
+        return tuple(self._gpu_tables.values())
+
     def _bases(self) -> Iterator[str]:
         """Yield directories that a driver's relative paths may count from, the likeliest first."""
         yield from self.working_directories

@@ -419,3 +419,11 @@ class HomeScreen(Screen[None]):
     def action_watch_job(self) -> None:
         """Ask for a job or a directory to watch."""
         self.actions.ask_what_to_watch()
+
+    def action_open_charts(self) -> None:
+        """Show the run's charts."""
+        self.actions.open_charts(self.runs.chosen[0])
+
+    def action_compare_runs(self) -> None:
+        """Show the chosen runs beside each other."""
+        self.actions.compare(self.runs.chosen)

@@ -280,6 +280,27 @@ class HomeActions:
 
         self._screen.app.push_screen(MonitorScreen(self._host, opener, text))
 
+    # ------------------------------------------------------------ charts, comparison
+
+    def open_charts(self, row: RunRow) -> None:
+        """Show the charts of a run."""
+        from tui.screens.charts import ChartsScreen
+
+        def opener() -> OpenedRun:
+            from launcher.runs import load
+            from tui.opening import open_run
+
+            return open_run(load(local(), row.directory))
+
+        self._screen.app.push_screen(ChartsScreen(opener, row.name))
+
+    def compare(self, rows: Sequence[RunRow]) -> None:
+        """Show runs beside each other, in the order of the list."""
+        from tui.screens.comparison import ComparisonScreen
+
+        runs = [row for row in rows if row.is_run]
+        self._screen.app.push_screen(ComparisonScreen([row.directory for row in runs]))
+
     # ------------------------------------------------------------ shell, copy
 
     def shell_here(self, row: RunRow) -> None:
