@@ -32,7 +32,8 @@ from textual.widgets import Input  # noqa: E402
 
 import tui.usage_lines  # noqa: E402
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
-from tui.app import AppSettings, DistillApp, EditStart  # noqa: E402
+from tui.app import DistillApp  # noqa: E402
+from tui.app_settings import AppSettings, EditStart  # noqa: E402
 from tui.screens.wizard.model import WizardState  # noqa: E402
 
 SAMPLE = HERE / "sample" / "20261128-042356-demo-fcd1"

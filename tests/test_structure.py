@@ -13,9 +13,12 @@ PACKAGES = ("recipes", "launcher", "tui")
 ROLES = {
     "base", "local", "cluster", "checkpoints", "detect", "errors", "report", "resume", "runs", "scale",
     "training", "watch", "checkout", "rehearsal", "monitor", "parse", "check", "memory", "submit", "models",
-    "settings", "editing",
+    "settings", "editing", "__main__",
 }  # fmt: skip
-"""Names that play the same role in two packages: a command and its engine, a screen and its model."""
+"""Names that play the same role in two packages: a command and its engine, a screen and its model.
+
+`__main__` is Python's name.
+"""
 
 
 @cache

@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -16,14 +15,15 @@ from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
-from textual.message import Message
 from textual.screen import Screen
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
+from tui.app_settings import AppSettings, EditStart
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
+from tui.leaving import Leaving, edits_would_be_lost
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
@@ -33,44 +33,11 @@ from tui.theme import THEME, initial_theme
 if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
-    from tui.demo_run import DemoRun, DemoStart
+    from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
-
-
-@dataclass(frozen=True, slots=True)
-class AppSettings:
-    """Settings of one start of the app."""
-
-    runs_root: Path
-    open_run: str | None = None
-    """Id or directory of a run to open in the monitor at once."""
-    open_watch: tuple[str, Watch] | None = None
-    """Title and watch of logs without a run directory, or whose run must not be changed."""
-    demo: DemoStart | None = None
-    wizard_state: WizardState | None = None
-    """Draft to open in the wizard at once."""
-    edit: EditStart | None = None
-    """Recipe to open in the editor at once."""
-    notify: tuple[str, ...] = ()
-    """Notification channels for a run's start and end; empty for those of the user's settings."""
-    guarded: bool = False
-    """Whether to handle signals and a lost terminal; not in tests, which have neither."""
-    now: Callable[[], float] = time.time
-
-
-@dataclass(frozen=True, slots=True)
-class EditStart:
-    """Recipe to edit (None: ask which one), and overrides to look at it with."""
-
-    path: Path | None
-    overrides: tuple[str, ...] = ()
-
-
-class AppStopped(Message):
-    """The demo's run was stopped."""
 
 
 class DistillApp(App[None]):
@@ -92,12 +59,9 @@ class DistillApp(App[None]):
         # Without the watcher, which would parse all styles again.
         self.set_reactive(App.theme, initial_theme(os.environ))
         self.stylesheet.set_variables(self.get_css_variables())
-        self._demo = _demo_run(settings.demo) if settings.demo is not None else None
-        self._demo_screen: MonitorScreen | None = None
-        self._leaving = False
+        self._leaving = Leaving(self, self.has_unsaved_draft, settings.demo)
         self._wizard_state: WizardState | None = None
         """Draft of the wizard that was neither submitted nor discarded."""
-        self._quit_dialog_open = False
         self._key_order = KeyOrder(self, super().on_event)
 
     def get_default_screen(self) -> Screen[None]:
@@ -114,9 +78,10 @@ class DistillApp(App[None]):
             )
         # Without this the screen stays blank after ctrl+z and `fg` (Textualize/textual#6298).
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
-        if self._demo is not None:
-            self._demo_screen = self._monitor(self._demo.open, "starting the demo …")
-            self.push_screen(self._demo_screen)
+        demo = self._leaving.demo
+        if demo is not None:
+            self._leaving.demo_screen = self._monitor(demo.open, "starting the demo …")
+            self.push_screen(self._leaving.demo_screen)
         elif self.settings.open_watch is not None:
             title, watch = self.settings.open_watch
             opened = OpenedRun(RunSummary(clean(title)), watch, watch.transport)
@@ -270,14 +235,6 @@ class DistillApp(App[None]):
         while screen in self.screen_stack[1:]:
             self.pop_screen()
 
-    def _has_unsaved_draft(self) -> bool:
-        """Return whether leaving would lose entries of the wizard, or edits of a recipe."""
-        if any(getattr(screen, "would_lose_edits", False) for screen in self.screen_stack):
-            return True
-        open_drafts = [getattr(screen, "wizard_state", None) for screen in self.screen_stack]
-        drafts = [draft for draft in (self._wizard_state, *open_drafts) if draft is not None]
-        return any(draft.touched and draft != self.settings.wizard_state for draft in drafts)
-
     def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
         # Imported late: the list of runs is painted a tenth earlier without it.
         from tui.screens.monitor import MonitorScreen
@@ -291,25 +248,14 @@ class DistillApp(App[None]):
 
     def opening_failed(self, screen: Screen[None], error: ExplainedError) -> None:
         """Show why a run cannot be opened, then return to the list."""
-        if screen is self._demo_screen and self._demo is not None:
-            self._demo.ended = True
+        self._leaving.note_demo(screen, ended=True)
         from tui.screens.dialogs import error_dialog
 
         self.push_screen(error_dialog(error), lambda _: self.close_monitor(screen))
 
     def viewed(self, screen: Screen[None], view: RunView) -> None:
         """Note whether the demo's run has ended; then leaving needs no question."""
-        if screen is self._demo_screen and self._demo is not None:
-            self._demo.ended = view.state.ended
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why the demo's run could not be stopped, and stay."""
-        from tui.screens.dialogs import error_dialog
-
-        if self._leaving:
-            self._leaving = False
-            self.pop_screen()
-        self.push_screen(error_dialog(event.error))
+        self._leaving.note_demo(screen, ended=view.state.ended)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer the commands that are valid on the screen."""
@@ -341,68 +287,29 @@ class DistillApp(App[None]):
             self._driver.forget()
         self.refresh(layout=True)
 
+    def has_unsaved_draft(self) -> bool:
+        """Return whether leaving would lose entries of the wizard, or edits of a recipe."""
+        if edits_would_be_lost(self):
+            return True
+        open_drafts = [getattr(screen, "wizard_state", None) for screen in self.screen_stack]
+        drafts = [draft for draft in (self._wizard_state, *open_drafts) if draft is not None]
+        return any(draft.touched and draft != self.settings.wizard_state for draft in drafts)
+
     def action_leave(self) -> None:
         """Leave; asks whether to stop the demo's run, and before entries would be lost."""
-        from tui.screens.dialogs import ChoiceDialog, DialogChoice
-
-        if self._demo is None or self._demo.ended:
-            if not self._has_unsaved_draft():
-                self._exit_with_remarks()
-                return
-            self._quit_dialog_open = True
-            choices = [DialogChoice("y", "quit", "leave"), DialogChoice("n", "stay", "stay")]
-            text = "The new run was not submitted; your entries would be lost."
-            if any(getattr(screen, "would_lose_edits", False) for screen in self.screen_stack):
-                text = "A recipe's edits are not saved, and no draft can be written: they would be lost."
-            self.push_screen(ChoiceDialog("Quit?", text, choices, chosen=1), self._leave_by_answer)
-            return
-        choices = [
-            DialogChoice("l", "leave it running (`distill-tui` lists it)", "leave"),
-            DialogChoice("s", "stop it and quit", "stop"),
-            DialogChoice("n", "stay", "stay"),
-        ]
-        text = "The demo's run is still running, with a Ray cluster on this machine."
-        self.push_screen(ChoiceDialog("Quit the demo?", text, choices, chosen=1), self._leave_by_answer)
-
-    def _exit_with_remarks(self) -> None:
-        """Leave; on the terminal stands which recipes have unsaved edits."""
-        remarks = [getattr(screen, "unsaved_remark", "") for screen in self.screen_stack]
-        self.exit(message="\n".join(filter(None, remarks)) or None)
-
-    def _leave_by_answer(self, answer: str | None) -> None:
-        self._quit_dialog_open = False
-        if answer == "leave":
-            self._exit_with_remarks()
-        elif answer == "stop":
-            self.action_leave_now()
+        self._leaving.leave()
 
     def action_leave_now(self) -> None:
         """Leave at once; the demo's run is stopped first. Asks only before entries would be lost."""
-        if self._demo is None or self._demo.ended:
-            if self._has_unsaved_draft() and not self._quit_dialog_open:
-                self.action_leave()
-            else:
-                self._exit_with_remarks()
-            return
-        if self._leaving:
-            return
-        self._leaving = True
-        if self._demo_screen is not None and self._demo_screen.is_attached:
-            self._demo_screen.show_stopping()
-        from tui.screens.dialogs import BusyDialog
-
-        self.push_screen(BusyDialog("stopping …\n\nStopping the demo's run; this takes a few seconds."))
-        demo = self._demo
-
-        def stop() -> None:
-            demo.stop()
-            post(self, AppStopped())
-
-        in_background(stop, "stop", lambda error: post(self, ActionFailed(error)))
+        self._leaving.leave_now()
 
     def on_app_stopped(self) -> None:
         """Leave, now that the demo's run was stopped."""
         self.exit()
+
+    def on_action_failed(self, event: ActionFailed) -> None:
+        """Show why the demo's run could not be stopped, and stay."""
+        self._leaving.stay(event.error)
 
     def _fatal_error(self) -> None:
         """Leave with a message of three lines; the traceback goes to a file."""
@@ -414,12 +321,6 @@ class DistillApp(App[None]):
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
-
-
-def _demo_run(start: DemoStart) -> DemoRun:
-    from tui.demo_run import DemoRun
-
-    return DemoRun(start)
 
 
 def _import_screens(*, freeze: bool) -> None:

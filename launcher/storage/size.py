@@ -37,11 +37,6 @@ class CheckpointSize:
     """Why the size is unknown."""
 
     @property
-    def total_bytes(self) -> int | None:
-        """All that are kept."""
-        return self.bytes * self.kept if self.bytes is not None and self.kept is not None else None
-
-    @property
     def peak_bytes(self) -> int | None:
         """The most at one time: a new checkpoint is complete before an old one is removed."""
         if self.bytes is None or self.kept is None:

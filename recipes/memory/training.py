@@ -83,16 +83,6 @@ def _pinned(sizes: RankSizes) -> float:
     return max(gib(pinned) - SLACK_GIB, 0.0)
 
 
-def student_peak(work: Work) -> Moment:
-    """Return the highest moment of a training step."""
-    return max(student_moments(work), key=lambda moment: moment.gib)
-
-
-def teacher_peak(work: Work) -> Moment:
-    """Return the highest moment of a teacher's forward pass."""
-    return max(teacher_moments(work), key=lambda moment: moment.gib)
-
-
 def _last_layer(sizes: RankSizes) -> Iterator[MemoryTerm]:
     """Yield a scoring model's last layer: gathered, and where it is not resharded, its all-gather buffer."""
     count = (2 if sizes.work.shards > 1 else 0) + (2 if sizes.work.wrapping.last_layer_kept else 0)

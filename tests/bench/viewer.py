@@ -18,7 +18,8 @@ from launcher.monitor.watch import watch_directory
 from launcher.transports.local import LocalTransport
 from tests.bench.measuring import LINE, LIVE_S, Row, memory_of, metered, writing
 from tests.bench.otherviewers import peer, peers_of
-from tui.app import AppSettings, DistillApp
+from tui.app import DistillApp
+from tui.app_settings import AppSettings
 from tui.opening import OpenedRun, RunSummary
 from tui.screens.monitor import MonitorScreen
 

@@ -100,6 +100,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 KEYS = [(file, path) for file in RECIPES for path in paths(Resolver().resolve(file).values)]
 
 
+@pytest.mark.long
 @given(st.sampled_from(KEYS), st.sampled_from(VALUES))
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_written_into_a_recipe(inputs: Inputs, key: tuple[Path, KeyPath], value: Any) -> None:

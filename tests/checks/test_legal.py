@@ -257,6 +257,7 @@ def broken(recipe: EffectiveRecipe, path: tuple[str, ...], value: object) -> Eff
     return replace(recipe, values=values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_values_of_any_type_anywhere_are_survived(world: World, share: int) -> None:
     recipe = Resolver().resolve(BASE)

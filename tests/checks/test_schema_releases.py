@@ -55,6 +55,7 @@ def compare(shared: Path, tree: Path, name: str, step: int) -> None:
             assert failing & ENTRY, (override, answer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VALIDATING)
 def test_a_sample_of_overrides_is_judged_as_the_release_judges(
     shared: Path, trees: dict[str, Path], name: str

@@ -209,6 +209,7 @@ def test_control_characters_of_the_command_line_do_not_reach_the_terminal(
     assert not [char for char in capsys.readouterr().err if char != "\n" and not char.isprintable()]
 
 
+@pytest.mark.long
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), st.sampled_from(COMMANDS))
 def test_any_word_is_a_value_or_a_usage_error(word: str, command: Subcommand) -> None:
     assume(word not in {argument.name for argument in command.arguments})

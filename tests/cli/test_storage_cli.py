@@ -92,6 +92,7 @@ def test_without_a_terminal_a_hint_names_the_command(desk: Desk, run: Run, tmp_p
     assert "in your home directory" not in run(*smoke(desk), "--dry-run")[2]
 
 
+@pytest.mark.long
 def test_at_a_terminal_it_is_asked_once(desk: Desk, tmp_path: Path) -> None:
     code, shown = at_terminal(smoke(desk), "7\n/dev/null/x\n1\n")
     assert code == 0, shown

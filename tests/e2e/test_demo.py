@@ -15,7 +15,7 @@ import pytest
 
 from tests.command import Command, processes_of
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(240)]
 MILESTONES = [
     *("head-up", "workers-connected", "driver-started", "ray-attached", "data-loaded", "teacher-ready"),
     *("generation-ready", "student-ready", "setup-complete", "first-step", "first-validation"),

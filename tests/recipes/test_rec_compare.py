@@ -135,6 +135,7 @@ def check_expand(files: list[Path]) -> None:
         assert "${" not in yaml.safe_dump(yaml.safe_load(resolved))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("nemo_rl")
 def test_expanded_stock_recipes_mean_the_same(distillation: list[Path]) -> None:
     check_expand(distillation[::7])

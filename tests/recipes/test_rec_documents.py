@@ -166,6 +166,7 @@ def _sorted(data: Any) -> Any:
 FLAGS = {"crlf": st.booleans(), "ending": st.booleans(), "bom": st.booleans()}
 
 
+@pytest.mark.long
 @given(MAPPINGS, st.lists(COMMENTS, max_size=5), EDITS, *FLAGS.values())
 def test_random_edits(
     data: dict[str, Any],

@@ -52,6 +52,7 @@ def check_leaves(files: list[Path]) -> int:
     return count
 
 
+@pytest.mark.long
 def test_set_and_back_gives_the_old_bytes(sample: list[Path]) -> None:
     assert check_leaves(sample[::4]) > 100
 

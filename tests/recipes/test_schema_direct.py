@@ -53,6 +53,7 @@ def same_as_pydantics(description: Description, *, lenient: bool) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in TREES[:-1]), TREES[-1]]
 )
@@ -108,6 +109,7 @@ def descriptions(draw: st.DrawFn) -> Description:
     return Description("driver", CLASSES[-1], True, classes)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @given(descriptions(), st.booleans())
 def test_any_description_is_made_as_by_pydantic(description: Description, lenient: bool) -> None:
@@ -158,6 +160,7 @@ def judged(draw: st.DrawFn) -> tuple[Description, object]:
     return description, value_of(draw, root, dict(description.classes))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @given(judged(), st.booleans(), st.booleans())
 def test_what_is_surely_accepted_is_accepted_by_pydantic(

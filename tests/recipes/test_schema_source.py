@@ -53,6 +53,7 @@ def test_blocks_are_what_the_parser_says(tmp_path_factory: pytest.TempPathFactor
     compared("".join(pieces), tmp_path_factory.mktemp("source"))
 
 
+@pytest.mark.long
 def test_blocks_of_real_modules(tmp_path: Path) -> None:
     for path in OWN[::7]:
         compared(path.read_text(encoding="utf-8"), tmp_path)

@@ -238,6 +238,7 @@ def check_alike(text: str, directory: Path) -> None:
         assert same(ours, theirs), text
 
 
+@pytest.mark.long
 @given(DOCUMENTS)
 @settings(max_examples=250)
 def test_random_documents_read_as_the_loader_reads_them(

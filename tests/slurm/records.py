@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from launcher.clusters.slurm.jobs import JobRecord, job_change
 from launcher.runs import Job, RecipeRef, Run, RunSpec, RunStore, SlurmRequest
 from launcher.transports.base import Transport
 
@@ -26,3 +27,8 @@ def job(identity: str, token: str = "dt-1") -> Job:
 def user_environment(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a user with a state directory of their own."""
     return {"USER": "u", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+def pending_reason(reason: str) -> str:
+    """Return the text for a job that waits for a reason."""
+    return job_change(JobRecord("7", "PENDING", reason=reason)).reason

@@ -10,14 +10,14 @@ import pytest
 
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.cluster import SlurmCluster
-from launcher.clusters.slurm.jobs import JobRecord, base_state, job_change, pending_reason
+from launcher.clusters.slurm.jobs import JobRecord, base_state, job_change
 from launcher.clusters.slurm.queue import Queue
 from launcher.errors import TransportError
 from launcher.logs.events import DriverEnded, JobChanged, JobState, LogChanged, Role, Source
 from launcher.monitor.attempts import SlurmRunState
 from launcher.transports.base import Completed
 from launcher.transports.local import LocalTransport
-from tests.slurm.records import job, run_of, user_environment
+from tests.slurm.records import job, pending_reason, run_of, user_environment
 
 CHAIN = Path(__file__).parent.parent.parent / "launcher" / "scripts" / "chain.sh"
 

@@ -15,7 +15,6 @@ from launcher.clusters.slurm.jobs import (
     JobRecord,
     base_state,
     job_change,
-    pending_reason,
     read_queue,
 )
 from launcher.clusters.slurm.queue import Snapshot
@@ -313,56 +312,6 @@ def test_how_a_job_failed(state: str, code: str, reason: str) -> None:
 )
 def test_states_that_are_cut_or_have_something_after_them(state: str, base: str) -> None:
     assert base_state(state) == base
-
-
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [
-        ("None", ""),
-        ("", "waiting"),
-        ("(null)", "waiting"),
-        ("null", "waiting"),
-        ("SomethingNew", "waiting (SomethingNew)"),
-        ("(XtoX)", "waiting (XtoX)"),
-        ("(Priority)", "waiting: jobs of higher priority come first (Priority)"),
-        ("Resources", "next in line: waiting for nodes to become free (Resources)"),
-        ("DependencyNeverSatisfied", "will never start: a job it depends on failed"
-         " (DependencyNeverSatisfied)"),
-        ("Dependency", "waiting for the job it depends on (Dependency)"),
-        ("JobHeldUser", "held by you; release it with `scontrol release` (JobHeldUser)"),
-        ("JobHeldAdmin", "held by the site (JobHeldAdmin)"),
-        ("QOSMaxWallDurationPerJobLimit", "will never start: it requests more time than the QoS allows"
-         " (QOSMaxWallDurationPerJobLimit)"),
-        ("QOSGrpNodeLimit", "waiting: a limit of the QoS is reached (QOSGrpNodeLimit)"),
-        ("AssocMaxWallDurationPerJobLimit", "will never start: it requests more time than the account allows"
-         " (AssocMaxWallDurationPerJobLimit)"),
-        ("AssocGrpGRES", "waiting: a limit of the account is reached (AssocGrpGRES)"),
-    ],
-)  # fmt: skip
-def test_why_a_job_waits(reason: str, words: str) -> None:
-    assert pending_reason(reason) == words
-
-
-@pytest.mark.parametrize(
-    ("reason", "part"),
-    [
-        ("BeginTime", "begin time"), ("PartitionTimeLimit", "never start"), ("PartitionNodeLimit", "nodes"),
-        ("PartitionDown", "closed"), ("PartitionInactive", "closed"), ("ReqNodeNotAvail", "maintenance"),
-        ("Reservation", "reservation"), ("AssociationJobLimit", "account"), ("Licenses", "license"),
-        ("BadConstraints", "never start"), ("InvalidAccount", "account"), ("InvalidQOS", "no longer valid"),
-        ("Cleaning", "cleaned"), ("NodeDown", "down"),
-    ],
-)  # fmt: skip
-def test_every_reason_is_explained(reason: str, part: str) -> None:
-    assert part in pending_reason(reason)
-    assert pending_reason(reason).endswith(f" ({reason})")
-
-
-def test_a_long_reason_is_explained_without_repeating_it() -> None:
-    long = "ReqNodeNotAvail, UnavailableNodes:"
-    at_limit = long + "n" * (59 - len(long))
-    assert pending_reason(at_limit).endswith(f"({at_limit})")
-    assert pending_reason(f"{at_limit}n").endswith("are down, drained or reserved")
 
 
 def test_rows_of_squeue() -> None:

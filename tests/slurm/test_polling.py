@@ -91,6 +91,7 @@ def listing(left: int) -> str:
     return f"cat <<'END'\n{rows}\nEND"
 
 
+@pytest.mark.long
 def test_twenty_runs_on_the_home_screen(tmp_path: Path, commands: Commands) -> None:
     """Two questions a minute in front, one each two minutes behind; fewer while none is answered."""
     commands.put("squeue", listing(left=0))

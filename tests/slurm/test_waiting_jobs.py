@@ -141,6 +141,7 @@ def test_a_maintenance_under_way() -> None:
 # ------------------------------------------------------------ public reports
 
 
+@pytest.mark.long
 def test_public_reports(shared: Path, tmp_path: Path) -> None:
     """Run the cases that wait in the queue, each of their reasons in turn."""
     cases = sorted((shared / "public-cases").glob("slurm-*"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.checks.world import World
 from tests.tui.pilot import NARROW, Screen, shown
-from tui.app import EditStart
+from tui.app_settings import EditStart
 from tui.screens.editor.recipe_editor import RecipeEditorScreen
 from tui.widgets.entry_dialog import EntryDialog
 

@@ -13,7 +13,8 @@ from blockbuster import BlockBuster
 from textual.pilot import Pilot
 
 from tests.tui.replay import LATER
-from tui.app import AppSettings, DistillApp
+from tui.app import DistillApp
+from tui.app_settings import AppSettings
 from tui.screens import cancelling, dialogs, help, monitor  # noqa: A004, F401 - imports on the loop would block it
 from tui.screens.wizard import screen as wizard_screen  # noqa: F401 - as above
 

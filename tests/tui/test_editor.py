@@ -162,6 +162,7 @@ async def test_typing_is_undone_in_the_text_mode(world: EditorWorld, monkeypatch
         assert area.text == MINE
 
 
+@pytest.mark.long
 async def test_unsaved_edits_are_offered_when_the_file_is_opened_again(
     world: EditorWorld, monkeypatch: Any
 ) -> None:

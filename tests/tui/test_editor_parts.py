@@ -20,7 +20,7 @@ from tui.widgets.diff_lines import changed_count, diff_lines
 from tui.widgets.fact_lines import Fact, fact_lines
 from tui.widgets.meter import meter
 from tui.widgets.panel import fitted, title_rule
-from tui.widgets.yaml_tokens import ScanState, scan_line, scan_lines
+from tui.widgets.yaml_tokens import ScanState, scan_line
 
 
 def kinds(line: str, state: ScanState | None = None) -> list[tuple[str, str]]:
@@ -50,7 +50,10 @@ def test_yaml_is_coloured_by_what_it_is(line: str, expected: list[tuple[str, str
 
 def test_text_on_several_lines_is_a_string_to_its_end() -> None:
     lines = ["a: |", "  # no comment", "", "b: 'one", "two' # yes", "c: 1"]
-    found = [[token.kind for token in tokens] for tokens in scan_lines(lines)]
+    state, found = ScanState(), []
+    for line in lines:
+        tokens, state = scan_line(line, state)
+        found.append([token.kind for token in tokens])
     assert found[1] == ["string"]
     assert found[3] == ["key", "mark", "string"]
     assert found[4] == ["string", "comment"]

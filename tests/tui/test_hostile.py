@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def hostile_run(root: Path) -> Replay:
     return replay
 
 
+@pytest.mark.long
 async def test_names_logs_and_reasons(tmp_path: Path) -> None:
     replay = hostile_run(tmp_path)
     for size in (NARROW, WIDE):

@@ -34,6 +34,7 @@ def filled(root: Path, *, lines: int = 300) -> Replay:
     return replay
 
 
+@pytest.mark.long
 async def test_search_goes_along_with_typing_and_escape_comes_back(tmp_path: Path) -> None:
     filled(tmp_path)
     async with shown(tmp_path, open_run="demo") as screen:
@@ -59,6 +60,7 @@ async def test_search_goes_along_with_typing_and_escape_comes_back(tmp_path: Pat
         await screen.see("invalid pattern: missing )")
 
 
+@pytest.mark.long
 async def test_lines_and_places(tmp_path: Path) -> None:
     replay = filled(tmp_path)
     size = (replay.logs / "ray-driver.log").read_bytes().count(b"\n")
@@ -152,6 +154,7 @@ async def test_findings_cause_first_in_whatever_log_they_are(tmp_path: Path) -> 
         await screen.see("finding 2 of 2", "▸all", "launcher│ [ERROR]")
 
 
+@pytest.mark.long
 async def test_all_logs_in_the_order_of_time(tmp_path: Path) -> None:
     replay = Replay(make_run(tmp_path, host="elsewhere"), workers=2)
     replay.start()

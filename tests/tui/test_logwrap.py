@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -67,6 +68,7 @@ async def test_wrapped_lines_are_shown_to_their_ends_and_followed(tmp_path: Path
         await screen.see("number 120", "following")
 
 
+@pytest.mark.long
 async def test_every_wrapped_line_is_met_by_paging(tmp_path: Path) -> None:
     long_lines(tmp_path)
     async with shown(tmp_path, open_run="demo") as screen:

@@ -87,6 +87,7 @@ async def test_the_panes_one_at_a_time(tmp_path: Path) -> None:
         await screen.see("✓ First step done")
 
 
+@pytest.mark.long
 async def test_wide_shows_everything_and_follows_the_size(tmp_path: Path) -> None:
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path, WIDE, open_run="demo") as screen:

@@ -56,6 +56,7 @@ async def test_the_layouts_by_key(tmp_path: Path) -> None:
         await screen.see("grid", "worker 2 line 59")
 
 
+@pytest.mark.long
 async def test_each_pane_goes_its_own_way(tmp_path: Path) -> None:
     replay = several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
@@ -85,6 +86,7 @@ async def test_each_pane_goes_its_own_way(tmp_path: Path) -> None:
         await screen.see("only “line 1”", "✓ Ray head up")
 
 
+@pytest.mark.long
 async def test_roles_and_findings_go_to_their_panes(tmp_path: Path) -> None:
     replay = several(tmp_path)
     replay.append(
@@ -109,6 +111,7 @@ async def test_roles_and_findings_go_to_their_panes(tmp_path: Path) -> None:
         assert titles(screen)[1:] == ["ray-head.log", "ray-worker-1.log"]
 
 
+@pytest.mark.long
 async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
     several(tmp_path / "runs")
     async with shown(tmp_path / "runs", WIDE, open_run="demo") as screen:
@@ -135,6 +138,7 @@ async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
         await screen.until(lambda: screen.monitor.panes.panes[1].region == before[1], "even panes")
 
 
+@pytest.mark.long
 async def test_borders_by_mouse(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
@@ -148,6 +152,7 @@ async def test_borders_by_mouse(tmp_path: Path) -> None:
         assert screen.monitor.logs is head
 
 
+@pytest.mark.long
 async def test_small_screens_show_what_fits(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, NARROW, open_run="demo") as screen:
@@ -161,6 +166,7 @@ async def test_small_screens_show_what_fits(tmp_path: Path) -> None:
         await screen.see("driver over head and worker", "worker 1 line 59")
 
 
+@pytest.mark.long
 async def test_a_search_tells_its_position_and_goes_across_panes(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
@@ -181,6 +187,7 @@ async def test_a_search_tells_its_position_and_goes_across_panes(tmp_path: Path)
         await screen.see("match 11 of 11")
 
 
+@pytest.mark.long
 async def test_the_failing_and_the_missing_of_four_hundred_in_a_few_keys(tmp_path: Path) -> None:
     replay = running(tmp_path, "SETUP COMPLETE", host="elsewhere")
     for number in range(1, 401):

@@ -32,7 +32,8 @@ HEAVY = (
 FIRST_PAINT = """
 import json, resource, sys
 from pathlib import Path
-from tui.app import AppSettings, DistillApp
+from tui.app import DistillApp
+from tui.app_settings import AppSettings
 
 class Probe(DistillApp):
     def on_mount(self):

@@ -88,6 +88,7 @@ def test_a_lost_terminal_ends_the_app(tmp_path: Path, ignored: bool) -> None:
         assert terminal.code in (129, -signal.SIGHUP)
 
 
+@pytest.mark.long
 def test_a_hostile_log_in_a_real_terminal(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     evil = "A\x1b]52;c;UFdORUQ=\x07B\x1b[2JC\x1b]0;evil\x07D\x9b31mE\x1bPq#0\x1b\\F\n"
@@ -104,6 +105,7 @@ def test_a_hostile_log_in_a_real_terminal(tmp_path: Path) -> None:
         assert terminal.wait() == 0
 
 
+@pytest.mark.long
 def test_an_ended_run_costs_no_byte_and_keys_cost_few(tmp_path: Path) -> None:
     replay = running(tmp_path, "", host="elsewhere")
     replay.append("ray-driver.log", "".join(f"line-{number}\n" for number in range(500)))
@@ -119,6 +121,7 @@ def test_an_ended_run_costs_no_byte_and_keys_cost_few(tmp_path: Path) -> None:
         assert 0 < len(page) < 10_000
 
 
+@pytest.mark.long
 def test_no_color_means_none(tmp_path: Path) -> None:
     running(tmp_path, host="elsewhere")
     with opened(environment={"NO_COLOR": "1", **runs(tmp_path)}) as terminal:

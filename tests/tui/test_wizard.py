@@ -67,6 +67,7 @@ def runs(node: LoginNode) -> list[Any]:
     return [load(LocalTransport(), str(path)) for path in sorted(node.runs.glob("2*"))]
 
 
+@pytest.mark.long
 async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +217,7 @@ async def test_a_list_of_choices_and_taking_back(node: LoginNode) -> None:
         assert row.item.name == "partition"
 
 
+@pytest.mark.long
 async def test_a_failing_check_blocks_until_it_is_fixed_with_a_key(node: LoginNode) -> None:
     async with wizard(node, global_batch="30") as screen:
         await screen.see("✗ C22")
@@ -397,6 +399,7 @@ async def test_slurm_is_asked_again_on_a_key(node: LoginNode) -> None:
         assert len(node.asked("sinfo")) == asked + 2
 
 
+@pytest.mark.long
 async def test_the_review_shows_what_becomes_of_the_environment(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,6 +416,7 @@ async def test_the_review_shows_what_becomes_of_the_environment(
         await screen.see("press t to ask Slurm")
 
 
+@pytest.mark.long
 async def test_page_keys_scroll_in_the_review_and_in_lists_and_help_is_everywhere(node: LoginNode) -> None:
     async with wizard(node, WIDE) as screen:
         await screen.press("f2", "pagedown", "pageup", "pagedown")

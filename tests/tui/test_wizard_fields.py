@@ -245,6 +245,7 @@ async def test_another_directory_for_the_runs_can_be_typed(
         await screen.until(lambda: list((target / "runs").glob("2*")), "the run")
 
 
+@pytest.mark.long
 async def test_single_findings_of_a_check_can_be_skipped(node: LoginNode) -> None:
     (node.root / "config" / "distill-tui" / "site.toml").write_text("[job]\noffline = true\n")
     async with wizard(node, student="some/student", teacher="some/teacher") as screen:

@@ -72,6 +72,7 @@ def level_in(text: str) -> Level:
     return "error" if "✗" in text else "warn" if "!" in text else ""
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=states, skipped=st.sets(st.sampled_from(("C22", "C61", "C64"))))
 def test_all_places_agree(

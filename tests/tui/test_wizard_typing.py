@@ -69,6 +69,7 @@ async def test_the_usual_keys_edit_the_value(
         await texts_are(screen, nodes=text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("keys", "texts"),
     [
@@ -139,6 +140,7 @@ async def test_the_right_arrow_takes_the_rest_of_a_path(
         await texts_are(screen, recipe="./recipe.yaml")
 
 
+@pytest.mark.long
 def test_keys_typed_ahead_in_a_terminal(node: LoginNode, tmp_path: Path) -> None:  # noqa: F811
     with opened("new", str(node.recipe), environment=dict(node.environment)) as terminal:
         terminal.see("booster", "distill")

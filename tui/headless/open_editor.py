@@ -20,7 +20,8 @@ def run(options: argparse.Namespace) -> int:
         fix = "Give the path of a recipe; `recipe new --from` and `recipe derive` make new ones."
         raise RecipeError("there is no such file", where=path, fix=fix)
     from launcher.paths import runs_root
-    from tui.app import EditStart, run_app
+    from tui.app import run_app
+    from tui.app_settings import EditStart
 
     start = EditStart(path, tuple(options.override))
     return run_app(runs_root=runs_root(), mouse=not options.no_mouse, edit=start)

@@ -94,13 +94,3 @@ def _quote_end(line: str, quote: str, at: int) -> int:
     else:
         match = re.compile(r'(?:[^"\\]|\\.)*"').match(line, at)
     return match.end() if match is not None else -1
-
-
-def scan_lines(lines: list[str]) -> list[tuple[Token, ...]]:
-    """Return the tokens of every line."""
-    state = ScanState()
-    result = []
-    for line in lines:
-        tokens, state = scan_line(line, state)
-        result.append(tokens)
-    return result

@@ -154,12 +154,8 @@ def _waiting(change: JobChanged, job: JobRecord, maintenance: Maintenance | None
     )
 
 
-def pending_reason(reason: str) -> str:
-    """Return the text of a pending reason; Slurm's own reason in parentheses."""
-    return _with_own_words(explain_reason(reason).text, reason)
-
-
 def _with_own_words(text: str, reason: str) -> str:
+    """Return the text of a pending reason; Slurm's own reason in parentheses."""
     own = reason.strip("()")
     if not text:
         return "" if own and own != "null" else "waiting"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.timer import Timer
@@ -16,15 +15,12 @@ from launcher.text import clean
 from recipes.checks import Result
 from recipes.editing import Placement
 from tui.commands import Scope, bindings
-from tui.formatting import plural
-from tui.screens.editor.detail_lines import detail_lines, finding_lines
-from tui.screens.editor.finding_list import FindingList
+from tui.screens.editor.checks_panel import MEMORY_UNKNOWN, ChecksPanel
+from tui.screens.editor.details_panel import DetailsPanel
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
-    finding_choices,
     findings_of,
-    memory_lines,
     memory_strip,
     outcomes_by_key,
     placement_text,
@@ -41,11 +37,10 @@ from tui.screens.editor.session_worker import (
 )
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
+from tui.screens.editor.title_text import title_text
 from tui.screens.host import Host
-from tui.theme import FAILURE, MODIFIED
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
-from tui.widgets.fact_lines import wrapped
 from tui.widgets.keybar import KeyBar
 from tui.widgets.message_line import MessageLine
 from tui.widgets.panel import Panel
@@ -102,17 +97,14 @@ class EditorLayout(Screen[None]):
         self.tree_view = OutlineView()
         self.text_view = RecipeTextView()
         self.text_area: RecipeTextArea | None = None
-        self.details = StyledLines()
-        self.details_box = VerticalScroll(self.details, can_focus=False)
-        self.memory = StyledLines(id="editor-memory")
-        self.finding_list = FindingList()
         self.strip = StyledLines(id="editor-strip")
         self.summary_line = StyledLines(id="editor-summary")
         self.message = MessageLine()
         self.tree_panel = Panel(self.tree_view, title="1 recipe", id="editor-tree")
         self.text_panel = Panel(self.text_view, title="2 file", id="editor-text")
-        self.details_panel = Panel(self.details_box, id="editor-details")
-        self.checks_panel = Panel(self.memory, self.finding_list, title="3 checks", id="editor-checks")
+        self.details_panel = DetailsPanel()
+        self.checks_panel = ChecksPanel()
+        self.finding_list = self.checks_panel.finding_list
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -244,42 +236,21 @@ class EditorLayout(Screen[None]):
             self.go_to(key)
 
     def _show_checks(self, analysis: Analysis) -> None:
-        width = self.size.width
-        inner = max(self.checks_panel.size.width - 2, 20)
+        width = max(self.size.width - 2, 1)
+        self.checks_panel.show(analysis, self.placement)
         if analysis.memory is not None:
-            self.memory.set_lines(memory_lines(analysis.memory, inner))
-            self.strip.set_lines([memory_strip(analysis.memory, width - 2)])
+            self.strip.set_lines([memory_strip(analysis.memory, width)])
         else:
-            unknown = Content("memory: unknown until the recipe can be read").stylize("dim")
-            self.memory.set_lines([unknown])
-            self.strip.set_lines([unknown])
-        findings = findings_of(analysis)
-        cursor = min(max(self.finding_list.cursor, 0), max(len(findings) - 1, 0))
-        self.finding_list.show(finding_choices(findings), cursor)
-        self.checks_panel.set_title("3 checks", placement_text(self.placement, analysis))
+            self.strip.set_lines([Content(MEMORY_UNKNOWN).stylize("dim")])
         place = placement_text(self.placement, analysis)
         line = Content.assemble(summary(analysis), (f"   on {place}", "dim"))
-        self.summary_line.set_lines([line.truncate(max(width - 2, 1), ellipsis=True)])
+        self.summary_line.set_lines([line.truncate(width, ellipsis=True)])
         self.query_one(KeyBar).update_keys()
 
     def show_title(self) -> None:
         """Show the file's name, and whether there is something to save."""
-        view = self.view
-        parts: list[tuple[str, str]] = [
-            (" recipe ", "bold $text-primary"),
-            (f" {clean(self.file.path.name)} ", "bold"),
-        ]
-        if view is not None and view.state.error is not None:
-            parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
-        if view is not None and view.dirty:
-            changed = plural(len(view.changed_lines), "line")
-            parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
-        if view is not None and view.unsaved_draft:
-            parts.append(("  ! the draft cannot be written", "$text-warning"))
-        if self.others:
-            parts.append((f"  ! also open: {self.others}", "$text-warning"))
-        parts.append((f"  {clean(_home(self.file.path.parent))}", "dim"))
-        self.title_line.set_lines([Content.assemble(*parts).truncate(max(self.size.width, 1), ellipsis=True)])
+        line = title_text(self.file.path, self.view, self.others)
+        self.title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
 
     @property
     def row(self) -> OutlineRow | None:
@@ -333,23 +304,13 @@ class EditorLayout(Screen[None]):
 
     def _show_details(self) -> None:
         """Show what has the focus in full: the error of the text, the finding, or the key."""
-        details, finding = self._details, self.current_finding
-        width = max(self.details_box.size.width - 3, 24)
-        error = self.view.state.error if self.view is not None and self.text_area is not None else None
-        if error is not None and self.view is not None:
-            lines = [Content(clean(text)) for text in str(error).split("\n")]
-            self.details.set_lines([piece for line in lines for piece in wrapped(line, width)])
-            self.details_panel.set_title(
-                f"no YAML: line {self.view.state.error_line}", "the tree is the last good one"
-            )
+        details, finding, view = self._details, self.current_finding, self.view
+        if self.text_area is not None and view is not None and view.state.error is not None:
+            self.details_panel.show_error(view.state)
         elif self.pane == "checks" and finding is not None:
-            self.details.set_lines(finding_lines(finding, width))
-            self.details_panel.set_title(f"{finding.id}: {finding.title}")
+            self.details_panel.show_finding(finding)
         elif details is not None and self.analysis is not None:
-            row = self.analysis.outline.row(details.key)
-            self.details.set_lines(detail_lines(row, details, width))
-            self.details_panel.set_title(clean(details.key), clean(details.type))
-        self.details_box.scroll_home(animate=False)
+            self.details_panel.show_key(self.analysis.outline.row(details.key), details)
 
     # ------------------------------------------------------------ in step
 
@@ -433,11 +394,3 @@ class EditorLayout(Screen[None]):
 def _error_text(error: Exception) -> str:
     """Return an error on one line: what, where, and what to do."""
     return " · ".join(part.strip() for part in str(error).split("\n") if part.strip())
-
-
-def _home(path: Path) -> str:
-    """Return a directory, the user's home as ~."""
-    try:
-        return f"~/{path.relative_to(Path.home())}"
-    except ValueError:
-        return str(path)

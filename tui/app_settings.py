@@ -1,0 +1,43 @@
+"""Settings of one start of the app."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from launcher.monitor.watch import Watch
+    from tui.demo_run import DemoStart
+    from tui.screens.wizard.model import WizardState
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    """Settings of one start of the app."""
+
+    runs_root: Path
+    open_run: str | None = None
+    """Id or directory of a run to open in the monitor at once."""
+    open_watch: tuple[str, Watch] | None = None
+    """Title and watch of logs without a run directory, or whose run must not be changed."""
+    demo: DemoStart | None = None
+    wizard_state: WizardState | None = None
+    """Draft to open in the wizard at once."""
+    edit: EditStart | None = None
+    """Recipe to open in the editor at once."""
+    notify: tuple[str, ...] = ()
+    """Notification channels for a run's start and end; empty for those of the user's settings."""
+    guarded: bool = False
+    """Whether to handle signals and a lost terminal; not in tests, which have neither."""
+    now: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class EditStart:
+    """Recipe to edit (None: ask which one), and overrides to look at it with."""
+
+    path: Path | None
+    overrides: tuple[str, ...] = ()

@@ -1,0 +1,53 @@
+"""The panel of details: the error of the text, a finding, or a key, in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from launcher.text import clean
+from tui.screens.editor.detail_lines import detail_lines, finding_lines
+from tui.widgets.fact_lines import wrapped
+from tui.widgets.panel import Panel
+from tui.widgets.styled_lines import StyledLines
+
+if TYPE_CHECKING:
+    from recipes.checks import Result
+    from recipes.editing import KeyDetails, OutlineRow
+    from recipes.editing.edit_state import EditState
+
+_LEAST_WIDTH = 24
+
+
+class DetailsPanel(Panel):
+    """Shows what has the focus in full."""
+
+    def __init__(self) -> None:
+        self._lines = StyledLines()
+        self._box = VerticalScroll(self._lines, can_focus=False)
+        super().__init__(self._box, id="editor-details")
+
+    @property
+    def _width(self) -> int:
+        return max(self._box.size.width - 3, _LEAST_WIDTH)
+
+    def show_error(self, state: EditState) -> None:
+        """Show why the text cannot be read."""
+        lines = [Content(clean(text)) for text in str(state.error).split("\n")]
+        pieces = [piece for line in lines for piece in wrapped(line, self._width)]
+        self._show(pieces, f"no YAML: line {state.error_line}", "the tree is the last good one")
+
+    def show_finding(self, finding: Result) -> None:
+        """Show a finding of the checks."""
+        self._show(finding_lines(finding, self._width), f"{finding.id}: {finding.title}")
+
+    def show_key(self, row: OutlineRow | None, details: KeyDetails) -> None:
+        """Show a key; `row` is None for one that is not set."""
+        self._show(detail_lines(row, details, self._width), clean(details.key), clean(details.type))
+
+    def _show(self, lines: list[Content], title: str, subtitle: str = "") -> None:
+        self._lines.set_lines(lines)
+        self.set_title(title, subtitle)
+        self._box.scroll_home(animate=False)

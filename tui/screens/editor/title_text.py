@@ -1,0 +1,42 @@
+"""The editor's title line: the file, whether there is something to save, and who else edits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from launcher.text import clean
+from tui.formatting import plural
+from tui.theme import FAILURE, MODIFIED
+
+if TYPE_CHECKING:
+    from tui.screens.editor.session_worker import SessionView
+
+
+def title_text(path: Path, view: SessionView | None, others: str) -> Content:
+    """Return the title of an editor of `path`; `others`: who else edits it, empty for nobody."""
+    parts: list[tuple[str, str]] = [
+        (" recipe ", "bold $text-primary"),
+        (f" {clean(path.name)} ", "bold"),
+    ]
+    if view is not None and view.state.error is not None:
+        parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
+    if view is not None and view.dirty:
+        changed = plural(len(view.changed_lines), "line")
+        parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
+    if view is not None and view.unsaved_draft:
+        parts.append(("  ! the draft cannot be written", "$text-warning"))
+    if others:
+        parts.append((f"  ! also open: {others}", "$text-warning"))
+    parts.append((f"  {clean(_home(path.parent))}", "dim"))
+    return Content.assemble(*parts)
+
+
+def _home(path: Path) -> str:
+    """Return a directory, the user's home as ~."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except ValueError:
+        return str(path)
