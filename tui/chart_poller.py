@@ -59,11 +59,11 @@ class ChartPoller(Background):
         if self._reader is None:
             opened = self._opener()
             self._title = opened.summary.title
+            opened.watch.with_trackers = False  # all of TensorBoard's scalars are read as series
             self._reader = RunSeries(opened.transport, opened.watch)
-            opened.watch.catch_up()
-        else:
-            self._reader.watch.catch_up()
+            self._read_first(self._reader)
         reader = self._reader
+        reader.watch.catch_up()
         reader.find()
         posted, pause = time.monotonic(), _FIRST_S
         while not self.stopped and reader.read():
@@ -73,6 +73,13 @@ class ChartPoller(Background):
                 posted, pause = time.monotonic(), min(2 * pause, _MOST_S)
         self._post(reader, reading=False)
         return None if reader.watch.state.settled else POLL_S
+
+    def _read_first(self, reader: RunSeries) -> None:
+        """Show the beginning of what lies beside the logs, before the logs are read."""
+        reader.watch.find_logs()
+        reader.find()
+        if reader.read():
+            self._post(reader, reading=True)
 
     def _post(self, reader: RunSeries, *, reading: bool) -> None:
         if not self.stopped:

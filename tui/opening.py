@@ -61,8 +61,11 @@ def local() -> Transport:
 def open_run(run: Run) -> OpenedRun:
     """Return a run ready to be watched."""
     from launcher.monitor.watch_run import watch_run
+    from launcher.overview.usual_runs import usual_of_run
 
-    return OpenedRun(summary_of(run), watch_run(local(), run), local(), run)
+    watch = watch_run(local(), run)
+    watch.usual = usual_of_run(local(), run)
+    return OpenedRun(summary_of(run), watch, local(), run)
 
 
 def find_run(root: Path, reference: str) -> OpenedRun:

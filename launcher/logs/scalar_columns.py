@@ -115,6 +115,12 @@ class ScalarColumns:
             result[tag] = ScalarColumn(parts.steps[0], parts.times[0], parts.values[0])
         return result
 
+    def drained(self) -> dict[str, ScalarColumn]:
+        """Return the columns of what was fed since the last call; they are not kept."""
+        columns = self.columns()
+        self._parts = {}
+        return columns
+
     # ------------------------------------------------------------ single records
 
     @staticmethod

@@ -29,6 +29,7 @@ from launcher.logs.trackers import Trackers, resolve
 from launcher.monitor.run_status import job_status_by_log_age
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
+from launcher.monitor.usual import Usual
 from launcher.transports.base import FileStat, Transport
 from recipes.errors import ExplainedError
 
@@ -62,6 +63,10 @@ class Watch:
     """Directories that the driver may run in, the likeliest first; it prints paths relative to its own."""
     in_front: bool = True
     """True while displayed; the cluster is asked less often otherwise."""
+    with_trackers: bool = True
+    """Whether the metrics of TensorBoard's files become part of the state."""
+    usual: Callable[[], Usual] = Usual
+    """Returns the usual durations of the run's recipe and size; called when first needed."""
     now: Callable[[], float] = time.time
     _followers: dict[str, Follower] = field(default_factory=dict)
     _clocks: dict[str, LogClock] = field(default_factory=dict)
@@ -139,6 +144,8 @@ class Watch:
 
     def _read_trackers(self, *, force: bool = False) -> list[Event]:
         """Read the files of tracking tools, once there is a driver to write them."""
+        if not self.with_trackers:
+            return []
         if self._trackers is None:
             if not self.state.tracked and not any(log.role is Role.DRIVER for log in self.known_logs):
                 return []
@@ -191,7 +198,7 @@ class Watch:
         if self.behind or abs(now - self._last_notices) < NOTICE_S:
             return
         self._last_notices = now
-        notices = (*stuck(self.state, now, self._last_line, self._gpus), *self.missing)
+        notices = (*stuck(self.state, now, self._last_line, self._gpus, self.usual), *self.missing)
         if notices != self.state.notices:
             yield NoticesChanged(notices)
 

@@ -77,10 +77,12 @@ def _row_of(item: object) -> CachedRow | None:
     version, values = item.get("version"), dict(item["row"])
     if not (isinstance(version, list) and len(version) == 2 and all(map(_is_number, version))):
         return None
-    losses, jobs = values.pop("losses", []), values.pop("jobs", [])
+    losses, jobs, durations = (values.pop(name, []) for name in ("losses", "jobs", "durations"))
     if not (isinstance(losses, list) and all(map(_is_number, losses))):
         return None
     if not (isinstance(jobs, list) and all(isinstance(job, str) for job in jobs)):
+        return None
+    if not (isinstance(durations, list) and all(map(_is_duration, durations))):
         return None
     try:
         state = JobState(values.pop("state"))
@@ -93,7 +95,13 @@ def _row_of(item: object) -> CachedRow | None:
         for name, value in values.items()
     }
     try:
-        row = RunRow(**texts, state=state, losses=tuple(losses), jobs=tuple(map(clean, jobs)))
+        row = RunRow(
+            **texts,
+            state=state,
+            losses=tuple(losses),
+            jobs=tuple(map(clean, jobs)),
+            durations=tuple((clean(name), float(seconds)) for name, seconds in durations),
+        )
     except TypeError:
         return None
     return CachedRow((float(version[0]), int(version[1])), row)
@@ -105,6 +113,10 @@ def _is_valid(name: str, value: object) -> bool:
     if name in _WHOLE:
         return isinstance(value, int) and not isinstance(value, bool)
     return name in _NUMBERS and _is_number(value)
+
+
+def _is_duration(item: object) -> bool:
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and _is_number(item[1])
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401 - what JSON holds

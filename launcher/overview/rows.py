@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.logs.events import JobState
+from launcher.monitor.usual import durations_of
 from launcher.text import clean
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class RunRow:
     """End of its time limit, in seconds since the epoch; None where it has none, or has ended."""
     expected: float | None = None
     """Expected start of a job that waits."""
+    durations: tuple[tuple[str, float], ...] = ()
+    """Milestone -> seconds since the one before it, as pairs; `step` -> median seconds of a step."""
     bytes: int | None = None
     """Size on disk of the run's directory; None: not counted yet."""
     as_of: float | None = None
@@ -132,6 +135,7 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
         ),
         losses=_thinned(losses),
         ended=_number(summary.get("ended")),
+        durations=tuple(durations_of(summary).items()) if state.ended else (),
         step_s=_number(metrics.get("step_time_recent_s")),
         deadline=None if state.ended else _number(job.get("deadline")),
         expected=_number(job.get("starts")) if state is JobState.QUEUED else None,

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
-from launcher.overview.series import Series
+from launcher.overview.series import Axis, Series
 from tui.chart_poller import ChartPoller, SeriesRead
 from tui.commands import Scope, bindings
 from tui.formatting import plural
@@ -73,7 +73,7 @@ class ChartCommands(Screen[None]):
 
     def action_next_axis(self) -> None:
         """Use steps or time as the axis."""
-        axis = "time" if self.grid.view.axis == "step" else "step"
+        axis: Axis = "time" if self.grid.view.axis == "step" else "step"
         self.grid.set_view(replace(self.grid.view, axis=axis, first=None, last=None))
 
     def view_in_words(self) -> str:

@@ -1,4 +1,4 @@
-"""Charts of series in braille, drawn from arrays: any number of points, several curves over each other. Pure."""
+"""Charts of series in braille, drawn from arrays: any number of points, several curves. Pure."""
 
 from __future__ import annotations
 
