@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from launcher.overview.series import Series
 
 POLL_S = 10.0
+_FIRST_BYTES = 1024 * 1024
 _FIRST_S, _MOST_S = 0.25, 4.0
 """Seconds until the first and between later pictures of what is still being read."""
 
@@ -78,7 +79,7 @@ class ChartPoller(Background):
         """Show the beginning of what lies beside the logs, before the logs are read."""
         reader.watch.find_logs()
         reader.find()
-        if reader.read():
+        if reader.read(_FIRST_BYTES):
             self._post(reader, reading=True)
 
     def _post(self, reader: RunSeries, *, reading: bool) -> None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
 
 LIST_S = 3.0
-_LISTING_SHARE = 200
-"""The next listing of the root waits so many times as long as the last one took: 0.5 % of a core."""
+_LISTING_SHARE, _LISTING_MOST_S = 400, 15.0
+"""The next listing of the root waits so many times as long as the last one took: 0.25 % of a core."""
+_POST_S = 0.5
 _JOBS_S = 15.0
 """Seconds between two looks at the scheduler's answer; a question is due more rarely."""
 _COUNTED_AT_ONCE = 3
@@ -93,18 +94,18 @@ class HomePoller(Background):
             problem = clean(error.what)
         self._post_rows(self._lister, problem)
         self._count_sizes(self._lister)
-        return max(LIST_S, _LISTING_SHARE * listing_s)
+        return max(LIST_S, min(_LISTING_SHARE * listing_s, _LISTING_MOST_S))
 
     def _list(self, lister: RunLister, *, forced: bool) -> float:
-        """List and read what is due; returns the CPU time of the listing, in seconds."""
-        begun = time.process_time()
+        """List and read what is due; returns the time that the listing took, in seconds."""
+        begun = time.monotonic()
         lister.relist(forced=forced)
-        listing_s = time.process_time() - begun if self._posted is not None else 0.0
+        listing_s = time.monotonic() - begun if self._posted is not None else 0.0
         self._post_rows(lister)
         posted = time.monotonic()
         while not self.stopped and lister.poll_next():
             self.alive()
-            if time.monotonic() - posted > 0.2:
+            if time.monotonic() - posted > _POST_S:
                 self._post_rows(lister)
                 posted = time.monotonic()
         lister.save()

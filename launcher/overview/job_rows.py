@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from launcher.base_directories import state_root
@@ -31,11 +32,19 @@ def with_jobs(
         return tuple(runs), kept
     by_id = {job.id: job for job in listing.jobs}
     as_of = listing.asked if listing.problem and listing.asked else None
-    known = tuple(_run_row(row, by_id.get(row.job), as_of) if row.job else row for row in runs)
-    rows = {job.id: job_row(job) for job in listing.jobs if job.id not in own}
+    known = tuple(_run_row(row, by_id.get(row.job), as_of) if row.live and row.job else row for row in runs)
+    rows = {row.job: row for row in job_rows(listing) if row.job not in own}
     for row in kept:
         rows.setdefault(row.job, row)
-    return known, tuple(replace(row, as_of=as_of) if row.live else row for row in rows.values())
+    return known, tuple(rows.values())
+
+
+@lru_cache(maxsize=1)
+def job_rows(listing: JobListing) -> tuple[RunRow, ...]:
+    """Return the rows of all jobs of a listing; made once for each answer of the scheduler."""
+    as_of = listing.asked if listing.problem and listing.asked else None
+    rows = map(job_row, listing.jobs)
+    return tuple(replace(row, as_of=as_of) if row.live and as_of is not None else row for row in rows)
 
 
 def _run_row(row: RunRow, job: ListedJob | None, as_of: float | None) -> RunRow:

@@ -82,6 +82,8 @@ class HomeScreen(Screen[None]):
         self._listing: JobListing | None = None
         self._remembered: tuple[RunRow, ...] = ()
         self._drafts = 0
+        self._jobs = 0
+        """Number of rows that are jobs of other programs."""
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
@@ -164,7 +166,9 @@ class HomeScreen(Screen[None]):
         """Make one list of runs and jobs."""
         runs, jobs = with_jobs(self._runs, self._listing, self._remembered)
         self._rows = merged(runs, jobs)
-        self.runs.marked &= {row.key for row in self._rows}
+        self._jobs = len(jobs)
+        if self.runs.marked:
+            self.runs.marked &= {row.key for row in self._rows}
         self._arrange()
 
     def on_input_changed(self) -> None:
@@ -233,9 +237,8 @@ class HomeScreen(Screen[None]):
 
     def _title(self) -> Content:
         shown, total = len(self.runs.rows) if self._entries else 0, len(self._rows)
-        jobs = sum(not row.directory for row in self._rows)
-        runs = plural(total - jobs, "run")
-        count = runs if not jobs else f"{runs}, {plural(jobs, 'other job')}"
+        runs = plural(total - self._jobs, "run")
+        count = runs if not self._jobs else f"{runs}, {plural(self._jobs, 'other job')}"
         if shown != total:
             count = f"{shown} of {count}"
         parts: list[tuple[str, str]] = [(" distill-tui ", "bold $text-primary")]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from textual.content import Content
 
-from launcher.overview.series import Axis, Series, reduced, smoothed
+from launcher.overview.series import Axis, Series, reduced
 from tui.formatting import duration, number, plural
 from tui.widgets.panel import fitted
 from tui.widgets.plot import nice_ticks, value_ticks
@@ -74,7 +74,7 @@ def full_range(series: Sequence[Series], axis: Axis) -> tuple[float, float]:
 def chart_lines(
     title: str, curves: Sequence[Series], view: ChartView, width: int, height: int, *, active: bool = False
 ) -> list[Content]:
-    """Return a chart as exactly `height` lines of `width` cells: title, rows, axis."""
+    """Return a chart as exactly `height` lines of `width` cells; its curves are smoothed already."""
     drawn = _drawn(curves, view, width - _LABEL - 2, height - 3)
     head = _title(title, curves, drawn.gaps if drawn is not None else 0, width, active=active)
     blank = Content(" " * width)
@@ -107,11 +107,12 @@ def _drawn(curves: Sequence[Series], view: ChartView, room: int, rows: int) -> _
     first, last = view.range_in(full_range(curves, view.axis))
     columns, gaps = [], 0
     for item in curves:
-        values = smoothed(item.values, view.window)
-        if view.logarithmic:
-            values = np.log10(np.where(values > 0, values, np.nan))
+        values = item.values
+        if view.logarithmic and bool((values <= 0).any()):
+            values = np.where(values > 0, values, np.nan)
         part = reduced(item.along(view.axis), values, first, last, room * 2)
-        columns.append((part.low, part.high))
+        bounds = (part.low, part.high)
+        columns.append((np.log10(part.low), np.log10(part.high)) if view.logarithmic else bounds)
         gaps += part.gaps
     low, high = _value_range(columns)
     if math.isnan(low):

