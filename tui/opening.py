@@ -47,6 +47,15 @@ class OpenedRun:
     """For the logs' text; not the watch's own, so that neither waits for the other."""
     run: Run | None = None
 
+    def again(self) -> OpenedRun:
+        """Return the same run or logs with a watch of its own, for another thread."""
+        if self.run is not None:
+            return open_run(self.run)
+        from launcher.monitor.watch import Watch
+
+        watch = Watch(local(), self.watch.directories, self.watch.files, locate=self.watch.locate)
+        return OpenedRun(self.summary, watch, local())
+
 
 Opener = Callable[[], OpenedRun]
 

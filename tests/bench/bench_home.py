@@ -1,9 +1,9 @@
 """Cost of the list with 1,000 runs and 300 jobs, and of charts with 100 scalars of 100,000 steps.
 
-`uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--leet WANDB]`.
-CPU seconds of the whole process, since wall clock depends on what else the machine does; also the bytes that an
-idle list writes to its terminal, and the Slurm commands that it runs. `--leet` names the `wandb` command of an
-environment with the `wandb` package, whose `beta leet` then shows the same scalars in a terminal of the same size.
+`uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--leet PYTHON]`.
+CPU seconds of the whole process, since wall clock depends on what else the machine does; also the Slurm
+commands that an idle list runs. `--leet` names the Python of an environment with the `wandb` package, whose
+`wandb beta leet` then shows the same scalars in a terminal of the same size.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def make_slurm(directory: Path, jobs: int) -> Path:
     """Let squeue list so many jobs; returns the file of its calls."""
     states = ("RUNNING", "PENDING", "COMPLETED")
     rows = [
-        f"{number}|{states[number % 3]}|{NOW - number * 60:.0f}|{NOW:.0f}|{NOW + 7200:.0f}|jwb{number:04d}|None|"
-        f"||booster|4|train-{number}"
+        f"{number}|{states[number % 3]}|{NOW - number * 60:.0f}|{NOW:.0f}|{NOW + 7200:.0f}|jwb{number:04d}"
+        f"|None|||booster|4|train-{number}"
         for number in range(1, jobs + 1)
     ]
     (directory / "rows").write_text("\n".join(rows) + "\n")

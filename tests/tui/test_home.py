@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -111,25 +111,34 @@ async def test_a_list_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         await screen.see("1 run in")
 
 
-def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
+def test_the_lister_reads_nothing_when_all_have_ended(tmp_path: Path) -> None:
     running(tmp_path, "", host="elsewhere").finish(0)
 
     class Counting(LocalTransport):
         calls = 0
+        listed: ClassVar[list[str]] = []
 
         def listdir(self, path: str) -> list[FileStat]:
-            Counting.calls += 1
+            Counting.listed.append(path)
             return super().listdir(path)
+
+        def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
+            Counting.calls += 1
+            return super().read(path, offset, size)
 
     lister = RunLister(Counting(), str(tmp_path))
     lister.relist()
     while lister.poll_next():
         pass
+    lister.relist()
     calls = Counting.calls
+    Counting.listed.clear()
     for _ in range(3):
         lister.relist()
         assert not lister.poll_next()
     assert Counting.calls == calls
+    # One listing of the root each: another shell may have resumed or renamed a run.
+    assert Counting.listed == [str(tmp_path)] * 3
 
 
 def test_a_summary_may_hold_anything(tmp_path: Path) -> None:
