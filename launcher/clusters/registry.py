@@ -119,17 +119,19 @@ def own_jobs(
     *,
     refresh: bool = False,
 ) -> JobListing | None:
-    """Return the user's jobs on this machine's cluster; None where there is no scheduler.
+    """Return the user's jobs on this machine's cluster; None where there is no scheduler, or none is set up.
 
     The answer is the one that the followed runs of `root` share: squeue runs once in `every_s` seconds.
     """
     if shutil.which("squeue", path=environment.get("PATH")) is None:
         return None
     from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.slurm.messages import NOT_CONFIGURED
     from launcher.clusters.slurm.own_jobs import own_jobs as slurm_jobs
     from launcher.clusters.slurm.queue import Queue
 
-    return slurm_jobs(Queue(SlurmClient(transport, environment), root, every_s), refresh=refresh)
+    listing = slurm_jobs(Queue(SlurmClient(transport, environment), root, every_s), refresh=refresh)
+    return None if NOT_CONFIGURED.search(listing.problem) else listing
 
 
 def cancel_job(transport: Transport, environment: Mapping[str, str], identity: str) -> None:

@@ -31,8 +31,8 @@ def test_thirty_runs_and_five_jobs_by_keys(user: User, tmux: Tmux) -> None:
         running(user.runs, "", host="elsewhere", identity=identity, name=f"old-{number:02d}").finish(0)
     own_everything(user, user.runs)
     down = user.place / "down"
-    for name in ("squeue", "sacct"):
-        path = user.put_before(name, DOWN.format(down=down, name=name))
+    path = user.put_before("squeue", DOWN.format(down=down, name="squeue"))
+    user.put_before("sacct", DOWN.format(down=down, name="sacct"))
     own_everything(user, user.place / "bin")
     for number in range(5):
         argv = ("sbatch", "-J", f"other-{number}", "-t", "20", "-A", "distill", "-o", "/dev/null")

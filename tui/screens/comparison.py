@@ -128,7 +128,7 @@ class ComparisonScreen(ChartCommands):
         from launcher.overview.comparison import figures
         from launcher.overview.figure_text import texts_of
 
-        room = max((self.size.width - 30) // max(len(self._runs), 1) - 1, 8)
+        room = max((self.size.width - 34) // max(len(self._runs), 1) - 1, 8)  # padding, scroll bar
         lines = [
             Content(f"{'':28}" + "".join(f" {fitted(run.name, room).rjust(room)}" for run in self._runs))
         ]

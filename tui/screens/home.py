@@ -49,6 +49,7 @@ _ROW_ACTIONS = frozenset(
         "open_charts",
     }
 )
+_LEAST_ROOT = 6
 EMPTY = """\
 No runs yet.
 
@@ -241,9 +242,8 @@ class HomeScreen(Screen[None]):
         count = runs if not self._jobs else f"{runs}, {plural(self._jobs, 'other job')}"
         if shown != total:
             count = f"{shown} of {count}"
-        parts: list[tuple[str, str]] = [(" distill-tui ", "bold $text-primary")]
-        if self._listed:
-            parts.append((f" {count} in {self._root}", "dim"))
+        name = (" distill-tui ", "bold $text-primary")
+        parts: list[tuple[str, str]] = []
         if order := self._arrangement.in_words():
             parts.append((f"  {order}", "dim"))
         if self.runs.marked:
@@ -251,7 +251,14 @@ class HomeScreen(Screen[None]):
         if self._message:
             parts.append((f"   {self._message}", ""))
         parts += self._warnings()
-        return Content.assemble(*parts)
+        state = Content.assemble(*parts)
+        if not self._listed:
+            return Content.assemble(name, state)
+        # The directory is what may be cut: from its beginning, since the end tells roots apart.
+        head, root = f" {count} in ", str(self._root)
+        room = max(self.size.width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
+        root = root if len(root) <= room else f"…{root[-room + 1 :]}"
+        return Content.assemble(name, (f"{head}{root}", "dim"), state)
 
     def _warnings(self) -> list[tuple[str, str]]:
         """Return what cannot be read or asked now."""
