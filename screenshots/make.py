@@ -95,7 +95,7 @@ OVERVIEW_SHOTS = (
     Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
     Shot("jobs-marked", ("v", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
     Shot("comparison", ("D",), ("A demo", "B first-try", "loss")),
-    Shot("comparison-figures", ("2",), ("step, median", "until Data loaded")),
+    Shot("comparison-figures", ("2",), ("step, median", "until Driver started")),
     Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
     Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
     Shot("jobs-down", ("b", "b", "f5"), ("! Slurm gives no answer", "● running~")),
