@@ -52,6 +52,8 @@ class GroupHeading:
     title: str
     rows: int
     live: int
+    noun: str = "run"
+    """Name of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def arranged(rows: Iterable[RunRow], arrangement: Arrangement) -> tuple[Entry, .
         groups.setdefault(recipe_title(row), []).append(row)
     entries: list[Entry] = []
     for title, members in groups.items():
-        entries += [GroupHeading(title, len(members), sum(row.live for row in members)), *members]
+        noun = "run" if members[0].directory else "job"
+        entries += [GroupHeading(title, len(members), sum(row.live for row in members), noun), *members]
     return tuple(entries)
 
 

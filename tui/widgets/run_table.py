@@ -204,7 +204,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         title, quiet = base + self.ink("runs--group"), base + self.ink("runs--quiet")
         return [
             Segment(f" ▾ {heading.title}", title),
-            Segment(f"  {plural(heading.rows, 'run')}{live}", quiet),
+            Segment(f"  {plural(heading.rows, heading.noun)}{live}", quiet),
         ]
 
     def _row(self, row: RunRow, index: int) -> list[Segment]:
