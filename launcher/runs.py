@@ -29,7 +29,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
-from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
+from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root, runs_roots_on
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
 from launcher.stored import dump, read_stored
 from launcher.transports.base import FileStat, ProcessId, Transport
@@ -330,6 +330,17 @@ def user_store(transport: Transport, root: Path, environment: Mapping[str, str] 
     if environment.get(RUNS_VARIABLE) or root != runs_root(environment):
         return RunStore(transport, str(root))
     return RunStore(transport, str(root), tuple(map(str, earlier_runs_roots(environment))))
+
+
+def store_on(transport: Transport) -> RunStore:
+    """Return the store of the user's runs on a transport's machine, as the environment there has it.
+
+    Raises:
+        InputError: the settings there cannot be read.
+        TransportError: the machine does not answer.
+    """
+    root, *earlier = runs_roots_on(transport)
+    return RunStore(transport, root, tuple(earlier))
 
 
 def load(transport: Transport, directory: str) -> Run:

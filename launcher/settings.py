@@ -120,6 +120,15 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the settings: {error}", where=path) from error
+    return settings_of(text, path, environment)
+
+
+def settings_of(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
+    """Return the settings of a file's text; `~` and variables are those of `environment`.
+
+    Raises:
+        InputError: it is no TOML, or has a key or a value that is none.
+    """
     return _settings(_parse(text, path), path, environment)
 
 

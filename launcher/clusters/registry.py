@@ -37,12 +37,14 @@ def cluster_of(
         case "local":
             from launcher.clusters.local import LocalCluster
 
-            return LocalCluster(transport)
+            return LocalCluster(transport, environment=transport.environment())
         case "slurm":
             from launcher.clusters.slurm.cluster import SlurmCluster
 
             root = str(Path(run.directory).parent)
-            return SlurmCluster(transport, root, every_s=every_s, say=say or (lambda _: None))
+            return SlurmCluster(
+                transport, root, transport.environment(), every_s=every_s, say=say or (lambda _: None)
+            )
 
 
 def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> Scheduler:

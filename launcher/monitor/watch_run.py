@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +47,7 @@ def watch_job(transport: Transport, identity: str) -> Watch:
     """
     from launcher.monitor.attempts import SlurmRunState
 
-    job, intervals = external_job(transport, os.environ, identity), _PollIntervals(transport)
+    job, intervals = external_job(transport, transport.environment(), identity), _PollIntervals(transport)
 
     def probe() -> JobChanged | None:
         return job.probe(intervals.every_s(in_front=watch.in_front))
@@ -69,7 +68,7 @@ class _PollIntervals:
         if self.cached is None:
             from launcher.sites import site_here
 
-            site = site_here(self.transport, os.environ)
+            site = site_here(self.transport, self.transport.environment())
             self.cached = (site.front_s, site.behind_s)
         return self.cached[0 if in_front else 1]
 

@@ -61,6 +61,10 @@ class Transport(Protocol):
         """Name of the machine."""
         ...
 
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables of the user's shell on the machine."""
+        ...
+
     def run(
         self,
         argv: Sequence[str],

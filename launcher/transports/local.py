@@ -95,6 +95,10 @@ class LocalTransport:
         """Name of this machine."""
         return platform.node()
 
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that this program was started with."""
+        return os.environ
+
     def run(
         self,
         argv: Sequence[str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from typing import TYPE_CHECKING, TypeAlias
 
 from recipes.reads.expressions import boolean
@@ -315,9 +316,9 @@ class Calls(RayWorkers):
         self.block(inner, function.node.body)
         return inner.reads, inner.result
 
+    @abstractmethod
     def block(self, frame: CallFrame, body: list[ast.stmt]) -> None:
         """Follow statements until the path ends."""
-        raise NotImplementedError
 
     def _bound(
         self, function: FunctionValue, given: tuple[Value, ...], keywords: dict[str, Value], *, remote: bool

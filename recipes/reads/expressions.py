@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from recipes.reads.objects import Objects
@@ -63,8 +64,9 @@ class Expressions(Objects):
                 self.value(frame, child)
         return ANYTHING
 
+    @abstractmethod
     def _x_call(self, frame: CallFrame, node: ast.Call) -> Value:
-        raise NotImplementedError
+        """Return what a call gives."""
 
     def _x_constant(self, frame: CallFrame, node: ast.Constant) -> Value:
         value = node.value
@@ -225,13 +227,13 @@ class Expressions(Objects):
                 frame.guard = both(frame.guard, self.condition(frame, test))
         return None
 
+    @abstractmethod
     def items(self, value: Value) -> tuple[Value, ...]:
         """Return what a loop over a value goes through."""
-        raise NotImplementedError
 
+    @abstractmethod
     def assign(self, frame: CallFrame, target: ast.expr, value: Value) -> None:
         """Bind a value to a name, an attribute, a key or to several of them."""
-        raise NotImplementedError
 
     def condition(self, frame: CallFrame, node: ast.expr) -> Condition:
         """Return what an expression tests."""

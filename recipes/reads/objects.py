@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ _STEPS = 400_000
 """Expressions and statements that are followed at most; the drivers of v0.4 to main take up to 120,000."""
 
 
-class Objects:
+class Objects(ABC):
     """What is common to the whole walk through a checkout."""
 
     def __init__(self, source: CheckoutSource) -> None:
@@ -91,9 +92,9 @@ class Objects:
         """Return what an expression at a module's or class's top level stands for."""
         return self.value(CallFrame(module), node)
 
+    @abstractmethod
     def value(self, frame: CallFrame, node: ast.expr) -> Value:
         """Return what an expression stands for."""
-        raise NotImplementedError
 
     def class_value(self, module: Module, node: ast.ClassDef) -> ClassValue:
         """Return the one value of a class."""
@@ -193,6 +194,7 @@ class Objects:
         value = getattr(statement, "value", None)
         return self.module_expression(owner.module, value) if isinstance(value, ast.expr) else ANYTHING
 
+    @abstractmethod
     def invoke(
         self,
         frame: CallFrame,
@@ -201,7 +203,6 @@ class Objects:
         keywords: dict[str, Value],
     ) -> Value:
         """Follow a call of a function of the checkout."""
-        raise NotImplementedError
 
 
 def _defines(statement: ast.stmt, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from recipes.reads.expressions import Expressions
@@ -30,6 +31,7 @@ _REMOTE_CALL = "run_"
 class RayWorkers(Expressions):
     """Makes workers and asks them to run methods."""
 
+    @abstractmethod
     def construct(
         self,
         frame: CallFrame,
@@ -41,7 +43,6 @@ class RayWorkers(Expressions):
         remote: bool = False,
     ) -> Value:
         """Follow the making of an object."""
-        raise NotImplementedError
 
     def group(self, frame: CallFrame, arguments: tuple[Value, ...]) -> Value:
         """Make the workers of a group: one instance for each class that the recipe may choose."""

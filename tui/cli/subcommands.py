@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.cli.recipe_subcommands import RECIPE_COMMANDS
-from tui.cli.spec import DRY_RUN, JSON, NO_MOUSE, OVERRIDES, TRUST, Argument, Group, Subcommand, flag
+from tui.cli.spec import DRY_RUN, HOST, JSON, NO_MOUSE, OVERRIDES, TRUST, Argument, Group, Subcommand, flag
 
 TIME_FORMATS = "MM, HH:MM:SS, D-HH:MM:SS, 30m, 2h30"
 ROLES = ("slurm", "head", "driver", "worker", "companion")
@@ -179,6 +179,7 @@ COMMANDS: tuple[Subcommand, ...] = (
                 "notify at start, failure and end; COMMAND gets DISTILL_TUI_… variables (repeatable)",
                 repeat="*",
             ),
+            HOST,
             NO_MOUSE,
         ),
         "watch --once --json logs/",
@@ -221,6 +222,7 @@ COMMANDS: tuple[Subcommand, ...] = (
                 "remove the checkpoints of smoke runs and rehearsals that have ended",
                 group="action",
             ),
+            HOST,
             JSON,
         ),
         "runs --json",

@@ -8,6 +8,7 @@ from launcher.errors import InputError
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run, load
 from recipes.errors import ExplainedError
+from tui.headless.hosts import refuse_host
 from tui.headless.output import SCHEMA, print_json, say, show
 from tui.headless.plain import attempt_lines
 from tui.headless.stores import run_store
@@ -25,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
         InputError: runs are named without an option that takes them.
     """
     if options.disk_use or options.move is not None or options.remove_checkpoints:
+        refuse_host(options.host, "--disk-use, --move and --remove-checkpoints")
         from tui.headless import runs_storage
 
         return runs_storage.run(options)
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     """List the runs with their states."""
-    store = run_store()
+    store = run_store(options.host)
     rows: list[dict[str, Any]] = []
     damaged: list[dict[str, str]] = []
     for item in store.list():

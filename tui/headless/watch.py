@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+    from launcher.runs import RunStore
     from launcher.transports.base import Transport
 
 ROLES = tuple(role.value for role in Role)
@@ -57,6 +58,8 @@ def _open_monitor(options: argparse.Namespace) -> int:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    if options.host is not None:
+        return _remote_target(options)
     transport = LocalTransport()
     role = Role(options.role) if options.role else None
     logs = [_role_and_file(item) for item in options.log]
@@ -81,6 +84,25 @@ def _target(options: argparse.Namespace) -> Target:
     return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
 
 
+def _remote_target(options: argparse.Namespace) -> Target:
+    """Return what is watched on another machine: a run, a Slurm job, or a directory of logs there."""
+    if options.log or len(options.target) != 1:
+        raise InputError(
+            "--host takes one run, job or directory of logs", fix=f"`distill-tui runs --host {options.host}`"
+        )
+    (reference,) = options.target
+    store = run_store(options.host)
+    if "/" in reference:
+        entry = store.transport.stat(reference)
+        if entry is None or not entry.is_dir:
+            raise InputError(f"no such directory on {options.host}: {reference}")
+        if store.transport.stat(f"{reference}/run.json") is None:
+            return Target(f"{options.host}:{reference}", watch_directory(store.transport, reference))
+    target = run_or_job(reference, store)
+    # Orders about it are given on its own machine.
+    return Target(f"{options.host}:{target.name}", target.watch)
+
+
 def job_before_path(reference: str) -> Target | None:
     """Return what a number means that is also the name of a file or directory here: a job first.
 
@@ -98,8 +120,10 @@ def job_before_path(reference: str) -> Target | None:
         return None
 
 
-def run_or_job(reference: str) -> Target:
+def run_or_job(reference: str, store: RunStore | None = None) -> Target:
     """Return a run of this program, by its name or the id of one of its jobs, else a Slurm job.
+
+    `store` holds the runs; None: those of this machine.
 
     Raises:
         InputError: there is neither, or several runs match.
@@ -108,7 +132,7 @@ def run_or_job(reference: str) -> Target:
     from launcher.monitor.watch_run import watch_job, watch_run
     from launcher.run_reference import is_job_id
 
-    store = run_store()
+    store = store or run_store()
     try:
         match = store.find(reference)
     except AmbiguousError:

@@ -1,0 +1,137 @@
+"""Files on the far side by `sh`, for servers without SFTP: GNU coreutils and findutils, as on every Linux."""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import secrets
+from shlex import quote
+
+from launcher.text import clean
+from launcher.transports.base import FileStat
+from launcher.transports.ssh.connection import SshConnection
+from launcher.transports.ssh.remote_shell import RawResult, run_script
+
+_PLAIN = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+"""Environment of the commands, so that their messages are those of `_CODES`."""
+_PART_BYTES = 16 << 10
+_LITERAL = frozenset(b'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .,:;_+=/@{}[]()<>\n"#')
+_CODES = {
+    "No such file or directory": errno.ENOENT,
+    "Not a directory": errno.ENOTDIR,
+    "Permission denied": errno.EACCES,
+    "No space left on device": errno.ENOSPC,
+    "Is a directory": errno.EISDIR,
+    "File name too long": errno.ENAMETOOLONG,
+    "Disk quota exceeded": errno.EDQUOT,
+    "Read-only file system": errno.EROFS,
+}
+
+
+class ShellFiles:
+    """Files of a host, each access a command."""
+
+    def __init__(self, connection: SshConnection, deadline_s: float) -> None:
+        self._connection = connection
+        self._deadline_s = deadline_s
+
+    def listdir(self, path: str) -> list[FileStat]:
+        """Return a directory's entries; what a link points to, where it can be reached.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        body = f"find -L {quote(path)}/. -mindepth 1 -maxdepth 1 -printf '%s %T@ %i %y %f\\0'"
+        done = self._sh(body)
+        entries = []
+        for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:
+            size, mtime, inode, kind, name = record.split(" ", 4)
+            if kind not in "lN?":
+                entries.append(FileStat(name, int(size), float(mtime), int(inode), kind == "d"))
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def stat(self, path: str) -> FileStat:
+        """Return the entry of a path.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        done = self._sh(f"stat -L -c '%s %Y %i %F' -- {quote(path)}")
+        size, mtime, inode, kind = done.stdout.decode().strip().split(" ", 3)
+        return FileStat(posixpath.basename(path), int(size), float(mtime), int(inode), kind == "directory")
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset`; all up to the end for -1.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        limit = f" | head -c {size}" if size >= 0 else ""
+        return self._sh(f"exec 3<{quote(path)} || exit 1\ntail -c +{offset + 1} <&3{limit}").stdout
+
+    def write_atomic(self, path: str, data: bytes, mode: int) -> None:
+        """Write a file whole, under its name only when it is complete.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        parent, name = posixpath.split(path)
+        temporary = posixpath.join(parent, f".{name}.{secrets.token_hex(4)}")
+        parts = [data[begin : begin + _PART_BYTES] for begin in range(0, len(data), _PART_BYTES)] or [b""]
+        body = [
+            f"new={quote(temporary)}",
+            'fail() { rm -f -- "$new"; exit 1; }',
+            f"( umask 022; mkdir -p -- {quote(parent or '.')} ) || exit 1",
+            "umask 077",
+            *(
+                f"printf '{_octal(part)}' {'>>' if number else '>'}\"$new\" || fail"
+                for number, part in enumerate(parts)
+            ),
+            f'test "$(wc -c <"$new")" -eq {len(data)} || {{ echo \'No space left on device\' >&2; fail; }}',
+            f'chmod {mode:o} -- "$new" || fail',
+            'sync -- "$new" 2>/dev/null',
+            f'mv -f -T -- "$new" {quote(path)} || fail',
+        ]
+        self._sh("\n".join(body))
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        self._sh(f"umask 022; mkdir -p -- {quote(path)}")
+
+    def remove(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        self._sh(f"rm -- {quote(path)}")
+
+    def _sh(self, body: str) -> RawResult:
+        done = run_script(self._connection, body, "sh", env=_PLAIN, timeout_s=self._deadline_s)
+        if done.code != 0:
+            raise _error(done)
+        return done
+
+
+def _octal(data: bytes) -> str:
+    """Return bytes as the format of a `printf`, which is built into `sh`: no limit of arguments holds."""
+    return "".join(chr(byte) if byte in _LITERAL else f"\\{byte:03o}" for byte in data)
+
+
+def _error(done: RawResult) -> OSError:
+    """Return what a command's message says as the error that a system call gives."""
+    text = clean(done.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2])
+    for words, code in _CODES.items():
+        if words.lower() in text.lower():
+            return OSError(code, words)
+    return OSError(text or f"exit {done.code}")

@@ -1,0 +1,321 @@
+"""The transport of a host over SSH."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
+from typing import Protocol, TypeVar
+
+from launcher.errors import TransportError
+from launcher.text import clean, clean_lines
+from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.ssh.authentication import Prompter, no_answer
+from launcher.transports.ssh.connection import ConnectionState, SshConnection
+from launcher.transports.ssh.remote_shell import run_remote, run_script
+from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
+from launcher.transports.ssh.shell_files import ShellFiles
+from launcher.transports.ssh.ssh_config import SshHost
+
+Result = TypeVar("Result")
+FILE_DEADLINE_S = 20.0
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*")
+# Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
+_IDENTITY = (
+    "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
+    ' [ "$2" != Z ] && shift && echo "${20}"; }\n'
+)
+
+
+class RemoteFiles(Protocol):
+    """Files of a host; refusals are OSErrors."""
+
+    def listdir(self, path: str) -> list[FileStat]:
+        """Return a directory's entries, sorted by name."""
+        ...
+
+    def stat(self, path: str) -> FileStat:
+        """Return the entry of a path."""
+        ...
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset`; all up to the end for -1."""
+        ...
+
+    def write_atomic(self, path: str, data: bytes, mode: int) -> None:
+        """Write a file completely or not at all."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
+
+class SshTransport:
+    """Commands and files of a host over one SSH connection."""
+
+    def __init__(
+        self, host: SshHost, prompter: Prompter = no_answer, *, deadline_s: float = FILE_DEADLINE_S
+    ) -> None:
+        self.connection = SshConnection(host, prompter)
+        self._deadline_s = deadline_s
+        self._files: RemoteFiles = SftpFiles(self.connection, deadline_s)
+        self._commands: deque[float] = deque(maxlen=1000)
+        self._node = ""
+        self._environment: Mapping[str, str] | None = None
+
+    @property
+    def host(self) -> str:
+        """Name of the machine, as it calls itself; the configured name before the first connection."""
+        if not self._node:
+            self._node = self.run(["uname", "-n"], timeout_s=self._deadline_s).stdout.strip()
+        return self._node or self.connection.host.alias
+
+    def state(self) -> ConnectionState:
+        """Return how the connection is, without asking the host."""
+        return self.connection.state()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float = 30,
+    ) -> Completed:
+        """Run a command to its end. `env` replaces the whole environment but PATH, where it has none.
+
+        Raises:
+            TransportError: it cannot be run, does not end in time, or the connection broke.
+        """
+        self._commands.append(time.monotonic())
+        done = run_remote(self.connection, argv, env=env, cwd=cwd, timeout_s=timeout_s)
+        return Completed(done.code, _text(done.stdout), _text(done.stderr))
+
+    def commands_within(self, seconds: float) -> int:
+        """Return the number of commands begun within the last seconds."""
+        begin = time.monotonic() - seconds
+        return sum(moment >= begin for moment in list(self._commands))
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that the user's login shell sets on the host; asked for once.
+
+        Raises:
+            TransportError: they cannot be read.
+        """
+        if self._environment is None:
+            self._environment = self._login_environment()
+        return self._environment
+
+    def _login_environment(self) -> dict[str, str]:
+        body = 'exec "${SHELL:-/bin/sh}" -l -c "exec env -0" </dev/null'
+        done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
+        text = done.stdout.decode("utf-8", errors="surrogateescape")
+        # What a profile prints comes before the first variable.
+        pairs = (
+            item.rpartition("\n")[2] if number == 0 else item for number, item in enumerate(text.split("\0"))
+        )
+        return {name: value for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+
+    def listdir(self, path: str) -> list[FileStat]:
+        """Return a directory's entries with their sizes, sorted by name.
+
+        Raises:
+            TransportError: it cannot be listed.
+        """
+        return self._access(lambda files: files.listdir(path), "cannot list", path)
+
+    def stat(self, path: str) -> FileStat | None:
+        """Return the entry of `path`; None if there is none.
+
+        Raises:
+            TransportError: it cannot be read.
+        """
+        try:
+            return self._with_files(lambda files: files.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "cannot stat", path) from error
+
+    def ownership(self, path: str) -> Ownership | None:
+        """Return who owns `path` and can write it; None if there is none.
+
+        Raises:
+            TransportError: it cannot be read.
+        """
+        body = (
+            f"stat -L -c '%u %U %G %a' -- {quote(path)} || exit 1\nid -u\n"
+            f'getent group "$(stat -L -c %G -- {quote(path)})" | cut -d: -f4'
+        )
+        done = run_script(self.connection, body, "stat", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
+        if done.code != 0:
+            message = _text(done.stderr).strip()
+            if "No such file" in message or "Not a directory" in message:
+                return None
+            raise TransportError(f"cannot stat {clean(path)}: {message.rpartition(':')[2].strip()}")
+        first, own, members = [*_text(done.stdout).split("\n"), ""][:3]
+        uid, user, group, mode = first.split(" ")
+        return Ownership(user, uid == own.strip(), _writable_by(user, group, int(mode, 8), members))
+
+    def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
+        """Return up to `size` bytes from `offset`; all up to the end for -1.
+
+        Raises:
+            TransportError: the file cannot be read.
+        """
+        return self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+
+    def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Write a file completely or not at all; missing directories are made.
+
+        Raises:
+            TransportError: the file cannot be written.
+        """
+        self._access(lambda files: files.write_atomic(path, data, mode), "cannot write", path)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents; an existing one is fine.
+
+        Raises:
+            TransportError: it cannot be made.
+        """
+        self._access(lambda files: files.make_directory(path), "cannot make", path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            TransportError: it cannot be removed.
+        """
+        self._access(lambda files: files.remove(path), "cannot remove", path)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and its contents.
+
+        Raises:
+            TransportError: it cannot be removed.
+        """
+        done = self.run(["rm", "-r", "--", path], timeout_s=max(self._deadline_s, 120.0))
+        if done.code != 0:
+            reason = done.stderr.strip().partition("\n")[0].rpartition(":")[2].strip()
+            raise TransportError(f"cannot remove {clean(path)}: {reason}")
+
+    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, output: str) -> ProcessId:
+        """Start a process that outlives the connection, in its own session; its output is appended to a file.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        target = quote(output)
+        # The process is the inner shell until it becomes the command: its number is known before that.
+        body = (
+            f"{_IDENTITY}[ ! -L {target} ] || {{ echo 'the output is a link' >&2; exit 1; }}\n"
+            f'setsid -f sh -c \'echo $$; exec >>"$0" 2>&1; trap - INT QUIT; exec "$@"\' {target}'
+            f" {' '.join(map(quote, argv))} </dev/null 2>/dev/null | {{ read pid && identity $pid | "
+            "{ read started; echo $pid $started; }; cat /proc/sys/kernel/random/boot_id; uname -n; }"
+        )
+        done = run_script(self.connection, body, argv[0], env=env, cwd=cwd, timeout_s=self._deadline_s)
+        lines = _text(done.stdout).split("\n")
+        numbers = lines[0].split() if lines else []
+        if done.code != 0 or len(numbers) != 2 or len(lines) < 3:
+            reason = _text(done.stderr).strip() or "no process"
+            raise TransportError(f"'{clean(argv[0])}' cannot be started: {reason}")
+        return ProcessId(lines[2].strip(), lines[1].strip(), int(numbers[0]), int(numbers[1]))
+
+    def alive(self, process: ProcessId) -> bool | None:
+        """Return whether the process still runs; None where this machine cannot know."""
+        if process.host != self.host:
+            return None
+        return self._identified(process, ":")
+
+    def signal(self, process: ProcessId, number: int) -> bool:
+        """Send a signal to the process; return False if it is gone.
+
+        Raises:
+            TransportError: it belongs to another user.
+        """
+        if process.host != self.host:
+            return False
+        signal.Signals(number)  # a number that is one
+        return self._identified(process, f"kill -{int(number)} $pid")
+
+    def was_started_with(self, process: ProcessId, assignment: str) -> bool:
+        """Return whether the user's process was started with `NAME=value` in its environment."""
+        if process.host != self.host or not _ASSIGNMENT.fullmatch(assignment):
+            return False
+        return self._identified(
+            process,
+            f"[ -O /proc/$pid ] && tr '\\0' '\\n' </proc/$pid/environ | grep -q -x -F -- {quote(assignment)}",
+        )
+
+    def find_process(self, assignment: str) -> ProcessId | None:
+        """Return the user's oldest process that was started with `NAME=value` in its environment."""
+        if not _ASSIGNMENT.fullmatch(assignment):
+            return None
+        body = (
+            f"{_IDENTITY}cat /proc/sys/kernel/random/boot_id\nuname -n\n"
+            f"for d in /proc/[0-9]*; do [ -O $d ] && tr '\\0' '\\n' <$d/environ 2>/dev/null"
+            f" | grep -q -x -F -- {quote(assignment)} && pid=${{d#/proc/}} && started=$(identity $pid)"
+            " && echo $started $pid; done | sort -n | head -n 1"
+        )
+        done = run_script(self.connection, body, "sh", timeout_s=self._deadline_s)
+        lines = _text(done.stdout).split("\n")
+        if len(lines) < 3 or not lines[2].strip():
+            return None
+        started, pid = map(int, lines[2].split())
+        return ProcessId(lines[1].strip(), lines[0].strip(), pid, started)
+
+    def _identified(self, process: ProcessId, action: str) -> bool:
+        """Run an action on a process, if it is still the same one; return whether it was and that worked."""
+        body = (
+            f"{_IDENTITY}pid={int(process.pid)}\n"
+            f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {quote(process.boot)} ]'
+            f' && [ "$(identity $pid)" = {int(process.started)} ] || exit 3\n{action}\n'
+        )
+        done = run_script(self.connection, body, "sh", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
+        if done.code not in (0, 3) and b"not permitted" in done.stderr:
+            raise TransportError(f"process {process.pid} belongs to another user")
+        return done.code == 0
+
+    def _access(self, action: Callable[[RemoteFiles], Result], failure: str, path: str) -> Result:
+        try:
+            return self._with_files(action)
+        except OSError as error:
+            raise _explained(error, failure, path) from error
+
+    def _with_files(self, action: Callable[[RemoteFiles], Result]) -> Result:
+        try:
+            return action(self._files)
+        except NoSftpError:
+            self._files = ShellFiles(self.connection, self._deadline_s)
+            return action(self._files)
+
+
+def _writable_by(user: str, group: str, mode: int, members: str) -> str:
+    """Return who besides the owner can write; a group of the owner alone is not counted."""
+    if mode & 0o002:
+        return "everybody"
+    if not mode & 0o020:
+        return ""
+    others = {name for name in members.strip().split(",") if name} - {user}
+    return "" if group == user and not others else f"group {group}"
+
+
+def _explained(error: OSError, failure: str, path: str) -> TransportError:
+    return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
+
+
+def _text(data: bytes) -> str:
+    return clean_lines(data.decode("utf-8", errors="replace"))

@@ -1,0 +1,61 @@
+"""Other machines on the command line: the connection, and the questions of its login at the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from launcher.errors import InputError
+from tui.headless.output import say
+
+if TYPE_CHECKING:
+    from launcher.transports.ssh.authentication import LoginPrompt
+    from launcher.transports.ssh.transport import SshTransport
+
+
+def transport_to(name: str) -> SshTransport:
+    """Return a transport to a host; it connects at its first use.
+
+    Raises:
+        InputError: the name or its configuration is invalid.
+    """
+    from launcher.transports.ssh.ssh_config import resolve_host
+    from launcher.transports.ssh.transport import SshTransport
+
+    return SshTransport(resolve_host(name, os.environ), answer)
+
+
+def answer(prompt: LoginPrompt) -> str:
+    """Ask a question of the login at the terminal; what is typed is shown only where the server allows it.
+
+    Raises:
+        LoginError: there is no terminal, or the user gave up.
+    """
+    from launcher.transports.ssh.authentication import LoginError, no_answer
+
+    if not sys.stdin.isatty():
+        return no_answer(prompt)
+    if prompt.instructions:
+        say(prompt.instructions)
+    try:
+        if prompt.echo:
+            say(f"{prompt.host}: {prompt.text}")
+            return sys.stdin.readline().rstrip("\n")
+        from getpass import getpass
+
+        return getpass(f"{prompt.host}: {prompt.text}", stream=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        raise LoginError(f"{prompt.host}: no answer; not connected") from None
+
+
+def refuse_host(host: str | None, what: str) -> None:
+    """Refuse --host with something that works on this machine only.
+
+    Raises:
+        InputError: a host is named.
+    """
+    if host is not None:
+        raise InputError(
+            f"{what}: not over SSH", fix=f"Run it there: `ssh {host}`, then `distill-tui` without --host."
+        )
