@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from launcher.logs.events import JobState
-from launcher.monitor.usual import Usual, durations_of, usual_of
+from launcher.monitor.usual import Usual
 from launcher.overview.row_cache import cache_file, load_rows
 from launcher.overview.rows import RunRow
+from launcher.overview.usual_rows import usual_among
 from launcher.runs import Run, RunStore, load, load_summary
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
 _READ = 30
 """Runs that are read where the list of runs has kept none."""
-_MOST = 20
-_GOOD = (JobState.COMPLETED, JobState.STOPPED)
 
 
 def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *, without: str = "") -> Usual:
@@ -29,21 +27,6 @@ def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *,
     rows = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
     rows = rows or list(_read(transport, root))
     return usual_among(rows, recipe, nodes, without=without)
-
-
-def usual_among(rows: Iterable[RunRow], recipe: str, nodes: int, *, without: str = "") -> Usual:
-    """Return the usual durations by rows of ended runs, the latest of them."""
-    name = PurePath(recipe).name
-    alike = [
-        row
-        for row in rows
-        if row.durations
-        and row.nodes == nodes
-        and PurePath(row.recipe).name == name
-        and row.directory != without
-    ]
-    alike.sort(key=lambda row: (row.state in _GOOD, row.started or 0.0), reverse=True)
-    return usual_of(dict(row.durations) for row in alike[:_MOST])
 
 
 def _read(transport: Transport, root: str) -> Iterable[RunRow]:
@@ -72,9 +55,3 @@ def usual_of_run(transport: Transport, run: Run) -> Callable[[], Usual]:
         return usual_durations(transport, root, run.spec.recipe.source, run.spec.nodes, without=run.directory)
 
     return look_up
-
-
-def compared_with_usual(summary: Mapping[str, object], usual: Usual) -> tuple[str, ...]:
-    """Return in words which milestones of a run took notably longer than usual."""
-    texts = (usual.longer(name, seconds) for name, seconds in durations_of(summary).items())
-    return tuple(text for text in texts if text)

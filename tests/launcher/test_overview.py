@@ -23,7 +23,7 @@ from launcher.overview.job_rows import forget, remember, remembered_jobs, with_j
 from launcher.overview.lister import RunLister
 from launcher.overview.row_cache import CachedRow, dumped, load_rows
 from launcher.overview.rows import RunRow
-from launcher.overview.usual_runs import usual_among
+from launcher.overview.usual_rows import longer_than_usual, usual_among
 from launcher.storage.run_edits import remove_run, rename_run, size_of
 from launcher.submit.hints import usual_time_hint
 from launcher.transports.local import LocalTransport
@@ -166,6 +166,9 @@ def test_usual_durations_are_of_the_same_recipe_and_size() -> None:
     assert usual_among(ROWS, "elsewhere/r0.yaml", 3).runs == 0
     assert usual.longer("data-loaded", 540.0).startswith("Data loaded: 9 min, usually")
     assert usual.longer("data-loaded", 40.0) == ""
+    slow = replace(ROWS[0], directory="/slow", durations=(("data-loaded", 540.0), ("step", 900.0)))
+    assert longer_than_usual(slow, ROWS) == (usual.longer("data-loaded", 540.0),)
+    assert longer_than_usual(ROWS[3], ROWS) == ()
 
 
 def test_a_time_limit_that_is_too_short_by_earlier_runs() -> None:

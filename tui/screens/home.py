@@ -14,6 +14,7 @@ from textual.screen import Screen
 from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
 from launcher.overview.job_rows import with_jobs
 from launcher.overview.rows import RunRow
+from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
 from tui.formatting import clock_time, duration, file_size, plural
 from tui.opening import ActionFailed
@@ -88,6 +89,8 @@ class HomeScreen(Screen[None]):
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
+        self._compared: tuple[RunRow, tuple[str, ...]] | None = None
+        """The selected row, and what of it took longer than usual."""
         self._message = ""
         self._problem = ""
         self._listed = False
@@ -284,12 +287,20 @@ class HomeScreen(Screen[None]):
         if row.as_of is not None:
             problem = self._listing.problem if self._listing is not None else ""
             reason = f"as of {clock_time(row.as_of)}; Slurm gives no answer: {problem}"
+        if not row.live and not row.damaged:
+            reason = "; ".join(filter(None, (reason, *self._unusual(row))))
         size = f" · {file_size(row.bytes)}" if row.bytes is not None else ""
         models = f" · {row.student} <- {row.teacher}" if row.student and row.teacher else ""
         first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}{models}{size}", "dim"))
         second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
         width = self.size.width
         self.detail.set_lines([line.truncate(width, ellipsis=True) for line in (first, second)])
+
+    def _unusual(self, row: RunRow) -> tuple[str, ...]:
+        """Return what took longer than usual; computed once for a row."""
+        if self._compared is None or self._compared[0] is not row:
+            self._compared = (row, longer_than_usual(row, self._runs))
+        return self._compared[1]
 
     def on_action_failed(self, event: ActionFailed) -> None:
         """Show why a run was not stopped."""
