@@ -16,9 +16,10 @@ from launcher.overview.job_rows import with_jobs
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
-from tui.formatting import clock_time, duration, file_size, plural
+from tui.formatting import clock_time, file_size, plural
 from tui.opening import ActionFailed
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
+from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
 from tui.widgets.run_table import RunHeader, RunTable, state_label
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
     from tui.screens.home_actions import HomeActions
 
-ABOUT = (
-    "Your runs and all of your Slurm jobs, newest first. The state of a run comes from its logs, that of "
-    "another program's job from Slurm; `~` behind a state: Slurm gives no answer, it is the last one known. "
-    "● marks a row. Nothing is changed without a question."
-)
-FILTER_HINT = "words in name, id, state, reason, recipe, model, partition; enter applies, esc clears"
 _ROW_ACTIONS = frozenset(
     {
         "cancel_run",
@@ -50,20 +45,6 @@ _ROW_ACTIONS = frozenset(
         "open_charts",
     }
 )
-_LEAST_ROOT = 6
-EMPTY = """\
-No runs yet.
-
-    n   a new run, step by step
-    e   open or make a recipe in the editor
-    w   watch a Slurm job, or a directory of logs
-
-To see a complete run in a minute, with small stand-in models on this machine:
-
-    distill-tui demo
-
-It starts a real Ray cluster here, trains, and appears in this list.
-"""
 
 
 class HomeScreen(Screen[None]):
@@ -215,7 +196,7 @@ class HomeScreen(Screen[None]):
             self._show_details()
         else:
             self.note.set_lines([Content(self._empty_text())])
-        self.title_line.set_lines([self._title()])
+        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
         self.query_one(KeyBar).update_keys()
 
     def _say(self, text: str) -> None:
@@ -239,45 +220,19 @@ class HomeScreen(Screen[None]):
         )
         return EMPTY + drafts
 
-    def _title(self) -> Content:
-        shown, total = len(self.runs.rows) if self._entries else 0, len(self._rows)
-        runs = plural(total - self._jobs, "run")
-        count = runs if not self._jobs else f"{runs}, {plural(self._jobs, 'other job')}"
-        if shown != total:
-            count = f"{shown} of {count}"
-        name = (" distill-tui ", "bold $text-primary")
-        parts: list[tuple[str, str]] = []
-        if order := self._arrangement.in_words():
-            parts.append((f"  {order}", "dim"))
-        if self.runs.marked:
-            parts.append((f"  ● {len(self.runs.marked)} marked", "$text-primary"))
-        if self._message:
-            parts.append((f"   {self._message}", ""))
-        parts += self._warnings()
-        state = Content.assemble(*parts)
-        if not self._listed:
-            return Content.assemble(name, state)
-        # The directory is what may be cut: from its beginning, since the end tells roots apart.
-        head, root = f" {count} in ", str(self._root)
-        room = max(self.size.width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
-        root = root if len(root) <= room else f"…{root[-room + 1 :]}"
-        return Content.assemble(name, (f"{head}{root}", "dim"), state)
-
-    def _warnings(self) -> list[tuple[str, str]]:
-        """Return what cannot be read or asked now."""
-        busy_s = self._poller.busy_for
-        if self._problem and self._rows:
-            return [(f"   ! {self._problem}", "$text-error")]
-        if busy_s > 2 and self._listed:
-            unanswered = duration(busy_s, tenths=False)
-            return [(f"   ! no answer from the file system for {unanswered}", "$text-warning")]
-        listing = self._listing
-        if listing is not None and listing.problem:
-            since = f" since {clock_time(listing.asked)}" if listing.asked else ""
-            return [(f"   ! Slurm gives no answer{since}", "$text-warning")]
-        if listing is not None and listing.accounting_problem:
-            return [("   ! Slurm's accounting gives no answer", "$text-warning")]
-        return []
+    def _title_facts(self) -> TitleFacts:
+        return TitleFacts(
+            root=str(self._root) if self._listed else "",
+            runs=len(self._rows) - self._jobs,
+            jobs=self._jobs,
+            shown=len(self.runs.rows) if self._entries else 0,
+            order=self._arrangement.in_words(),
+            marked=len(self.runs.marked),
+            message=self._message,
+            problem=self._problem if self._rows else "",
+            busy_s=self._poller.busy_for if self._listed else 0.0,
+            listing=self._listing,
+        )
 
     def _show_details(self) -> None:
         row = self.runs.selected
