@@ -1,9 +1,8 @@
 """Cost of the list with 1,000 runs and 300 jobs, and of charts with 100 scalars of 100,000 steps.
 
-`uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--leet PYTHON]`.
-CPU seconds of the whole process, since wall clock depends on what else the machine does; also the Slurm
-commands that an idle list runs. `--leet` names the Python of an environment with the `wandb` package, whose
-`wandb beta leet` then shows the same scalars in a terminal of the same size.
+`uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--idle SECONDS]`.
+CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read, of
+the screen's thread for a key; also the Slurm commands that an idle list runs.
 """
 
 from __future__ import annotations
@@ -172,7 +171,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("runs", 1000), ("jobs", 300), ("scalars", 100), ("steps", 100_000), ("idle", 60)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--leet")
     options = parser.parse_args()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
