@@ -149,7 +149,8 @@ def sample_runs() -> Iterator[Path]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        os.environ["XDG_CONFIG_HOME"] = str(Path(directory, "config"))  # the layout of panes is kept there
+        for name in ("CONFIG", "STATE", "CACHE"):  # layout of panes, remembered jobs, rows of runs
+            os.environ[f"XDG_{name}_HOME"] = str(Path(directory, name.lower()))
         root = Path("runs")
         write_run(root, "20261128-042356-demo-fcd1", "demo", 474)
         write_run(root, "20261128-042341-topk-64-7a1c", "topk-64", 120, end=TRACEBACK, code=1)
@@ -187,8 +188,6 @@ def overview_runs() -> Iterator[Path]:
             (here / "bin" / name).chmod(0o755)
         os.environ["PATH"] = f"{here / 'bin'}:/usr/bin:/bin"
         os.environ["USER"] = "alice"
-        for name in ("STATE", "CACHE"):
-            os.environ[f"XDG_{name}_HOME"] = str(here / name.lower())
         try:
             yield root
         finally:
