@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
     from tui.screens.home_actions import HomeActions
 
+_TICK_S = 2.0
+"""Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
 _ROW_ACTIONS = frozenset(
     {
         "cancel_run",
@@ -105,7 +107,7 @@ class HomeScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
         self._show()
-        self.set_interval(1.0, self._show)
+        self.set_interval(_TICK_S, self._show)
 
     def on_screen_resume(self) -> None:
         """Poll while the list is visible."""
