@@ -234,7 +234,7 @@ COMMANDS: tuple[Subcommand, ...] = (
         "recipes that differ, and with --json their curves. Needs nothing but their files.",
         "tui.headless.compare:run",
         (Argument("runs", "RUN|DIR", "runs, or directories of logs", repeat="+"), JSON),
-        "compare RUN RUN --json",
+        "compare logs/ logs/ --json",
     ),
     Subcommand(
         "cancel",
