@@ -14,6 +14,7 @@ One directory per run, below a runs root; it can be read, moved and copied:
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import re
@@ -31,7 +32,7 @@ from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root, runs_roots_on
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
 from launcher.stored import dump, read_stored
-from launcher.transports.base import ProcessId, Transport
+from launcher.transports.base import FileStat, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
 """Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
@@ -242,18 +243,26 @@ class RunStore:
     earlier: tuple[str, ...] = ()
     """Further directories whose runs are listed; of two of one name, the first counts."""
 
-    def list(self) -> list[Run | Damaged]:
-        """Return all runs, newest first; a directory that is no run at all is passed over."""
-        directories: dict[str, str] = {}
+    def directories(self) -> builtins.list[tuple[str, FileStat]]:
+        """Return the directories that may be runs with their entries, newest first; nothing of them is read.
+
+        Raises:
+            TransportError: a root cannot be listed.
+        """
+        directories: dict[str, tuple[str, FileStat]] = {}
         for root in (self.root, *self.earlier):
             if self.transport.stat(root) is None:
                 continue
             for entry in self.transport.listdir(root):
                 # A run that is being moved has a hidden name until it is complete.
                 if entry.is_dir and not entry.name.startswith("."):
-                    directories.setdefault(entry.name, str(Path(root, entry.name)))
-        found: list[Run | Damaged] = []
-        for _, directory in sorted(directories.items(), reverse=True):
+                    directories.setdefault(entry.name, (str(Path(root, entry.name)), entry))
+        return [item for _, item in sorted(directories.items(), reverse=True)]
+
+    def list(self) -> builtins.list[Run | Damaged]:
+        """Return all runs, newest first; a directory that is no run at all is passed over."""
+        found: builtins.list[Run | Damaged] = []
+        for directory, _ in self.directories():
             try:
                 if self.transport.stat(str(Path(directory, SPEC))) is not None:
                     found.append(load(self.transport, directory))

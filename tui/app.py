@@ -253,8 +253,8 @@ class DistillApp(App[None]):
         self.open_run(directory)
 
     def _close(self, screen: Screen[None]) -> None:
-        """Close a screen and the dialogs above it."""
-        while screen in self.screen_stack:
+        """Close a screen and the dialogs above it; the list of runs below all stays."""
+        while screen in self.screen_stack[1:]:
             self.pop_screen()
 
     def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:

@@ -47,6 +47,15 @@ class OpenedRun:
     """For the logs' text; not the watch's own, so that neither waits for the other."""
     run: Run | None = None
 
+    def again(self) -> OpenedRun:
+        """Return the same run or logs with a watch of its own, for another thread."""
+        if self.run is not None:
+            return open_run(self.run)
+        from launcher.monitor.watch import Watch
+
+        watch = Watch(local(), self.watch.directories, self.watch.files, locate=self.watch.locate)
+        return OpenedRun(self.summary, watch, local())
+
 
 Opener = Callable[[], OpenedRun]
 
@@ -61,8 +70,11 @@ def local() -> Transport:
 def open_run(run: Run) -> OpenedRun:
     """Return a run ready to be watched."""
     from launcher.monitor.watch_run import watch_run
+    from launcher.overview.usual_runs import usual_of_run
 
-    return OpenedRun(summary_of(run), watch_run(local(), run), local(), run)
+    watch = watch_run(local(), run)
+    watch.usual = usual_of_run(local(), run)
+    return OpenedRun(summary_of(run), watch, local(), run)
 
 
 def find_run(root: Path, reference: str) -> OpenedRun:

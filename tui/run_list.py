@@ -1,51 +1,33 @@
-"""The list of runs, kept by a thread that polls the runs root and the active runs."""
+"""Polling for the list of runs: one thread reads the runs, another one asks the scheduler."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from launcher.logs.events import JobState
+from launcher.overview.lister import RunLister
+from launcher.overview.rows import RunRow
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.opening import local, summary_of
+from tui.opening import local
 
-if TYPE_CHECKING:  # imported by the functions, on the thread, after the first paint
-    from launcher.monitor.watch import Watch
-    from launcher.runs import Damaged, Run
-    from launcher.transports.base import Transport
+if TYPE_CHECKING:
+    from launcher.clusters.job_list import JobListing
 
 LIST_S = 3.0
-UNKNOWN_S = 30.0
-"""Polling interval of a run with an unknown state."""
-_MAX_LOSSES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run in the list."""
-
-    id: str
-    name: str
-    directory: str
-    state: JobState | None = None
-    """None while its logs are being read, and for a damaged run."""
-    damaged: str = ""
-    reason: str = ""
-    step: int = 0
-    max_steps: int | None = None
-    checkpoint: int | None = None
-    losses: tuple[float, ...] = ()
-    started: float | None = None
-    ended: float | None = None
-    detail: str = ""
+_LISTING_SHARE, _LISTING_MOST_S = 400, 15.0
+"""The next listing of the root waits so many times as long as the last one took: 0.25 % of a core."""
+_POST_S = 0.5
+_JOBS_S = 15.0
+"""Seconds between two looks at the scheduler's answer; a question is due more rarely."""
+_COUNTED_AT_ONCE = 3
 
 
 class RunListChanged(Message):
@@ -57,152 +39,14 @@ class RunListChanged(Message):
         self.problem = problem
 
 
-@dataclass(slots=True)
-class _Entry:
-    """A run of the list, and its watch while it is active."""
+class JobListChanged(Message):
+    """The scheduler's list of the user's jobs, or what is remembered of earlier ones, changed."""
 
-    run: Run
-    row: RunRow
-    watch: Watch | None = None
-    due: float = 0.0
-    """Time of the next poll (monotonic clock); infinity once it has ended."""
-
-
-@dataclass(slots=True)
-class RunLister:
-    """Lists the runs of a root; reads the logs of active runs, and the summaries of the others."""
-
-    transport: Transport
-    root: str
-    now: Callable[[], float] = time.monotonic
-    in_front: Callable[[], bool] = lambda: True
-    """Whether the terminal has the focus."""
-    list_s: float = LIST_S
-    """Seconds between two looks at an active run."""
-    _entries: dict[str, _Entry] = field(default_factory=dict)
-    _order: list[str | RunRow] = field(default_factory=list)
-    _root_version: tuple[float, int] | None = None
-    """Time of change and inode of the root when it was listed."""
-
-    def relist(self, *, forced: bool = False) -> None:
-        """List the root's directories again if it has changed."""
-        from launcher.runs import Damaged, user_store
-
-        stat = self.transport.stat(self.root)
-        version = (stat.mtime, stat.inode) if stat is not None else None
-        if not forced and version == self._root_version and self._order:
-            return
-        order: list[str | RunRow] = []
-        for item in user_store(self.transport, Path(self.root)).list():
-            if isinstance(item, Damaged):
-                order.append(damaged_row(item))
-                continue
-            entry = self._entries.get(item.directory)
-            if entry is None or forced:
-                self._entries[item.directory] = _Entry(item, entry.row if entry else starting_row(item))
-            order.append(item.directory)
-        self._order, self._root_version = order, version
-
-    def poll_next(self) -> bool:
-        """Poll the next run that is due; False when none is."""
-        for item in self._order:
-            entry = self._entries[item] if isinstance(item, str) else None
-            if entry is not None and entry.due <= self.now():
-                self._poll(entry)
-                return True
-        return False
-
-    def rows(self) -> tuple[RunRow, ...]:
-        """Return the list, newest first."""
-        return tuple(self._entries[item].row if isinstance(item, str) else item for item in self._order)
-
-    def _poll(self, entry: _Entry) -> None:
-        from launcher.monitor.watch_run import summarise, watch_run
-        from launcher.runs import load_summary
-
-        try:
-            summary = load_summary(self.transport, entry.run) if entry.watch is None else None
-            if summary is None:
-                watch = entry.watch = entry.watch or watch_run(self.transport, entry.run)
-                watch.in_front = self.in_front()
-                watch.catch_up()
-                summary = summarise(self.transport, entry.run, watch)
-        except ExplainedError as error:  # its files are damaged, or gone, since it was listed
-            entry.row = replace(entry.row, state=None, damaged=clean(error.what))
-            entry.due = self.now() + UNKNOWN_S
-            return
-        entry.row = filled_row(entry.row, summary)
-        settled = entry.watch is None or entry.watch.state.settled
-        entry.due = self.now() + self._pause(entry.row, settled=settled)
-
-    def _pause(self, row: RunRow, *, settled: bool) -> float:
-        if row.state is None or row.state is JobState.UNKNOWN or (row.state.ended and not settled):
-            return UNKNOWN_S
-        return float("inf") if row.state.ended else self.list_s
-
-
-def starting_row(run: Run) -> RunRow:
-    """Return a run's row before its state is known."""
-    summary = summary_of(run)
-    return RunRow(
-        clean(run.spec.id),
-        clean(run.spec.name),
-        run.directory,
-        started=summary.started,
-        max_steps=run.spec.max_steps,
-        detail=f"{summary.detail} · {clean(run.spec.recipe.source)}",
-    )
-
-
-def damaged_row(item: Damaged) -> RunRow:
-    """Return the row of a directory that cannot be read as a run."""
-    name = clean(Path(item.directory).name)
-    return RunRow(name, name, item.directory, damaged=clean(item.problem))
-
-
-def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
-    """Return the row updated from a run's summary, a file that may have been edited."""
-    metrics = summary.get("metrics")
-    metrics = metrics if isinstance(metrics, dict) else {}
-    losses = [value if isinstance(value, float | int) else float("nan") for value in _list(metrics, "loss")]
-    try:
-        state = JobState(summary.get("state", ""))
-    except ValueError:
-        state = JobState.UNKNOWN
-    return replace(
-        row,
-        state=state,
-        damaged="",
-        reason=clean(str(summary.get("reason") or "")),
-        step=_integer(metrics.get("step")) or 0,
-        max_steps=_integer(metrics.get("max_steps")) or row.max_steps,
-        checkpoint=max(
-            (step for step in _list(metrics, "checkpoints") if isinstance(step, int)), default=None
-        ),
-        losses=_thinned(losses),
-        ended=_number(summary.get("ended")),
-    )
-
-
-def _list(values: Mapping[str, Any], name: str) -> list[Any]:
-    value = values.get(name)
-    return value if isinstance(value, list) else []
-
-
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, float | int) else None
-
-
-def _thinned(values: Sequence[float]) -> tuple[float, ...]:
-    """Keep as many values as a row can show; always the last one."""
-    if len(values) <= _MAX_LOSSES:
-        return tuple(values)
-    step = len(values) / _MAX_LOSSES
-    return (*(values[int((index + 1) * step) - 1] for index in range(_MAX_LOSSES - 1)), values[-1])
+    def __init__(self, listing: JobListing | None, remembered: tuple[RunRow, ...], drafts: int) -> None:
+        super().__init__()
+        self.listing = listing
+        self.remembered = remembered
+        self.drafts = drafts
 
 
 class HomePoller(Background):
@@ -224,6 +68,8 @@ class HomePoller(Background):
         self._posted: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
+        self.visible: tuple[str, ...] = ()
+        """Directories of the rows on the screen, whose size on disk is counted first."""
 
     def use_root(self, root: Path) -> None:
         """List another directory from the next look on."""
@@ -242,30 +88,106 @@ class HomePoller(Background):
 
     def _poll(self) -> float | None:
         if self._paused:
+            if self._lister is not None:
+                self._lister.save(now=True)
             return None
         if self._lister is None:
-            self._lister = RunLister(local(), self._root, in_front=self._in_front, list_s=self._list_s)
+            self._lister = RunLister.of_user(local(), self._root, self._in_front)
         forced, self._forced = self._forced, False
-        problem = ""
+        problem, listing_s = "", 0.0
         try:
-            self._list(self._lister, forced=forced)
+            listing_s = self._list(self._lister, forced=forced)
         except ExplainedError as error:
             problem = clean(error.what)
         self._post_rows(self._lister, problem)
-        return self._list_s
+        self._count_sizes(self._lister)
+        return max(self._list_s, min(_LISTING_SHARE * listing_s, _LISTING_MOST_S))
 
-    def _list(self, lister: RunLister, *, forced: bool) -> None:
+    def _list(self, lister: RunLister, *, forced: bool) -> float:
+        """List and read what is due; returns the time that the listing took, in seconds."""
+        begun = time.monotonic()
         lister.relist(forced=forced)
+        listing_s = time.monotonic() - begun if self._posted is not None else 0.0
         self._post_rows(lister)
         posted = time.monotonic()
         while not self.stopped and lister.poll_next():
             self.alive()
-            if time.monotonic() - posted > 0.2:
+            if time.monotonic() - posted > _POST_S:
                 self._post_rows(lister)
                 posted = time.monotonic()
+        lister.save()
+        return listing_s
+
+    def _count_sizes(self, lister: RunLister) -> None:
+        counted = 0
+        while counted < _COUNTED_AT_ONCE and not self.stopped and lister.count_one(self.visible):
+            self.alive()
+            counted += 1
+        if counted:
+            self._post_rows(lister)
 
     def _post_rows(self, lister: RunLister, problem: str = "") -> None:
         current = (lister.rows(), problem)
         if current != self._posted:
             self._posted = current
             post(self._target, RunListChanged(*current))
+
+
+class JobPoller(Background):
+    """Keeps the user's jobs up to date while the list is visible; a hanging controller holds up only this."""
+
+    def __init__(self, root: Path, target: MessagePump, in_front: Callable[[], bool] = lambda: True) -> None:
+        super().__init__(self._poll, "jobs")
+        self._root = root
+        self._target = target
+        self._in_front = in_front
+        self._paused = False
+        self._refresh = False
+        self._every_s: tuple[float, float] | None = None
+        self._posted: tuple[JobListing | None, tuple[RunRow, ...], int] | None = None
+
+    def use_root(self, root: Path) -> None:
+        """List another directory's jobs from the next look on."""
+        self._root = root
+        self.wake()
+
+    def pause(self) -> None:
+        """Ask nothing until `resume`."""
+        self._paused = True
+
+    def resume(self, *, refresh: bool = False) -> None:
+        """Look at once; `refresh`: ask the scheduler now."""
+        self._paused = False
+        self._refresh = self._refresh or refresh
+        self.wake()
+
+    def _poll(self) -> float | None:
+        if self._paused:
+            return None
+        from launcher.clusters.registry import own_jobs
+        from launcher.overview.job_rows import remembered_file, remembered_jobs
+        from launcher.storage.drafts import DraftStore
+
+        refresh, self._refresh = self._refresh, False
+        transport = local()
+        listing = None
+        try:
+            listing = own_jobs(transport, str(self._root), os.environ, self._interval_s(), refresh=refresh)
+        except ExplainedError:  # the file of the last answers cannot be named: the runs are listed without
+            listing = None
+        remembered = remembered_jobs(remembered_file())
+        drafts = len(DraftStore.of(os.environ).orphans(None))
+        current = (listing, remembered, drafts)
+        if current != self._posted:
+            self._posted = current
+            post(self._target, JobListChanged(*current))
+        return _JOBS_S if listing is not None else 4 * _JOBS_S
+
+    def _interval_s(self) -> float:
+        """Return the seconds between two questions that the site allows; at least 30 for a list."""
+        if self._every_s is None:
+            from launcher.sites import site_here
+
+            site = site_here(local(), os.environ)
+            self._every_s = (max(site.front_s, 30.0), max(site.behind_s, 30.0))
+        return self._every_s[0 if self._in_front() else 1]

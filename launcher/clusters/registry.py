@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from launcher.transports.base import Transport
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
+    from launcher.clusters.job_list import JobListing
     from launcher.logs.events import JobChanged
     from launcher.logs.sources import LogLocations
 
@@ -109,3 +111,39 @@ def external_job(transport: Transport, environment: Mapping[str, str], identity:
         return probe()
 
     return ExternalJobWatch(logs, ask)
+
+
+def own_jobs(
+    transport: Transport,
+    root: str,
+    environment: Mapping[str, str],
+    every_s: float = FRONT_S,
+    *,
+    refresh: bool = False,
+) -> JobListing | None:
+    """Return the user's jobs on this machine's cluster; None where there is no scheduler, or none is set up.
+
+    The answer is the one that the followed runs of `root` share: squeue runs once in `every_s` seconds.
+    """
+    if shutil.which("squeue", path=environment.get("PATH")) is None:
+        return None
+    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.slurm.messages import NOT_CONFIGURED
+    from launcher.clusters.slurm.own_jobs import own_jobs as slurm_jobs
+    from launcher.clusters.slurm.queue import Queue
+
+    listing = slurm_jobs(Queue(SlurmClient(transport, environment), root, every_s), refresh=refresh)
+    return None if NOT_CONFIGURED.search(listing.problem) else listing
+
+
+def cancel_job(transport: Transport, environment: Mapping[str, str], identity: str) -> None:
+    """Ask the scheduler to stop a job that another program submitted.
+
+    Raises:
+        RefusedError: it refuses.
+        TransportError: it gives no answer, or is not here.
+    """
+    from launcher.clusters.slurm.client import SlurmClient
+    from launcher.clusters.slurm.stopping import scancel_command
+
+    SlurmClient(transport, environment).ask(scancel_command([identity]))

@@ -29,6 +29,7 @@ _GPU_METRICS = {"util": "gpu_util", "mem_gb": "gpu_mem_gb"}
 _TRACKING_DIRECTORY = re.compile(r"(?:logs?|exp_\d+|tensorboard|wandb|out|run)$")
 _DEPTH = 5
 _READ = 1024 * 1024
+_LARGE = 8 * 1024 * 1024
 _EVERY_S = 10.0
 """The driver flushes these files at least every two minutes (torch, SummaryWriter)."""
 
@@ -55,13 +56,56 @@ def resolve(transport: Transport, path: str, bases: Iterable[str]) -> str | None
     return None
 
 
+class LargeEventFile:
+    """Parser of a large event file, by columns; yields only the scalars that become metrics."""
+
+    def __init__(self) -> None:
+        # Imports numpy, which takes 0.1 s: not for the files of a run's first hours.
+        from launcher.logs.scalar_columns import ScalarColumns
+
+        self._columns = ScalarColumns()
+
+    @property
+    def offset(self) -> int:
+        """Bytes taken so far."""
+        return self._columns.offset
+
+    def feed(self, data: bytes) -> Iterator[Scalar]:
+        """Yield the scalars of the records that `data` completes.
+
+        Raises:
+            DamagedError: the next bytes are not a record.
+        """
+        self._columns.feed(data)
+        for tag, column in self._columns.drained().items():
+            if tag in METRICS or _GPU.match(tag):
+                rows = zip(column.steps.tolist(), column.values.tolist(), column.times.tolist(), strict=True)
+                yield from (Scalar(tag, step, value, time) for step, value, time in rows)
+
+
+def event_files(transport: Transport, directories: Iterable[str]) -> Iterator[tuple[str, FileStat]]:
+    """Yield TensorBoard's files below some directories, with their entries."""
+    pending = [(PurePosixPath(directory), 0) for directory in sorted(directories)]
+    while pending:
+        directory, depth = pending.pop(0)
+        try:
+            entries = transport.listdir(str(directory))
+        except TransportError:  # not there yet, or not readable
+            continue
+        for entry in entries:
+            if not entry.is_dir and "tfevents" in entry.name:
+                yield str(directory / entry.name), entry
+            elif entry.is_dir and depth < _DEPTH and _TRACKING_DIRECTORY.match(entry.name):
+                pending.append((directory / entry.name, depth + 1))
+
+
 @dataclass(slots=True)
 class Trackers:
     """Tracking files below some directories, polled every ten seconds."""
 
     transport: Transport
     directories: set[str] = field(default_factory=set)
-    _files: dict[str, EventFile] = field(default_factory=dict)
+    _files: dict[str, EventFile | LargeEventFile] = field(default_factory=dict)
     _unreadable: set[str] = field(default_factory=set)
     _announced: set[str] = field(default_factory=set)
     _gpus: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
@@ -97,11 +141,14 @@ class Trackers:
 
     def _read(self, top: str, path: PurePosixPath, entry: FileStat) -> Iterator[Event]:
         name = str(path)
-        file = self._files.setdefault(name, EventFile())
+        file = self._files.get(name)
+        if file is None:
+            file = self._files[name] = LargeEventFile() if entry.size > _LARGE else EventFile()
         source = Source(str(path.relative_to(top)), Role.DRIVER, 0)
         try:
             while file.offset < entry.size and name not in self._unreadable:
-                data = self.transport.read(name, file.offset, min(_READ, entry.size - file.offset))
+                at_once = _LARGE if isinstance(file, LargeEventFile) else _READ
+                data = self.transport.read(name, file.offset, min(at_once, entry.size - file.offset))
                 if not data:
                     return
                 for scalar in file.feed(data):

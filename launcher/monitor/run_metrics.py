@@ -30,6 +30,23 @@ class RunMetrics:
     """Total memory of that GPU."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredEstimate:
+    """A memory estimate beside the measured peak of the same recipe and size, in GiB."""
+
+    estimated_gib: float
+    measured_gib: float
+
+    @property
+    def share(self) -> float:
+        """The measured peak as a share of the estimate."""
+        return self.measured_gib / self.estimated_gib
+
+    def corrected_gib(self, estimated_gib: float) -> float:
+        """Return the estimate of another size, with the share that was measured."""
+        return estimated_gib * self.share
+
+
 def run_metrics(transport: Transport, run: Run) -> RunMetrics:
     """Return the measurements of a run so far.
 

@@ -16,6 +16,7 @@ from launcher.logs.events import FindingSeen, JobState, LogChanged, Role, Source
 from launcher.logs.gpu_tables import NodeGpus
 from launcher.logs.node_names import expanded
 from launcher.monitor.state import RunState
+from launcher.monitor.usual import Usual
 
 Tail = Callable[[str], str]
 """Returns the last line of a log, cleaned."""
@@ -54,15 +55,24 @@ ENOUGH_STEPS = 5
 
 
 def stuck(
-    state: RunState, now: float, tail: Tail = lambda _: "", gpus: Gpus = tuple
+    state: RunState,
+    now: float,
+    tail: Tail = lambda _: "",
+    gpus: Gpus = tuple,
+    usual: Callable[[], Usual] = Usual,
 ) -> tuple[FindingSeen, ...]:
-    """Return warnings about what seems to be stuck now; `tail` and `gpus` read what they need."""
+    """Return warnings about what seems to be stuck now; `tail`, `gpus` and `usual` read what they need."""
     match state.state:
         case JobState.QUEUED:
             return tuple(_pending(state, now))
         case JobState.STARTING | JobState.RUNNING:
             warnings = [*_no_logs(state, now), *_workers_missing(state, now, tail)]
-            return tuple(warnings or [*_silent(state, now, tail, gpus)] or [*_slow(state, now)])
+            return tuple(
+                warnings
+                or [*_silent(state, now, tail, gpus)]
+                or [*_slow(state, now)]
+                or [*_longer_than_usual(state, now, usual)]
+            )
         case _:
             return ()
 
@@ -223,6 +233,22 @@ def _training_limit(state: RunState) -> tuple[float, str]:
     limits.append(3 * max(validations.values(), default=UNMEASURED_S / 3))
     saving = state.current is not None and state.current.step in state.checkpoints
     return max(limits) + (UNMEASURED_S if saving else 0.0), _step_times_text(steps)
+
+
+def _longer_than_usual(state: RunState, now: float, look_up: Callable[[], Usual]) -> Iterator[FindingSeen]:
+    """Compare the milestone that is awaited with earlier runs of the recipe on as many nodes."""
+    awaited, reached = state.awaited, [item for item in state.milestones.values() if item.time is not None]
+    latest = max(reached, key=lambda item: item.time or 0.0, default=None)
+    if awaited is None or latest is None or latest.time is None or state.current is not None:
+        return
+    usual = look_up()
+    expected = usual.expected_s(awaited.id)
+    if expected is not None and usual.longer(awaited.id, now - latest.time):
+        runs = "one earlier run" if usual.runs == 1 else f"{usual.runs} earlier runs"
+        text = (
+            f"{awaited.waiting} since {moment(latest.time)}; usually this takes {in_words(expected)} ({runs})"
+        )
+        yield _warning("stuck-unusual", "It takes longer than usual", text, latest.source, latest.time)
 
 
 def _slow(state: RunState, now: float) -> Iterator[FindingSeen]:

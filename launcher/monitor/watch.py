@@ -30,6 +30,7 @@ from launcher.logs.trackers import Trackers, resolve
 from launcher.monitor.run_status import job_status_by_log_age
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
+from launcher.monitor.usual import Usual
 from launcher.transports.base import FileStat, Transport
 from recipes.errors import ExplainedError
 
@@ -63,6 +64,10 @@ class Watch:
     """Directories that the driver may run in, the likeliest first; it prints paths relative to its own."""
     in_front: bool = True
     """True while displayed; the cluster is asked less often otherwise."""
+    with_trackers: bool = True
+    """Whether the metrics of TensorBoard's files become part of the state."""
+    usual: Callable[[], Usual] = Usual
+    """Returns the usual durations of the run's recipe and size; called when first needed."""
     now: Callable[[], float] = time.time
     _followers: dict[str, Follower] = field(default_factory=dict)
     _clocks: dict[str, LogClock] = field(default_factory=dict)
@@ -140,6 +145,8 @@ class Watch:
 
     def _read_trackers(self, *, force: bool = False) -> list[Event]:
         """Read the files of tracking tools, once there is a driver to write them."""
+        if not self.with_trackers:
+            return []
         if self._trackers is None:
             if not self.state.tracked and not any(log.role is Role.DRIVER for log in self.known_logs):
                 return []
@@ -154,6 +161,14 @@ class Watch:
             if resolved is not None:
                 self._resolved[path] = resolved
         return set(self._resolved.values())
+
+    def tracking_directories(self) -> set[str]:
+        """Return the directories below which tracking tools may have written files."""
+        return set(self.directories) | self._tracking_directories()
+
+    def gpu_tables(self) -> tuple[tuple[str, FileStat], ...]:
+        """Return path and entry of each node's latest table of GPU use."""
+        return tuple(self._gpu_tables.values())
 
     def _bases(self) -> Iterator[str]:
         """Yield directories that a driver's relative paths may count from, the likeliest first."""
@@ -184,7 +199,7 @@ class Watch:
         if self.behind or abs(now - self._last_notices) < NOTICE_S:
             return
         self._last_notices = now
-        notices = (*stuck(self.state, now, self._last_line, self._gpus), *self.missing)
+        notices = (*stuck(self.state, now, self._last_line, self._gpus, self.usual), *self.missing)
         if notices != self.state.notices:
             yield NoticesChanged(notices)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from string import Template
 
 from launcher.clusters.inventory import Detection, Partition
+from launcher.durations import in_words
 from launcher.environment import Outcome, kind_of
+from launcher.monitor.usual import Usual
 from launcher.request import Cost, JobOptions
 from launcher.submit.submission import Submission
 
@@ -46,6 +48,24 @@ def cluster_hints(
                 f"the job may cost {cost.core_hours:,.0f} core-hours; the budget {account} has"
                 f" {budget.core_h_left:,.0f} left"
             )
+
+
+def usual_time_hint(usual: Usual, steps: int, time_s: int, chain: int) -> str:
+    """Return a hint where a recipe's steps need more time than its jobs have; empty where not, or unknown.
+
+    Each job of a chain starts up again.
+    """
+    if usual.step_s is None or usual.setup_s is None:
+        return ""
+    needed_s = usual.setup_s * chain + usual.step_s * steps
+    if needed_s <= time_s * chain:
+        return ""
+    jobs = f"{chain} jobs of {in_words(time_s)}" if chain > 1 else f"the time limit of {in_words(time_s)}"
+    runs = "an earlier run" if usual.runs == 1 else f"{usual.runs} earlier runs"
+    return (
+        f"by {runs} of this recipe on as many nodes, start-up takes {in_words(usual.setup_s)} and a step"
+        f" {in_words(usual.step_s)}: {steps:,} steps need {in_words(needed_s)}, more than {jobs}"
+    )
 
 
 def _dropped_variables(submission: Submission) -> Iterator[str]:

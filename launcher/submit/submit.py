@@ -29,7 +29,7 @@ from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
-from launcher.submit.hints import cluster_hints, hints
+from launcher.submit.hints import cluster_hints, hints, usual_time_hint
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
@@ -174,9 +174,21 @@ def plan_submission(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
-        *filter(None, (interpreter_note,)),
+        *filter(None, (_time_hint(submission, store), interpreter_note)),
     )
     return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
+
+
+def _time_hint(submission: Submission, store: RunStore) -> str:
+    """Return a hint where the time limit is too short for the recipe's steps, by earlier runs of it."""
+    from launcher.overview.usual_runs import usual_durations
+
+    options, steps = submission.layout.options, submission.recipe.get("distillation.max_num_steps")
+    if options.kind != "training" or not isinstance(steps, int):
+        return ""
+    slurm = options.slurm_request
+    usual = usual_durations(store.transport, store.root, submission.spec.recipe.source, options.nodes)
+    return usual_time_hint(usual, steps, slurm.time_s, slurm.chain)
 
 
 def _interpreter(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import distill_tui
+from launcher.monitor.run_metrics import MeasuredEstimate
 from launcher.runs import RecipeRef, Run, RunSpec, RunStore, save_summary
 from launcher.transports.local import LocalTransport
 from recipes.inheritance import resolve
@@ -113,6 +114,12 @@ def test_what_a_smoke_run_measured_is_told(world: World, capsys: pytest.CaptureF
     assert "a-smoke on 1 x 4 GPUs: at most 30.0 of 40.0 GiB in use" in said
     assert "12.0 s per step (3 steps); at this size 3.0 to 12.0 s" in said
     assert "100 steps: 5 min to 20 min" in said
+
+
+def test_a_measured_peak_corrects_the_estimate() -> None:
+    beside = MeasuredEstimate(estimated_gib=60.0, measured_gib=45.0)
+    assert beside.share == 0.75
+    assert beside.corrected_gib(40.0) == 30.0
 
 
 def test_a_rehearsal_has_measured_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -353,6 +353,6 @@ def test_names_of_nodes_and_control_characters() -> None:
 def test_the_questions_ask_for_what_is_read() -> None:
     from launcher.clusters.slurm import jobs
 
-    # squeue(1): id, state, submit, start, end, nodes, reason, comment.
-    assert jobs.QUEUE_FORMAT == "%i|%T|%V|%S|%e|%N|%r|%k"
+    # squeue(1): id, state, submit, start, end, nodes, reason, comment; partition, number of nodes, name.
+    assert jobs.QUEUE_FORMAT == "%i|%T|%V|%S|%e|%N|%r|%k||%P|%D|%j"
     assert jobs.SACCT_FORMAT == "JobID,State,Submit,Start,End,NodeList,ExitCode,SubmitLine"

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from launcher.job_records import record_job
+from launcher.overview.lister import RunLister
 from launcher.transports.local import LocalTransport
 from tests.slurm.records import job, run_of
-from tui.run_list import LIST_S, RunLister
+from tui.run_list import LIST_S
 
 RUNS = 20
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from types import SimpleNamespace
+
 import pytest
 
+import launcher.clusters.registry
 import tui.run_list
 import tui.run_poller
 
@@ -19,6 +23,25 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the layout of panes apart from the user's settings, and from those of other tests."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep rows of runs, remembered jobs and drafts apart from the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(autouse=True)
+def _no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask no Slurm that may be installed on this machine; a test's own commands are found."""
+    which = shutil.which
+
+    def only_tests_own(name: str, path: str | None = None) -> str | None:
+        found = which(name, path=path)
+        return None if found is None or found.startswith(("/usr/", "/opt/")) else found
+
+    monkeypatch.setattr(launcher.clusters.registry, "shutil", SimpleNamespace(which=only_tests_own))
 
 
 @pytest.fixture(autouse=True)

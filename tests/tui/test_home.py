@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from launcher.overview.lister import RunLister
+from launcher.overview.rows import filled_row, starting_row
 from launcher.runs import load, load_summary
 from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import LOSSES, Replay, make_run, running
-from tui.run_list import RunLister, filled_row, starting_row
 
 BOTH = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x48"])
 
@@ -96,7 +97,7 @@ async def test_live_runs_are_read_again_and_ended_ones_are_not(tmp_path: Path) -
         assert screen.text.split("\n")[2].startswith(" ✓ completed live")
         assert "9.123" not in screen.text
         (done / "summary.json").unlink()
-        await screen.press("r")
+        await screen.press("f5")
         await screen.see("9.123")
 
 
@@ -110,25 +111,34 @@ async def test_a_list_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         await screen.see("1 run in")
 
 
-def test_the_lister_is_idle_when_all_have_ended(tmp_path: Path) -> None:
+def test_the_lister_reads_nothing_when_all_have_ended(tmp_path: Path) -> None:
     running(tmp_path, "", host="elsewhere").finish(0)
 
     class Counting(LocalTransport):
         calls = 0
+        listed: ClassVar[list[str]] = []
 
         def listdir(self, path: str) -> list[FileStat]:
-            Counting.calls += 1
+            Counting.listed.append(path)
             return super().listdir(path)
+
+        def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
+            Counting.calls += 1
+            return super().read(path, offset, size)
 
     lister = RunLister(Counting(), str(tmp_path))
     lister.relist()
     while lister.poll_next():
         pass
+    lister.relist()
     calls = Counting.calls
+    Counting.listed.clear()
     for _ in range(3):
         lister.relist()
         assert not lister.poll_next()
     assert Counting.calls == calls
+    # One listing of the root each: another shell may have resumed or renamed a run.
+    assert Counting.listed == [str(tmp_path)] * 3
 
 
 def test_a_summary_may_hold_anything(tmp_path: Path) -> None:

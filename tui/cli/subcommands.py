@@ -273,6 +273,15 @@ COMMANDS: tuple[Subcommand, ...] = (
         "runs --json",
     ),
     Subcommand(
+        "compare",
+        "show runs beside each other",
+        "Show runs beside each other: times of steps and phases, memory, milestones, the keys of their "
+        "recipes that differ, and with --json their curves. Needs nothing but their files.",
+        "tui.headless.compare:run",
+        (Argument("runs", "RUN|DIR", "runs, or directories of logs", repeat="+"), JSON),
+        "compare logs/ logs/ --json",
+    ),
+    Subcommand(
         "cancel",
         "stop a run",
         "Stop a run and wait until none of its processes is left on any node. Checkpoints are kept.",

@@ -13,6 +13,7 @@ from textual.actions import parse
 from textual.binding import Binding, BindingType
 
 from tui.commands.app_keys import APP_COMMANDS
+from tui.commands.chart_keys import CHART_COMMANDS
 from tui.commands.command import Command, Scope
 from tui.commands.doctor_keys import DOCTOR_COMMANDS
 from tui.commands.editor_keys import EDITOR_COMMANDS
@@ -37,6 +38,7 @@ __all__ = [
 
 COMMANDS: tuple[Command, ...] = (
     *RUN_LIST_COMMANDS,
+    *CHART_COMMANDS,
     *MONITOR_COMMANDS,
     *WIZARD_COMMANDS,
     *EDITOR_COMMANDS,
@@ -47,7 +49,8 @@ COMMANDS: tuple[Command, ...] = (
 _KEY_NAMES = {
     "colon": ":", "ampersand": "&", "number_sign": "#", "delete": "Del", "plus": "+",
     "minus": "-", "greater_than_sign": ">", "less_than_sign": "<", "equals_sign": "=", "asterisk": "*",
-    "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
+    "comma": ",", "full_stop": ".", "slash": "/", "question_mark": "?", "escape": "esc",
+    "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
     "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f7": "F7", "f8": "F8", "f9": "F9",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip

@@ -10,6 +10,8 @@ class Scope(StrEnum):
     """Screen or widget on which a command is valid; the value is its heading in the help."""
 
     HOME = "Runs"
+    CHARTS = "Charts"
+    COMPARISON = "Runs beside each other"
     MONITOR = "Monitor"
     LOG = "Log"
     WIZARD = "New run"

@@ -36,6 +36,10 @@ MONITOR_COMMANDS: tuple[Command, ...] = (
         Scope.MONITOR, "next_metric", footer="metric",
     ),
     Command(
+        "monitor.charts", ("M",), "Charts", "Show all metrics of the run, and of its GPUs, as charts.",
+        Scope.MONITOR, "open_charts",
+    ),
+    Command(
         "monitor.cancel", ("c",), "Cancel the run",
         "Stop this run, after a confirmation that names the steps that would be lost, or let it go on until "
         "its next checkpoint.",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from launcher.monitor.run_metrics import RunMetrics
+    from launcher.monitor.run_metrics import MeasuredEstimate, RunMetrics
     from recipes.checks import Checker, Report
 
 
@@ -37,11 +37,13 @@ def run(options: argparse.Namespace) -> int:
     after = checker.check(path, revision=document.revision)
     _require_no_worse(path, before, after)
     memory = tuple(_memory(checker, report) for report in (before, after))
+    beside = _beside_estimate(metrics, before, memory[0])
     if options.json:
-        print_json(_as_json(scaled, document, metrics, memory))
+        print_json(_as_json(scaled, document, metrics, memory, beside))
     else:
         write_document(document.diff())
         _describe(scaled, metrics, memory, after)
+        _describe_beside(beside, memory[1])
     if not options.dry_run:
         save_document(document)
     return int(Exit.OK)
@@ -100,6 +102,29 @@ def _memory(checker: Checker, report: Report) -> Estimate | None:
     return estimate(report.recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
 
 
+def _beside_estimate(
+    metrics: RunMetrics | None, before: Report, estimated: Estimate | None
+) -> MeasuredEstimate | None:
+    """Return the measured peak beside the estimate; None unless the run had the recipe's present size."""
+    if metrics is None or metrics.peak_gib is None or before.recipe is None or estimated is None:
+        return None
+    if Setup.of(before.recipe).gpus != metrics.nodes * metrics.gpus_per_node:
+        return None
+    from launcher.monitor.run_metrics import MeasuredEstimate
+
+    return MeasuredEstimate(max(phase.needed for phase in estimated.phases), metrics.peak_gib)
+
+
+def _describe_beside(beside: MeasuredEstimate | None, now: Estimate | None) -> None:
+    if beside is None or now is None:
+        return
+    needed = max(phase.needed for phase in now.phases)
+    say(
+        f"measured: {beside.measured_gib:.1f} GiB where {beside.estimated_gib:.1f} GiB were estimated"
+        f" ({beside.share:.0%}); by that, this size needs {beside.corrected_gib(needed):.1f} GiB per GPU"
+    )
+
+
 def _needed_gib(result: Estimate | None) -> dict[str, float]:
     return {} if result is None else {phase.id: round(phase.needed, 1) for phase in result.phases}
 
@@ -141,9 +166,14 @@ def _describe_measured(metrics: RunMetrics, after: Report) -> None:
 
 
 def _as_json(
-    scaled: Scaled, document: Document, metrics: RunMetrics | None, memory: tuple[Estimate | None, ...]
+    scaled: Scaled,
+    document: Document,
+    metrics: RunMetrics | None,
+    memory: tuple[Estimate | None, ...],
+    beside: MeasuredEstimate | None,
 ) -> dict[str, object]:
     before, now = map(_needed_gib, memory)
+    corrected = beside.corrected_gib(max(now.values())) if beside is not None and now else None
     return SCHEMA | {
         **fix_json(scaled.fix),
         "notes": list(scaled.notes),
@@ -151,4 +181,6 @@ def _as_json(
         "measured": asdict(metrics) if metrics is not None else None,
         "needed_gib": now,
         "needed_gib_before": before,
+        "measured_beside_estimate": asdict(beside) if beside is not None else None,
+        "corrected_peak_gib": round(corrected, 1) if corrected is not None else None,
     }

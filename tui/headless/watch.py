@@ -141,7 +141,11 @@ def run_or_job(reference: str, store: RunStore | None = None) -> Target:
         if not is_job_id(reference):
             raise
         return Target(f"job {reference}", _job(watch_job, store.transport, reference, error))
-    return Target(match.spec.id, watch_run(store.transport, match), match.directory)
+    from launcher.overview.usual_runs import usual_of_run
+
+    watch = watch_run(store.transport, match)
+    watch.usual = usual_of_run(store.transport, match)
+    return Target(match.spec.id, watch, match.directory)
 
 
 def _job(

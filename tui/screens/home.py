@@ -1,7 +1,8 @@
-"""The list of runs: the app's first screen."""
+"""The list of runs and jobs: the app's first screen."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
 
+from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
+from launcher.overview.job_rows import with_jobs
+from launcher.overview.rows import RunRow
+from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
-from tui.formatting import duration, plural
+from tui.formatting import clock_time, file_size, plural
 from tui.opening import ActionFailed
-from tui.run_list import HomePoller, RunListChanged, RunRow
+from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
+from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
 from tui.widgets.run_table import RunHeader, RunTable, state_label
@@ -22,26 +28,29 @@ from tui.widgets.styled_lines import StyledLines
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-ABOUT = (
-    "Your runs, newest first. The state of each comes from its logs. Runs are changed only if you confirm."
+    from launcher.clusters.job_list import JobListing
+    from tui.screens.home_actions import HomeActions
+
+_TICK_S = 2.0
+"""Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
+_ROW_ACTIONS = frozenset(
+    {
+        "cancel_run",
+        "remove_run",
+        "rename_run",
+        "resume_run",
+        "run_again",
+        "report_run",
+        "shell_here",
+        "copy_job",
+        "compare_runs",
+        "open_charts",
+    }
 )
-FILTER_HINT = "text in name, id, state or reason; enter applies, esc clears"
-EMPTY = """\
-No runs yet. Press n to create one.
-
-To see a complete run in a minute, with small stand-in models on this machine:
-
-    distill-tui demo
-
-It starts a real Ray cluster here, trains, and appears in this list.
-You can also watch the logs of runs started by other tools:
-
-    distill-tui watch DIRECTORY
-"""
 
 
 class HomeScreen(Screen[None]):
-    """Lists, opens, filters and cancels runs."""
+    """Lists, opens, sorts, filters and marks runs and jobs, and acts on them."""
 
     BINDINGS = bindings(Scope.HOME)
     SCOPES = (Scope.HOME, Scope.APP)
@@ -52,16 +61,38 @@ class HomeScreen(Screen[None]):
         self._host = host
         self._root = root
         self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
+        self._job_poller = JobPoller(root, self, host.in_front)
         self._started = False
+        self._runs: tuple[RunRow, ...] = ()
+        self._listing: JobListing | None = None
+        self._remembered: tuple[RunRow, ...] = ()
+        self._drafts = 0
+        self._jobs = 0
+        """Number of rows that are jobs of other programs."""
         self._rows: tuple[RunRow, ...] = ()
+        self._arrangement = Arrangement()
+        self._entries: tuple[Entry, ...] = ()
+        self._compared: tuple[RunRow, tuple[str, ...]] | None = None
+        """The selected row, and what of it took longer than usual."""
+        self._message = ""
         self._problem = ""
         self._listed = False
+        self._actions: HomeActions | None = None
         self.runs = RunTable()
         self.title_line = StyledLines(classes="title-line")
         self.headings = RunHeader()
         self.note = StyledLines(id="home-note")
         self.detail = StyledLines(id="home-detail")
         self.field: Input | None = None
+
+    @property
+    def actions(self) -> HomeActions:
+        """The actions on rows; imported at the first use, after the first paint."""
+        from tui.screens.home_actions import HomeActions
+
+        if self._actions is None:
+            self._actions = HomeActions(self, self._host, changed=self._reread, note=self._say)
+        return self._actions
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -75,35 +106,56 @@ class HomeScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
-        self._arrange()
-        self.set_interval(1.0, self._tick)
+        self._show()
+        self.set_interval(_TICK_S, self._show)
 
     def on_screen_resume(self) -> None:
         """Poll while the list is visible."""
         self.set_focus(self.runs)
         if self._started:
             self._poller.resume()
+            self._job_poller.resume()
         else:
             self._started = True
             self.call_after_refresh(self._poller.start)
+            self.call_after_refresh(self._job_poller.start)
 
     def on_screen_suspend(self) -> None:
         """Stop polling."""
         self._poller.pause()
+        self._job_poller.pause()
 
     def on_unmount(self) -> None:
-        """End the thread."""
+        """End the threads."""
         self._poller.stop()
+        self._job_poller.stop()
 
     def use_runs_root(self, root: Path) -> None:
         """List another directory."""
         self._root = root
         self._poller.use_root(root)
+        self._job_poller.use_root(root)
 
     def on_run_list_changed(self, event: RunListChanged) -> None:
         """Show the changed list."""
         event.stop()
-        self._rows, self._problem, self._listed = event.rows, event.problem, True
+        self._runs, self._problem, self._listed = event.rows, event.problem, True
+        self._merge()
+
+    def on_job_list_changed(self, event: JobListChanged) -> None:
+        """Show the changed jobs."""
+        event.stop()
+        self._listing, self._remembered, self._drafts = event.listing, event.remembered, event.drafts
+        if self._listed:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Make one list of runs and jobs."""
+        runs, jobs = with_jobs(self._runs, self._listing, self._remembered)
+        self._rows = merged(runs, jobs)
+        self._jobs = len(jobs)
+        if self.runs.marked:
+            self.runs.marked &= {row.key for row in self._rows}
         self._arrange()
 
     def on_input_changed(self) -> None:
@@ -120,57 +172,92 @@ class HomeScreen(Screen[None]):
         """Show the selected run's details."""
         self._show_details()
 
+    def on_run_table_columns_moved(self, event: RunTable.ColumnsMoved) -> None:
+        """Show the headings of the other columns."""
+        self.headings.show_from(event.offset)
+
     def on_run_table_row_opened(self) -> None:
         """Open the run that was clicked."""
         self.action_open_run()
 
-    def _tick(self) -> None:
-        """Update elapsed times, and the warning about a file system that does not answer."""
-        self._arrange()
+    def _arrange(self, arrangement: Arrangement | None = None) -> None:
+        """Order and filter the rows again."""
+        text = self.field.value if self.field is not None else ""
+        self._arrangement = replace(arrangement or self._arrangement, text=text)
+        self._entries = arranged(self._rows, self._arrangement)
+        self._show()
 
-    def _arrange(self) -> None:
-        text = self.field.value.lower() if self.field is not None else ""
-        shown = tuple(row for row in self._rows if text in _searched(row))
-        self.runs.show(shown, self._host.now())
-        self.runs.display = self.headings.display = self.detail.display = bool(shown)
+    def _show(self) -> None:
+        """Show the rows, with the times of this moment."""
+        shown = bool(self._entries)
+        self.runs.show(self._entries, self._host.now())
+        self._poller.visible = self.runs.visible_directories
+        self.runs.display = self.headings.display = self.detail.display = shown
         self.note.display = not shown
         if shown:
             self._show_details()
         else:
             self.note.set_lines([Content(self._empty_text())])
-        self.title_line.set_lines([self._title(len(shown))])
+        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
         self.query_one(KeyBar).update_keys()
+
+    def _say(self, text: str) -> None:
+        """Show a message in the title line until the next one."""
+        self._message = text
+        self._show()
+
+    def _reread(self) -> None:
+        self._poller.resume()
+        self._job_poller.resume(refresh=True)
 
     def _empty_text(self) -> str:
         if self._problem:
             return f"! {self._problem}"
         if not self._listed:
             return "Reading runs …"
-        return EMPTY if not self._rows else "No run matches the filter."
+        if self._rows:
+            return "No run matches the filter."
+        drafts = (
+            f"\n{plural(self._drafts, 'recipe')} with unsaved edits: e lists them.\n" if self._drafts else ""
+        )
+        return EMPTY + drafts
 
-    def _title(self, shown: int) -> Content:
-        total = len(self._rows)
-        count = plural(total, "run") if shown == total else f"{shown} of {plural(total, 'run')}"
-        parts: list[tuple[str, str]] = [(" distill-tui ", "bold $text-primary")]
-        if self._listed:
-            parts.append((f" {count} in {self._root}", "dim"))
-        busy_s = self._poller.busy_for
-        if self._problem and self._rows:
-            parts.append((f"   ! {self._problem}", "$text-error"))
-        elif busy_s > 2 and self._listed:
-            unanswered = duration(busy_s, tenths=False)
-            parts.append((f"   ! no answer from the file system for {unanswered}", "$text-warning"))
-        return Content.assemble(*parts)
+    def _title_facts(self) -> TitleFacts:
+        return TitleFacts(
+            root=str(self._root) if self._listed else "",
+            runs=len(self._rows) - self._jobs,
+            jobs=self._jobs,
+            shown=len(self.runs.rows) if self._entries else 0,
+            order=self._arrangement.in_words(),
+            marked=len(self.runs.marked),
+            message=self._message,
+            problem=self._problem if self._rows else "",
+            busy_s=self._poller.busy_for if self._listed else 0.0,
+            listing=self._listing,
+        )
 
     def _show_details(self) -> None:
         row = self.runs.selected
         if row is None:
             return
         reason = row.damaged or row.reason
-        first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}", "dim"))
+        if row.as_of is not None:
+            problem = self._listing.problem if self._listing is not None else ""
+            reason = f"as of {clock_time(row.as_of)}; Slurm gives no answer: {problem}"
+        if not row.live and not row.damaged:
+            reason = "; ".join(filter(None, (reason, *self._unusual(row))))
+        size = f" · {file_size(row.bytes)}" if row.bytes is not None else ""
+        models = f" · {row.student} <- {row.teacher}" if row.student and row.teacher else ""
+        first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}{models}{size}", "dim"))
         second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
         width = self.size.width
         self.detail.set_lines([line.truncate(width, ellipsis=True) for line in (first, second)])
+
+    def _unusual(self, row: RunRow) -> tuple[str, ...]:
+        """Return what took longer than usual; computed once for a row."""
+        if self._compared is None or self._compared[0] is not row:
+            self._compared = (row, longer_than_usual(row, self._runs))
+        return self._compared[1]
 
     def on_action_failed(self, event: ActionFailed) -> None:
         """Show why a run was not stopped."""
@@ -182,16 +269,18 @@ class HomeScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
         row = self.runs.selected
-        if action == "open_run":
+        if action in ("open_run", "mark"):
             return row is not None
-        if action == "cancel_run":
-            return row is not None and row.state is not None and not row.state.ended
-        if action == "filter":
+        if action in ("filter", "sort_next", "sort_reverse", "group", "mark_all"):
             return bool(self._rows)
+        if action in _ROW_ACTIONS:
+            from tui.screens.home_actions import HomeActions
+
+            return bool(HomeActions.enabled(action, self.runs.chosen))
         return True
 
     def action_open_run(self) -> None:
-        """Open the selected run."""
+        """Open the selected run or job."""
         row = self.runs.selected
         if row is None:
             return
@@ -205,8 +294,10 @@ class HomeScreen(Screen[None]):
                     [DialogChoice("o", "OK", "ok")],
                 )
             )
-            return
-        self._host.open_run(row.directory)
+        elif row.directory:
+            self._host.open_run(row.directory)
+        else:
+            self.actions.open_job(row)
 
     async def action_new_run(self) -> None:
         """Open the wizard."""
@@ -217,7 +308,7 @@ class HomeScreen(Screen[None]):
         from tui.screens.editor.choose_recipe import ask_recipe
 
         row = self.runs.selected
-        ask_recipe(self._host, self.app, row.directory if row is not None and not row.damaged else "")
+        ask_recipe(self._host, self.app, row.directory if row is not None and row.is_run else "")
 
     async def action_filter(self) -> None:
         """Open the filter field."""
@@ -229,27 +320,88 @@ class HomeScreen(Screen[None]):
         self.set_focus(self.field)
 
     async def action_show_all(self) -> None:
-        """Clear the filter."""
+        """Clear the filter; without one, the marks."""
         if self.field is not None:
             field, self.field = self.field, None
             await field.remove()
             self.set_focus(self.runs)
             self._arrange()
+        elif self.runs.marked:
+            self.runs.set_marks(set())
 
     def action_refresh_runs(self) -> None:
-        """List and read all runs again."""
+        """List and read all runs again, and ask Slurm now."""
         self._poller.resume(forced=True)
+        self._job_poller.resume(refresh=True)
+
+    # ------------------------------------------------------------ order, marks
+
+    def action_sort_next(self) -> None:
+        """Sort by the next column."""
+        self._arrange(self._arrangement.next_order())
+
+    def action_sort_reverse(self) -> None:
+        """Reverse the order."""
+        self._arrange(replace(self._arrangement, reverse=not self._arrangement.reverse))
+
+    def action_group(self) -> None:
+        """Group by recipe, or not."""
+        self._arrange(replace(self._arrangement, grouped=not self._arrangement.grouped))
+
+    def action_mark(self) -> None:
+        """Mark the selected row."""
+        self._message = ""
+        self.runs.toggle_mark()
+        self._show()
+
+    def action_mark_all(self) -> None:
+        """Mark all rows that are listed, or none."""
+        keys = {row.key for row in self.runs.rows}
+        self.runs.set_marks(set() if self.runs.marked == keys else keys)
+        self._show()
+
+    # ------------------------------------------------------------ actions on rows
 
     def action_cancel_run(self) -> None:
-        """Stop the selected run."""
-        from tui.screens.cancelling import ask_to_cancel, what_is_lost
+        """Stop the chosen runs and jobs."""
+        self.actions.cancel(self.runs.chosen)
 
-        row = self.runs.selected
-        if row is not None:
-            ask_to_cancel(
-                self, row.directory, row.name, what_is_lost(row.step, row.checkpoint), self._poller.resume
-            )
+    def action_remove_run(self) -> None:
+        """Remove the chosen runs."""
+        self.actions.remove(self.runs.chosen)
 
+    def action_rename_run(self) -> None:
+        """Rename the run."""
+        self.actions.rename(self.runs.chosen[0])
 
-def _searched(row: RunRow) -> str:
-    return f"{row.name} {row.id} {state_label(row)} {row.reason} {row.damaged}".lower()
+    def action_resume_run(self) -> None:
+        """Resume the run."""
+        self.actions.resume(self.runs.chosen[0])
+
+    def action_run_again(self) -> None:
+        """Open the wizard with the run's settings."""
+        self.actions.run_again(self.runs.chosen[0])
+
+    def action_report_run(self) -> None:
+        """Write the run's report."""
+        self.actions.report(self.runs.chosen[0])
+
+    def action_shell_here(self) -> None:
+        """Open a shell in the run's directory."""
+        self.actions.shell_here(self.runs.chosen[0])
+
+    def action_copy_job(self) -> None:
+        """Copy the ids of the chosen jobs."""
+        self.actions.copy_jobs(self.runs.chosen)
+
+    def action_watch_job(self) -> None:
+        """Ask for a job or a directory to watch."""
+        self.actions.ask_what_to_watch()
+
+    def action_open_charts(self) -> None:
+        """Show the run's charts."""
+        self.actions.open_charts(self.runs.chosen[0])
+
+    def action_compare_runs(self) -> None:
+        """Show the chosen runs beside each other."""
+        self.actions.compare(self.runs.chosen)

@@ -378,6 +378,14 @@ class MonitorScreen(Screen[None]):
 
             edit_recipe_of(self._host, self.app, run)
 
+    def action_open_charts(self) -> None:
+        """Show all metrics as charts."""
+        from tui.screens.charts import ChartsScreen
+
+        opened = self._opened
+        if opened is not None:
+            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title))
+
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""
         self.run_actions.show_stopping()

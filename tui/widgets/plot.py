@@ -51,7 +51,7 @@ def plot(points: Sequence[Point], width: int, height: int) -> Plot | None:
     low, high = _range(values)
     rows = height - 2 if height >= 5 else height - 1
     flat = min(values) == max(values)
-    ticks = {round((rows * 4 - 1) / 2) // 4: number(values[0])} if flat else _ticks(low, high, rows)
+    ticks = {round((rows * 4 - 1) / 2) // 4: number(values[0])} if flat else value_ticks(low, high, rows)
     label_width = max(len(text) for text in ticks.values())
     room = width - label_width - 2
     if room < 4:
@@ -63,7 +63,7 @@ def plot(points: Sequence[Point], width: int, height: int) -> Plot | None:
         for row in range(rows)
     )
     axis = "─" * room if height >= 5 else ""
-    scale = _scale(finite[0][0], finite[-1][0], room)
+    scale = scale_labels(finite[0][0], finite[-1][0], room)
     return Plot(labels, canvas.rows(), axis, scale, len(points) - len(finite))
 
 
@@ -75,7 +75,8 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _ticks(low: float, high: float, rows: int) -> dict[int, str]:
+def value_ticks(low: float, high: float, rows: int) -> dict[int, str]:
+    """Return the labels of round values by the row that they belong to, from the top."""
     values = nice_ticks(low, high, max(rows // 3, 2))
     step = values[1] - values[0] if len(values) > 1 else high - low
     decimals = max(-math.floor(math.log10(abs(step) or 1.0) + 1e-9), 0)
@@ -90,7 +91,7 @@ def _ticks(low: float, high: float, rows: int) -> dict[int, str]:
     return texts
 
 
-def _scale(first: float, last: float, width: int) -> str:
+def scale_labels(first: float, last: float, width: int) -> str:
     """Return the steps below the axis: the first, the last, and those that fit between."""
     if first == last:
         return f"{first:g}".center(width).rstrip()

@@ -1,12 +1,11 @@
-"""Table of runs: one on each line, with columns that fit the width."""
+"""Table of runs and jobs, with columns that fit the width; only visible rows are formatted."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -17,12 +16,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from launcher.logs.events import JobState
-from tui.formatting import GLYPHS, day_and_time, duration, number, sparkline
-from tui.run_list import RunRow
+from launcher.overview.arrangement import Entry, GroupHeading
+from launcher.overview.rows import RunRow
+from tui.formatting import plural
 from tui.widgets.line_view import LineView
+from tui.widgets.run_columns import LAST_OFFSET, ColumnLayout, state_label
 
-WIDE = 110
-_STATE, _STEP, _LOSS, _SPARK, _STARTED, _TOOK = 11, 9, 8, 16, 12, 7
+__all__ = ["RunHeader", "RunTable", "state_label"]
 _CLASSES = {
     JobState.COMPLETED: "runs--good",
     JobState.STOPPED: "runs--odd",
@@ -33,89 +33,28 @@ _CLASSES = {
     JobState.QUEUED: "runs--odd",
     JobState.UNKNOWN: "runs--quiet",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Widths of the columns that depend on the screen's width."""
-
-    name: int
-    spark: int
-    reason: int
-
-    @classmethod
-    def of(cls, width: int) -> Columns:
-        """Divide the width left by the fixed columns among name, curve and reason."""
-        rest = width - (_STATE + _STEP + _LOSS + _STARTED + _TOOK) - 6
-        if width < WIDE:
-            return cls(max(rest, 8), 0, 0)
-        name = min(max(rest // 3, 20), 30)
-        return cls(name, _SPARK, max(rest - name - _SPARK - 3, 0))
-
-
-def header(columns: Columns) -> str:
-    """Return the headings."""
-    texts = [
-        f" {'state':<{_STATE}}",
-        f"{'run':<{columns.name}}",
-        f"{'step':>{_STEP}}",
-        f"{'loss':>{_LOSS}}",
-        f"{'started':<{_STARTED}}",
-        f"{'took':>{_TOOK}}",
-    ]
-    if columns.spark:
-        texts.insert(4, f"{'':<{columns.spark}}")
-        texts.append(" reason")
-    return " ".join(texts)
-
-
-def state_label(row: RunRow) -> str:
-    """Return the state's glyph and name."""
-    if row.damaged:
-        return "! damaged"
-    if row.state is None:
-        return "… reading"
-    return f"{GLYPHS[row.state]} {row.state.value}"
-
-
-def cells(row: RunRow, columns: Columns, now: float) -> list[str]:
-    """Return a row's columns, padded to their widths; the state comes first."""
-    steps = f"{row.step}/{row.max_steps}" if row.max_steps else str(row.step or "")
-    loss = number(row.losses[-1]) if row.losses else ""
-    started = day_and_time(row.started) if row.started is not None else ""
-    texts = [
-        set_cell_size(f" {state_label(row)}", _STATE + 1),
-        set_cell_size(row.name, columns.name),
-        f"{steps:>{_STEP}}",
-        f"{loss:>{_LOSS}}",
-        f"{started:<{_STARTED}}",
-        f"{_elapsed(row, now):>{_TOOK}}",
-    ]
-    if columns.spark:
-        curve = sparkline([value for value in row.losses if math.isfinite(value)], columns.spark - 1)
-        texts.insert(4, f" {curve:<{columns.spark - 1}}")
-        texts.append(" " + set_cell_size(row.damaged or row.reason, columns.reason))
-    return texts
-
-
-def _elapsed(row: RunRow, now: float) -> str:
-    if row.started is None or row.state is None:
-        return ""
-    if row.state.ended:
-        return duration(row.ended - row.started) if row.ended is not None else ""
-    return duration(now - row.started, tenths=False) if row.state is not JobState.UNKNOWN else ""
+_MARK = "●"
+_KEPT = 2000
 
 
 class RunHeader(Widget):
     """The headings of the table."""
 
+    offset_of_columns = 0
+
+    def show_from(self, offset: int) -> None:
+        """Show the headings from another column on."""
+        if offset != self.offset_of_columns:
+            self.offset_of_columns = offset
+            self.refresh()
+
     def render(self) -> Content:
         """Return the headings."""
-        return Content(header(Columns.of(self.size.width)))
+        return Content(ColumnLayout.of(self.size.width, self.offset_of_columns).header())
 
 
 class RunTable(LineView, can_focus=True, inherit_bindings=False):
-    """Rows of runs, one of them selected."""
+    """Rows of runs, one of them selected, any of them marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Up", show=False),
@@ -124,8 +63,12 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("right,l", "columns(1)", "More columns", show=False),
+        Binding("left,h", "columns(-1)", "First columns", show=False),
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"runs--cursor", "runs--quiet", *_CLASSES.values()}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "runs--cursor", "runs--quiet", "runs--group", "runs--mark", *_CLASSES.values(),
+    }  # fmt: skip
 
     class SelectionChanged(Message):
         """Another run is selected, or its row changed."""
@@ -133,68 +76,154 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     class RowOpened(Message):
         """The selected run was clicked."""
 
+    class ColumnsMoved(Message):
+        """Other columns are shown."""
+
+        def __init__(self, offset: int) -> None:
+            super().__init__()
+            self.offset = offset
+
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[RunRow, ...] = ()
-        self._drawn: list[list[str]] = []
+        self._entries: tuple[Entry, ...] = ()
+        self.rows: tuple[RunRow, ...] = ()
+        """The rows that are listed."""
+        self._texts: dict[int, tuple[RunRow, float, Sequence[str]]] = {}
+        """Texts of rows by identity, with the time for which they were made."""
+        self._shown_layout: ColumnLayout | None = None
+        self._painted: list[object] = []
         self._selected = 0
         self._now = 0.0
-
-    @property
-    def rows(self) -> tuple[RunRow, ...]:
-        """The rows shown."""
-        return self._rows
+        self._offset = 0
+        self.marked: set[str] = set()
+        """Keys of the rows that are marked."""
 
     @property
     def selected(self) -> RunRow | None:
         """The row under the cursor."""
-        return self._rows[self._selected] if self._rows else None
+        if not self._entries:
+            return None
+        entry = self._entries[self._selected]
+        return entry if isinstance(entry, RunRow) else None
 
-    def show(self, rows: tuple[RunRow, ...], now: float) -> None:
-        """Show rows; the cursor stays on its run. Repaints only if the text changed."""
+    @property
+    def chosen(self) -> tuple[RunRow, ...]:
+        """The marked rows in the order of the list; without marks the selected one."""
+        marked = tuple(row for row in self.rows if row.key in self.marked) if self.marked else ()
+        selected = self.selected
+        return marked or ((selected,) if selected is not None else ())
+
+    @property
+    def visible_directories(self) -> tuple[str, ...]:
+        """Directories of the runs on the screen."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        shown = self._entries[top : top + height]
+        return tuple(entry.directory for entry in shown if isinstance(entry, RunRow) and entry.directory)
+
+    def show(self, entries: tuple[Entry, ...], now: float) -> None:
+        """Show rows; the cursor stays on its run. Repaints only if the text on the screen changed."""
         previous = self.selected
-        self._rows, self._now = rows, now
-        if previous is not None:
-            same_run = (index for index, row in enumerate(rows) if row.directory == previous.directory)
-            self._selected = next(same_run, self._selected)
-        self._selected = min(self._selected, max(len(rows) - 1, 0))
-        self._draw()
+        same = entries is self._entries
+        self._now = now
+        if not same:
+            self._entries = entries
+            self.rows = tuple(entry for entry in entries if isinstance(entry, RunRow))
+            self._find_again(previous)
+            self.virtual_size = Size(0, len(entries))
+        self._repaint_if_changed()
         if self.selected != previous:
             self.post_message(self.SelectionChanged())
 
-    def _draw(self) -> None:
-        columns = Columns.of(self.scrollable_content_region.width)
-        drawn = [cells(row, columns, self._now) for row in self._rows]
-        if drawn != self._drawn:
-            self._drawn = drawn
-            self.virtual_size = Size(0, len(drawn))
+    def _find_again(self, previous: RunRow | None) -> None:
+        """Put the cursor on the row that it was on."""
+        if previous is not None:
+            matches = (
+                index
+                for index, entry in enumerate(self._entries)
+                if isinstance(entry, RunRow) and entry.key == previous.key
+            )
+            self._selected = next(matches, self._selected)
+        self._selected = self._row_near(min(self._selected, len(self._entries) - 1), 1)
+        self._scroll_to_selected()
+
+    def _row_near(self, index: int, step: int) -> int:
+        """Return the index of the next row that is no heading, first in the direction of `step`."""
+        for direction in (step, -step):
+            at = index
+            while 0 <= at < len(self._entries):
+                if isinstance(self._entries[at], RunRow):
+                    return at
+                at += direction
+        return 0
+
+    def _layout(self) -> ColumnLayout:
+        return ColumnLayout.of(self.scrollable_content_region.width, self._offset)
+
+    def _cells(self, row: RunRow) -> Sequence[str]:
+        """Return a row's texts; those of an ended run do not depend on the time, and are made once."""
+        layout = self._layout()
+        if layout != self._shown_layout or len(self._texts) > _KEPT:
+            self._shown_layout = layout
+            self._texts.clear()
+        kept = self._texts.get(id(row))
+        if kept is not None and kept[0] is row and (kept[1] == self._now or not row.live):
+            return kept[2]
+        cells = layout.cells(row, self._now)
+        self._texts[id(row)] = (row, self._now, cells)
+        return cells
+
+    def _repaint_if_changed(self) -> None:
+        top = self.scroll_offset.y
+        shown = self._entries[top : top + self.scrollable_content_region.height]
+        painted: list[object] = [
+            self._cells(entry) if isinstance(entry, RunRow) else entry for entry in shown
+        ]
+        if painted != self._painted:
+            self._painted = painted
             self.refresh()
 
     def on_resize(self) -> None:
         """Fit the columns to the new width."""
-        self._draw()
+        self._repaint_if_changed()
         self._scroll_to_selected()
 
     def render_line(self, y: int) -> Strip:
         """Draw a row."""
         width = self.scrollable_content_region.width
         index = self.scroll_offset.y + y
-        base = self.rich_style
-        if index >= len(self._drawn):
-            return Strip.blank(width, base)
-        row = self._rows[index]
-        quiet = base + self.get_component_rich_style("runs--quiet", partial=True)
-        name = "runs--bad" if row.damaged else _CLASSES[row.state] if row.state else "runs--quiet"
-        style = base + self.get_component_rich_style(name, partial=True)
-        if index == self._selected:
-            base = quiet = self.get_component_rich_style("runs--cursor")
-            style = base
-        state, title, *rest = self._drawn[index]
-        segments = [Segment(state, style), Segment(f" {title} ", base), Segment(" ".join(rest), quiet)]
-        return Strip(segments, sum(cell_len(item.text) for item in segments)).crop_extend(0, width, base)
+        if index >= len(self._entries):
+            return Strip.blank(width, self.rich_style)
+        entry = self._entries[index]
+        segments = self._heading(entry) if isinstance(entry, GroupHeading) else self._row(entry, index)
+        length = sum(cell_len(item.text) for item in segments)
+        return Strip(segments, length).crop_extend(0, width, self.rich_style)
 
-    def _select(self, index: int) -> None:
-        index = min(max(index, 0), max(len(self._rows) - 1, 0))
+    def _heading(self, heading: GroupHeading) -> list[Segment]:
+        base = self.rich_style
+        live = f", {heading.live} active" if heading.live else ""
+        title, quiet = base + self.ink("runs--group"), base + self.ink("runs--quiet")
+        return [
+            Segment(f" ▾ {heading.title}", title),
+            Segment(f"  {plural(heading.rows, heading.noun)}{live}", quiet),
+        ]
+
+    def _row(self, row: RunRow, index: int) -> list[Segment]:
+        base = self.rich_style
+        name = "runs--bad" if row.damaged else _CLASSES[row.state] if row.state else "runs--quiet"
+        quiet, style, mark = (base + self.ink(part) for part in ("runs--quiet", name, "runs--mark"))
+        if index == self._selected:
+            base = quiet = style = mark = self.get_component_rich_style("runs--cursor")
+        state, title, *rest = self._cells(row)
+        sign = _MARK if row.key in self.marked else " "
+        return [
+            Segment(sign, mark),
+            Segment(state[1:], style),
+            Segment(f" {title} ", base),
+            Segment(" ".join(rest), quiet),
+        ]
+
+    def _select(self, index: int, step: int = 1) -> None:
+        index = self._row_near(min(max(index, 0), max(len(self._entries) - 1, 0)), step)
         if index != self._selected:
             self._selected = index
             self._scroll_to_selected()
@@ -204,14 +233,31 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def _scroll_to_selected(self) -> None:
         top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
         if self._selected < top:
-            self.scroll_to(y=self._selected, animate=False)
+            above = self._selected - 1
+            heading = above >= 0 and isinstance(self._entries[above], GroupHeading)
+            self.scroll_to(y=above if heading else self._selected, animate=False)
         elif self._selected >= top + height:
             self.scroll_to(y=self._selected - height + 1, animate=False)
+
+    def toggle_mark(self) -> None:
+        """Mark the selected row, or take its mark away, and go on to the next row."""
+        row = self.selected
+        if row is not None:
+            self.marked ^= {row.key}
+            self.refresh()
+            self._select(self._selected + 1)
+            self.post_message(self.SelectionChanged())
+
+    def set_marks(self, keys: set[str]) -> None:
+        """Mark these rows and no others."""
+        self.marked = keys
+        self.refresh()
+        self.post_message(self.SelectionChanged())
 
     def on_click(self, event: Click) -> None:
         """Select the row under the pointer; open it if it is selected already."""
         index = self.scroll_offset.y + event.y
-        if index >= len(self._rows):
+        if index >= len(self._entries) or isinstance(self._entries[index], GroupHeading):
             return
         if index == self._selected:
             self.post_message(self.RowOpened())
@@ -219,12 +265,22 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
 
     def action_cursor(self, step: int) -> None:
         """Go a row up or down."""
-        self._select(self._selected + step)
+        self._select(self._selected + step, step)
 
     def action_page(self, direction: int) -> None:
         """Go a page up or down."""
-        self._select(self._selected + direction * max(self.scrollable_content_region.height - 1, 1))
+        page = max(self.scrollable_content_region.height - 1, 1)
+        self._select(self._selected + direction * page, direction)
 
     def action_edge(self, direction: int) -> None:
         """Go to the first or the last row."""
-        self._select(len(self._rows) if direction > 0 else 0)
+        self._select(len(self._entries) if direction > 0 else 0, -direction)
+
+    def action_columns(self, step: int) -> None:
+        """Show further columns in the place of the first ones, or the first ones again."""
+        offset = min(max(self._offset + step, 0), LAST_OFFSET)
+        if offset != self._offset and ColumnLayout.of(self.size.width, offset).columns:
+            self._offset = offset
+            self._repaint_if_changed()
+            self.refresh()
+            self.post_message(self.ColumnsMoved(offset))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,15 @@ from launcher.logs.events import JobChanged, JobState
 from launcher.text import clean
 
 # Free text last: it may hold the separator. Times come in seconds since the epoch (SLURM_TIME_FORMAT).
-QUEUE_FORMAT = "%i|%T|%V|%S|%e|%N|%r|%k"
+# Partition, number of nodes and name follow the comment after an empty field; lists of jobs show them.
+QUEUE_FORMAT = "%i|%T|%V|%S|%e|%N|%r|%k||%P|%D|%j"
 QUEUE_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "NodeList", "Reason", "Comment")
 SACCT_COLUMNS = ("JobID", "State", "Submit", "Start", "End", "NodeList", "ExitCode", "SubmitLine")
 SACCT_FORMAT = ",".join(SACCT_COLUMNS)
+RECENT_COLUMNS = (
+    "JobID", "State", "Submit", "Start", "End", "NodeList", "ExitCode", "Partition", "NNodes", "JobName",
+)  # fmt: skip
+_DETAILS = re.compile(r"(?P<comment>.*)\|\|(?P<partition>[^|]*)\|(?P<nodes>\d+)\|(?P<name>.*)")
 
 _ENDED = {
     "COMPLETED": (JobState.COMPLETED, ""),
@@ -78,6 +84,9 @@ class JobRecord:
     """The comment, or the command line of the submission."""
     exit_code: str = ""
     nodes: str = ""
+    partition: str = ""
+    node_count: int | None = None
+    name: str = ""
 
     @property
     def over(self) -> bool:
@@ -167,6 +176,11 @@ def _exit_reason(code: str) -> str:
 
 def _record(row: dict[str, str]) -> JobRecord:
     row = {name: clean(value) for name, value in row.items()}
+    details = _DETAILS.fullmatch(row.get("Comment", ""))
+    if details is not None:
+        named = {"Partition": details["partition"], "NNodes": details["nodes"], "JobName": details["name"]}
+        row |= {"Comment": details["comment"], **named}
+    count = row.get("NNodes", "")
     return JobRecord(
         id=row["JobID"],
         state=row.get("State", ""),
@@ -177,6 +191,9 @@ def _record(row: dict[str, str]) -> JobRecord:
         comment=row.get("Comment") or row.get("SubmitLine", ""),
         exit_code=row.get("ExitCode", ""),
         nodes=_nodes(row.get("NodeList", "")),
+        partition=row.get("Partition", ""),
+        node_count=int(count) if count.isdecimal() else None,
+        name=row.get("JobName", ""),
     )
 
 

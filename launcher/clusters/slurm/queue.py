@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.jobs import (
     QUEUE_FORMAT,
+    RECENT_COLUMNS,
     SACCT_COLUMNS,
     SACCT_FORMAT,
     JobRecord,
@@ -36,6 +37,8 @@ DIRECTORY = "slurm-queue"
 """Directory of the last answers, in the user's directory of cached data."""
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
+RECENT_EVERY_S = 900.0
+"""Seconds between two questions to accounting for all jobs that ended within the last day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Snapshot:
     maintenance_asked: float = 0.0
     lost_nodes: Mapping[str, tuple[LostNode, ...]] = field(default_factory=dict)
     """Nodes that went down under failed jobs, by the jobs' ids; a job that was not asked about has none."""
+    recent: Mapping[str, JobRecord] = field(default_factory=dict)
+    """Jobs of the last day by accounting, by id."""
+    recent_asked: float = 0.0
 
     def job(self, identity: str) -> JobRecord | None:
         """Return a job by id; for one that is over, accounting's record, which has the exit code."""
@@ -172,6 +178,25 @@ class Queue:
                 if name not in previous.jobs and (name not in ended or not ended[name].over)
             }
             current = replace(previous, ended=ended, missed=missed, sacct_problem="", accounting=True)
+        self._save(current)
+        return current
+
+    def ask_recent(self, previous: Snapshot) -> Snapshot:
+        """Ask accounting for all jobs of the last day, if there is accounting and its interval is over."""
+        begun = self.client.now()
+        if not previous.accounting or 0 <= begun - previous.recent_asked < RECENT_EVERY_S:
+            return previous
+        previous = replace(previous, recent_asked=begun)
+        self._save(previous)
+        argv = ["sacct", "-X", "-n", "-P", "-u", self.client.user, "-S", "now-1days"]
+        try:
+            text = self.client.ask([*argv, f"--format={','.join(RECENT_COLUMNS)}"])
+            records = read_queue(text, RECENT_COLUMNS)[0]
+        except (TransportError, RefusedError) as error:
+            off = is_accounting_off(error.what)
+            current = replace(previous, sacct_problem="" if off else error.what, accounting=not off)
+        else:
+            current = replace(previous, recent={job.id: job for job in records if job.state})
         self._save(current)
         return current
 

@@ -1,0 +1,155 @@
+"""Tables of GPU use as columns: every sample of `gpu-NODE.csv`, for charts and for what a run used."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from launcher.logs.gpu_tables import node_of_table
+
+_MIB_PER_GIB = 1024.0
+_METRICS = {
+    "utilization.gpu [%]": ("utilisation_percent", 1.0),
+    "memory.used [MiB]": ("memory_gib", 1 / _MIB_PER_GIB),
+    "power.draw [W]": ("power_w", 1.0),
+    "host.memory.used [MiB]": ("host_memory_gib", 1 / _MIB_PER_GIB),
+}
+"""Column of the table -> name of the metric, and its unit in that of the table."""
+IDLE_PERCENT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """Use of one GPU at one moment."""
+
+    time: float
+    """Seconds since the epoch."""
+    gpu: int
+    values: Mapping[str, float]
+    """By metric: utilisation_percent, memory_gib, power_w …"""
+    total_gib: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSamples:
+    """Samples of one node, in the order of the table."""
+
+    node: str
+    samples: tuple[GpuSample, ...] = ()
+
+
+def node_samples(name: str, text: str) -> NodeSamples | None:
+    """Return the samples of a table; None where the file's name is no table's. Cut lines are passed over."""
+    node = node_of_table(name)
+    if node is None:
+        return None
+    rows = csv.reader(text.splitlines())
+    heading = next(rows, [])
+    samples = (_sample(dict(zip(heading, row, strict=True))) for row in rows if len(row) == len(heading))
+    return NodeSamples(node, tuple(sample for sample in samples if sample is not None))
+
+
+def _sample(row: Mapping[str, str]) -> GpuSample | None:
+    try:
+        time = datetime.strptime(row["timestamp"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
+        gpu = int(row["index"])
+    except (KeyError, ValueError):
+        return None
+    values = {}
+    for column, (metric, factor) in _METRICS.items():
+        number = _number(row.get(column, ""))
+        if number is not None:
+            values[metric] = number * factor
+    total = _number(row.get("memory.total [MiB]", ""))
+    return GpuSample(time, gpu, values, None if total is None else total / _MIB_PER_GIB)
+
+
+def _number(text: str) -> float | None:
+    """Return a number; None for `[N/A]`, which MIG instances report."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# ------------------------------------------------------------ what they say
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSpan:
+    """GPUs of a node that did nothing while others worked."""
+
+    node: str
+    gpus: tuple[int, ...]
+    of: int
+    """GPUs of the node."""
+    since: float
+    until: float
+
+    def in_words(self) -> str:
+        """Return it for a user: `6 of 8 GPUs of jwb0001 idle for 4 min`."""
+        from launcher.durations import in_words
+
+        return (
+            f"{len(self.gpus)} of {self.of} GPUs of {self.node} idle for {in_words(self.until - self.since)}"
+        )
+
+
+def idle_spans(nodes: Sequence[NodeSamples], least_s: float = 120.0) -> tuple[IdleSpan, ...]:
+    """Return the GPUs that are idle at the end of the tables, for so long at least, while others work."""
+    uses = {(node.node, gpu): rows for node in nodes for gpu, rows in _by_gpu(node).items()}
+    busy = any(rows and rows[-1][1] > IDLE_PERCENT for rows in uses.values())
+    spans = []
+    for node in nodes:
+        idle: dict[int, float] = {}
+        gpus = _by_gpu(node)
+        until = max((rows[-1][0] for rows in gpus.values() if rows), default=0.0)
+        for gpu, rows in gpus.items():
+            since = _idle_since(rows)
+            if since is not None and until - since >= least_s:
+                idle[gpu] = since
+        if idle and (busy or len(idle) < len(gpus)):
+            spans.append(IdleSpan(node.node, tuple(sorted(idle)), len(gpus), max(idle.values()), until))
+    return tuple(spans)
+
+
+def imbalance(nodes: Sequence[NodeSamples], last: int = 20) -> tuple[float, float] | None:
+    """Return the lowest and the highest mean utilisation of a GPU over the last samples, in percent."""
+    means = []
+    for node in nodes:
+        for rows in _by_gpu(node).values():
+            uses = [use for _, use in rows[-last:]]
+            if uses:
+                means.append(sum(uses) / len(uses))
+    return (min(means), max(means)) if len(means) > 1 else None
+
+
+def peak_memory_gib(nodes: Sequence[NodeSamples]) -> tuple[float, float] | None:
+    """Return the largest memory in use on a GPU, and the total of that GPU, in GiB; None: no record."""
+    peaks = [
+        (sample.values["memory_gib"], sample.total_gib)
+        for node in nodes
+        for sample in node.samples
+        if "memory_gib" in sample.values and sample.total_gib is not None
+    ]
+    return max(peaks, default=None)
+
+
+def _by_gpu(node: NodeSamples) -> dict[int, list[tuple[float, float]]]:
+    rows: dict[int, list[tuple[float, float]]] = {}
+    for sample in node.samples:
+        if "utilisation_percent" in sample.values:
+            rows.setdefault(sample.gpu, []).append((sample.time, sample.values["utilisation_percent"]))
+    return rows
+
+
+def _idle_since(rows: Sequence[tuple[float, float]]) -> float | None:
+    """Return since when a GPU has done nothing; None while it works."""
+    since = None
+    for time, use in reversed(rows):
+        if use > IDLE_PERCENT:
+            break
+        since = time
+    return since

@@ -1,0 +1,224 @@
+"""The runs of a root, kept up to date: one listing of the root, and reads of what changed or lives."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.logs.events import JobState
+from launcher.overview.row_cache import CachedRow, Version, cache_file, dumped, load_rows
+from launcher.overview.rows import RunRow, damaged_row, filled_row, starting_row
+from launcher.text import clean
+from recipes.errors import ExplainedError
+
+if TYPE_CHECKING:  # imported by the methods, on the thread, after the first paint
+    from launcher.monitor.watch import Watch
+    from launcher.runs import Run
+    from launcher.transports.base import Transport
+
+LIVE_S = 3.0
+"""Polling interval of a run that lives."""
+UNKNOWN_S = 30.0
+"""Polling interval of a run with an unknown state."""
+_SAVE_S = 60.0
+_COUNTED_ENTRIES = 20_000
+_HEAD_BYTES = 256 * 1024
+_MODEL = r"^{side}:\n(?:[ ]{{2}}.*\n|\n)*?  model_name: (?P<name>.+)$"
+_STUDENT, _TEACHER = (re.compile(_MODEL.format(side=side), re.MULTILINE) for side in ("policy", "teacher"))
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A run of the list, and its watch while it is active."""
+
+    version: Version
+    row: RunRow
+    run: Run | None = None
+    """None for a row from the cache, and for a directory that cannot be read as a run."""
+    watch: Watch | None = None
+    due: float = 0.0
+    """Time of the next poll (monotonic clock); infinity once it has ended."""
+
+
+@dataclass(slots=True)
+class RunLister:
+    """Lists the runs of a root; reads the logs of active runs, and the summaries of the others."""
+
+    transport: Transport
+    root: str
+    now: Callable[[], float] = time.monotonic
+    in_front: Callable[[], bool] = lambda: True
+    """Whether the terminal has the focus."""
+    cache: Path | None = None
+    """File of the rows of ended runs; None: nothing is kept."""
+    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _order: list[str] = field(default_factory=list)
+    _kept: dict[str, CachedRow] | None = None
+    _unsaved: bool = False
+    _saved: float = field(default=float("-inf"))
+
+    @classmethod
+    def of_user(
+        cls,
+        transport: Transport,
+        root: str,
+        in_front: Callable[[], bool],
+        environment: Mapping[str, str] = os.environ,
+    ) -> RunLister:
+        """Return the lister of a root with the user's cache."""
+        return cls(transport, root, in_front=in_front, cache=cache_file(root, environment))
+
+    def relist(self, *, forced: bool = False) -> None:
+        """List the root again; what its directories say to have changed is read at the next polls.
+
+        `forced`: everything is, also what has ended.
+
+        Raises:
+            TransportError: the root cannot be listed.
+        """
+        from launcher.runs import user_store
+
+        kept = self._kept_rows()
+        order: list[str] = []
+        for directory, status in user_store(self.transport, Path(self.root)).directories():
+            entry = self._entries.get(directory)
+            version = (status.mtime, status.inode)
+            if entry is None or forced or entry.version != version:
+                cached = kept.get(directory)
+                if entry is None and not forced and cached is not None and cached.version == version:
+                    entry = _Entry(version, cached.row, due=float("inf"))
+                else:
+                    entry = self._read(directory, version, entry)
+                if entry is None:
+                    continue
+                self._entries[directory] = entry
+            order.append(directory)
+        gone = self._entries.keys() - set(order)
+        for directory in gone:
+            del self._entries[directory]
+            self._unsaved = kept.pop(directory, None) is not None or self._unsaved
+        self._order = order
+
+    def _read(self, directory: str, version: Version, before: _Entry | None) -> _Entry | None:
+        """Return the entry of a directory that is new or has changed; None where it is no run at all."""
+        from launcher.errors import InputError, TransportError
+        from launcher.runs import SPEC, Damaged, load
+
+        try:
+            if self.transport.stat(str(Path(directory, SPEC))) is None:
+                return None
+            run = load(self.transport, directory)
+        except (InputError, TransportError) as error:
+            return _Entry(version, damaged_row(Damaged(directory, error.what)), due=float("inf"))
+        row = starting_row(run)
+        if before is not None and before.run is not None and not before.row.damaged:
+            # Its jobs changed: what is known of it stays on the screen until it is read.
+            known = before.row
+            row = replace(known, name=row.name, job=row.job, jobs=row.jobs, started=row.started)
+            watch = before.watch
+        else:
+            student, teacher = self._models(directory)
+            row, watch = replace(row, student=student, teacher=teacher), None
+        return _Entry(version, row, run, watch)
+
+    def _models(self, directory: str) -> tuple[str, str]:
+        """Return the names of student and teacher, by the effective recipe as this program wrote it."""
+        try:
+            text = self.transport.read(str(Path(directory, "effective.yaml")), 0, _HEAD_BYTES)
+        except ExplainedError:
+            return "", ""
+        content = text.decode(errors="replace")
+        matches = (pattern.search(content) for pattern in (_STUDENT, _TEACHER))
+        student, teacher = (clean(match["name"].strip("'\" ")) if match else "" for match in matches)
+        return student, teacher
+
+    def poll_next(self) -> bool:
+        """Poll the next run that is due; False when none is."""
+        for directory in self._order:
+            entry = self._entries[directory]
+            if entry.due <= self.now():
+                self._poll(entry)
+                return True
+        return False
+
+    def rows(self) -> tuple[RunRow, ...]:
+        """Return the list, newest first."""
+        return tuple(self._entries[directory].row for directory in self._order)
+
+    def _poll(self, entry: _Entry) -> None:
+        from launcher.monitor.watch_run import summarise, watch_run
+        from launcher.runs import load_summary
+
+        if entry.run is None:
+            entry.due = float("inf")
+            return
+        try:
+            summary = load_summary(self.transport, entry.run) if entry.watch is None else None
+            if summary is None:
+                watch = entry.watch = entry.watch or watch_run(self.transport, entry.run)
+                watch.in_front = self.in_front()
+                watch.catch_up()
+                summary = summarise(self.transport, entry.run, watch)
+        except ExplainedError as error:  # its files are damaged, or gone, since it was listed
+            entry.row = replace(entry.row, state=None, damaged=clean(error.what))
+            entry.due = self.now() + UNKNOWN_S
+            return
+        entry.row = filled_row(entry.row, summary)
+        settled = entry.watch is None or entry.watch.state.settled
+        entry.due = self.now() + _pause(entry.row, settled=settled)
+        if entry.due == float("inf"):
+            entry.watch = None
+            self._keep(entry)
+
+    def _keep(self, entry: _Entry) -> None:
+        """Keep the row of a run that has ended."""
+        status = self.transport.stat(entry.row.directory)
+        if status is not None:
+            # Saving its summary has changed the directory.
+            entry.version = (status.mtime, status.inode)
+            self._kept_rows()[entry.row.directory] = CachedRow(entry.version, entry.row)
+            self._unsaved = True
+
+    # ------------------------------------------------------------ size on disk
+
+    def count_one(self, directories: Iterable[str]) -> bool:
+        """Count the size on disk of the first of these that has ended and was not counted; False: none."""
+        from launcher.storage.disk_use import DiskCounter
+
+        for directory in directories:
+            entry = self._entries.get(directory)
+            if entry is not None and entry.row.bytes is None and entry.row.state and entry.row.state.ended:
+                counter = DiskCounter(entries=_COUNTED_ENTRIES)
+                entry.row = replace(entry.row, bytes=sum(counter.count(directory).values()))
+                self._keep(entry)
+                return True
+        return False
+
+    # ------------------------------------------------------------ cache
+
+    def _kept_rows(self) -> dict[str, CachedRow]:
+        if self._kept is None:
+            self._kept = load_rows(self.cache) if self.cache is not None else {}
+        return self._kept
+
+    def save(self, *, now: bool = False) -> None:
+        """Write the kept rows if there are new ones, at most once a minute unless `now`."""
+        from launcher.storage.private_files import write_private
+
+        if self.cache is None or not self._unsaved or (not now and self.now() - self._saved < _SAVE_S):
+            return
+        self._unsaved, self._saved = False, self.now()
+        with suppress(OSError):  # a full or read-only home directory: read anew each time
+            write_private(self.cache, dumped(self._kept_rows()))
+
+
+def _pause(row: RunRow, *, settled: bool) -> float:
+    if row.state is None or row.state is JobState.UNKNOWN or (row.state.ended and not settled):
+        return UNKNOWN_S
+    return float("inf") if row.state.ended else LIVE_S

@@ -1,0 +1,136 @@
+"""All series of a run, from TensorBoard's files, the driver's log and the tables of GPU use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from launcher.errors import TransportError
+from launcher.logs.gpu_samples import NodeSamples, node_samples
+from launcher.logs.scalar_columns import ScalarColumn, ScalarColumns
+from launcher.logs.tensorboard import DamagedError
+from launcher.logs.trackers import event_files
+from launcher.monitor.watch import Watch
+from launcher.overview.series import Series, order_of
+from launcher.transports.base import Transport
+
+_READ = 8 * 1024 * 1024
+_TABLE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class RunSeries:
+    """Reader of the series of a watched run; `read` is called from one thread at a time."""
+
+    transport: Transport
+    watch: Watch
+    _files: dict[str, ScalarColumns] = field(default_factory=dict)
+    _damaged: set[str] = field(default_factory=set)
+    _tables: dict[str, tuple[int, NodeSamples]] = field(default_factory=dict)
+    _found: tuple[tuple[str, int], ...] = ()
+
+    def find(self) -> None:
+        """Find the files as they are now."""
+        self._found = tuple(
+            (path, entry.size)
+            for path, entry in event_files(self.transport, self.watch.tracking_directories())
+        )
+
+    def read(self, budget: int = _READ) -> bool:
+        """Read up to so many bytes of the files that were found; True while there is more."""
+        for path, size in self._found:
+            file = self._files.setdefault(path, ScalarColumns())
+            if file.offset >= size or path in self._damaged:
+                continue
+            try:
+                data = self.transport.read(path, file.offset, min(budget, size - file.offset))
+                file.feed(data)
+            except (TransportError, DamagedError):
+                self._damaged.add(path)
+                continue
+            if data:
+                return True
+        return False
+
+    def gpus(self) -> tuple[NodeSamples, ...]:
+        """Return the samples of each node's GPUs; a table that cannot be read is left out."""
+        for path, entry in self.watch.gpu_tables():
+            size, _ = self._tables.get(path, (-1, None))
+            if size == entry.size or entry.size > _TABLE_BYTES:
+                continue
+            try:
+                text = self.transport.read(path).decode(errors="replace")
+            except TransportError:
+                continue
+            samples = node_samples(Path(path).name, text)
+            if samples is not None:
+                self._tables[path] = (entry.size, samples)
+        return tuple(samples for _, samples in self._tables.values())
+
+    def series(self) -> tuple[Series, ...]:
+        """Return all series, those that matter most first."""
+        by_name = {item.name: item for item in self._of_log()}
+        by_name |= {item.name: item for item in self._of_trackers()}
+        by_name |= {item.name: item for item in _of_gpus(self.gpus())}
+        return tuple(sorted(by_name.values(), key=lambda item: order_of(item.name)))
+
+    def _of_log(self) -> Iterator[Series]:
+        for name, points in self.watch.state.metrics.items():
+            steps = np.array(sorted(points), dtype=np.float64)
+            values = np.array([points[int(step)] for step in steps], dtype=np.float64)
+            if len(steps):
+                yield Series(name, steps, np.full(len(steps), np.nan), values)
+
+    def _of_trackers(self) -> Iterator[Series]:
+        columns: dict[str, list[ScalarColumn]] = {}
+        for file in self._files.values():
+            for tag, column in file.columns().items():
+                columns.setdefault(tag, []).append(column)
+        first = min((float(part.times[0]) for parts in columns.values() for part in parts), default=0.0)
+        for tag, parts in columns.items():
+            yield _joined(tag, parts, first)
+
+
+def _joined(tag: str, parts: list[ScalarColumn], first: float) -> Series:
+    """Return the values of all starts of a run as one series: where steps repeat, the later start counts."""
+    steps = np.concatenate([part.steps for part in parts]).astype(np.float64)
+    times = np.concatenate([part.times for part in parts]) - first
+    values = np.concatenate([part.values for part in parts]).astype(np.float64)
+    if len(steps) > 1 and not bool(np.all(np.diff(steps) > 0)):
+        order = np.lexsort((times, steps))
+        steps, times, values = steps[order], times[order], values[order]
+        last = np.append(np.diff(steps) > 0, True)
+        steps, times, values = steps[last], times[last], values[last]
+    return Series(tag, steps, times, values, "TensorBoard")
+
+
+def _of_gpus(nodes: tuple[NodeSamples, ...]) -> Iterator[Series]:
+    """Yield for each node and metric the mean and the highest value over its GPUs, against time."""
+    first = min((sample.time for node in nodes for sample in node.samples), default=0.0)
+    for node in nodes:
+        moments: dict[str, dict[float, list[float]]] = {}
+        for sample in node.samples:
+            for metric, value in sample.values.items():
+                moments.setdefault(metric, {}).setdefault(sample.time, []).append(value)
+        for metric, by_time in moments.items():
+            times = np.array(sorted(by_time), dtype=np.float64)
+            for kind, reduce in (("mean", _mean), ("max", max)):
+                values = np.array([reduce(by_time[float(time)]) for time in times], dtype=np.float64)
+                seconds = times - first
+                yield Series(f"gpu/{node.node}/{metric}_{kind}", seconds, seconds, values, "nvidia-smi")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def all_series(transport: Transport, watch: Watch) -> tuple[Mapping[str, Series], tuple[NodeSamples, ...]]:
+    """Return all series of a caught-up run by name, and the samples of its GPUs."""
+    reader = RunSeries(transport, watch)
+    reader.find()
+    while reader.read():
+        continue
+    return {item.name: item for item in reader.series()}, reader.gpus()

@@ -1,0 +1,57 @@
+"""Usual durations of a run: by the earlier runs of its recipe on as many nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from launcher.monitor.usual import Usual
+from launcher.overview.row_cache import cache_file, load_rows
+from launcher.overview.rows import RunRow
+from launcher.overview.usual_rows import usual_among
+from launcher.runs import Run, RunStore, load, load_summary
+from launcher.transports.base import Transport
+from recipes.errors import ExplainedError
+
+_READ = 30
+"""Runs that are read where the list of runs has kept none."""
+
+
+def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *, without: str = "") -> Usual:
+    """Return the usual durations of a recipe on so many nodes; `without`: directory of a run to leave out.
+
+    Of runs that failed only what they reached counts, after those that ended well.
+    """
+    rows = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
+    rows = rows or list(_read(transport, root))
+    return usual_among(rows, recipe, nodes, without=without)
+
+
+def _read(transport: Transport, root: str) -> Iterable[RunRow]:
+    from launcher.overview.rows import filled_row, starting_row
+
+    try:
+        directories = RunStore(transport, root).directories()[:_READ]
+    except ExplainedError:
+        return
+    for directory, _ in directories:
+        try:
+            run = load(transport, directory)
+            summary = load_summary(transport, run)
+        except ExplainedError:
+            continue
+        if summary is not None:
+            yield filled_row(starting_row(run), summary)
+
+
+def usual_of_run(transport: Transport, run: Run) -> Callable[[], Usual]:
+    """Return a function that looks up the usual durations of a run once, when it is first called."""
+
+    @cache
+    def look_up() -> Usual:
+        root = str(Path(run.directory).parent)
+        return usual_durations(transport, root, run.spec.recipe.source, run.spec.nodes, without=run.directory)
+
+    return look_up

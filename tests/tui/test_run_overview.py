@@ -1,0 +1,182 @@
+"""The list of all jobs in use: marks, order, groups, jobs of other programs, charts, comparison."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from launcher.logs.events import JobState
+from launcher.overview.rows import RunRow
+from tests.tui.pilot import NARROW, WIDE, shown
+from tests.tui.replay import running
+from tui.screens.home_actions import HomeActions
+from tui.widgets.chart import ChartView, chart_lines
+from tui.widgets.run_columns import COLUMNS, ColumnLayout
+
+SQUEUE = """#!/bin/sh
+[ -e {down} ] && {{ echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }}
+echo '4711|RUNNING|1795831200|1795831200|1795838400|n1|None|x||booster|2|other-train'
+echo '4712|PENDING|1795831260|1795838400|0||Priority|x||booster|4|waits'
+"""
+
+
+def fake_slurm(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let squeue list two jobs until the returned file exists."""
+    down = directory / "down"
+    (directory / "bin").mkdir()
+    for name, text in (("squeue", SQUEUE.format(down=down)), ("sacct", "#!/bin/sh\n")):
+        (directory / "bin" / name).write_text(text)
+        (directory / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory / 'bin'}:/usr/bin:/bin")
+    return down
+
+
+@pytest.mark.slow
+async def test_sort_group_mark_rename_remove_and_compare(tmp_path: Path) -> None:
+    for number, name in enumerate(("alpha", "beta", "gamma")):
+        identity = f"20261128-0{number}0000-{name}-000{number}"
+        replay = running(
+            tmp_path, "" if number else "train_data_step12", host="elsewhere", identity=identity, name=name
+        )
+        if number:
+            replay.finish(0)
+    async with shown(tmp_path, NARROW) as screen:
+        await screen.see("3 runs in", "✓ completed")
+        await screen.press("o", "o")
+        await screen.see("by name ↑")
+        assert [row.name for row in screen.app.screen.runs.rows] == ["alpha", "beta", "gamma"]  # type: ignore[attr-defined]
+        await screen.press("O")
+        await screen.see("by name ↓")
+        await screen.press("v")
+        await screen.see("▾ rehearsal.yaml  3 runs, 1 active")
+        await screen.press("v", "home", "space", "space")
+        await screen.see("● 2 marked")
+        await screen.press("D")
+        await screen.see("runs beside each other", "A gamma", "B beta", "loss")
+        await screen.press("2")
+        await screen.see("step, median", "until Data loaded")
+        await screen.press("3")
+        await screen.see("there are no two recipes to compare")
+        await screen.press("b", "escape")
+        await screen.press("f2", *["backspace"] * 9)
+        await screen.type("better")
+        await screen.press("enter")
+        await screen.see("renamed alpha to better")
+        await screen.press("d")
+        await screen.see("3 runs in")
+        await screen.press("home", "d")
+        await screen.see("Remove this run?", "on disk.", "remove for good")
+        await screen.press("y")
+        await screen.see("2 runs in", "removed 1 run")
+    assert sorted(name[16:21] for name in os.listdir(tmp_path)) == ["alpha", "beta-"]
+
+
+async def test_jobs_of_other_programs_and_a_silent_slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = fake_slurm(tmp_path, monkeypatch)
+    running(tmp_path / "runs", "", host="elsewhere").finish(0)
+    async with shown(tmp_path / "runs", WIDE) as screen:
+        await screen.see(
+            "1 run, 2 other jobs in", "other-train", "booster", "4711", "◌ queued", "waiting: jobs of"
+        )
+        assert "~" not in screen.text
+        down.touch()
+        await screen.press("f5")
+        await screen.see("! Slurm gives no answer since", "● running~", "✓ completed")
+        await screen.press("slash")
+        await screen.type("waits")
+        await screen.press("enter")
+        await screen.see("1 of 1 run, 2 other jobs", "as of", "Unable to contact")
+
+
+async def test_charts_of_a_run_and_its_gpus(tmp_path: Path) -> None:
+    replay = running(tmp_path, "", host="elsewhere")
+    replay.finish(0)
+    rows = [
+        f"2026-11-28T02:0{minute}:{second:02d}+0000,{gpu},{90 * (gpu == 0)},30000,40960,300,9000"
+        for minute in range(5)
+        for second in (0, 15, 30, 45)
+        for gpu in range(4)
+    ]
+    heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W],"
+    text = heading + "host.memory.used [MiB]\n" + "\n".join(rows) + "\n"
+    (replay.logs / "gpu-n1.csv").write_text(text)
+    async with shown(tmp_path, NARROW) as screen:
+        await screen.see("✓ completed")
+        await screen.press("m")
+        await screen.see("▸loss", "accuracy", "3 of 4 GPUs of n1 idle for", "peak 29.3 of 40.0 GiB")
+        await screen.press("slash")
+        await screen.type("power")
+        await screen.see("1 to 2 of 2", "power_w_max")
+        await screen.press("enter", "escape", "enter", "L", "s", "plus")
+        await screen.see("log scale, mean of 5")
+        await screen.press("b", "b")
+        await screen.see("1 run in")
+
+
+@pytest.mark.parametrize("width", range(20, 260, 7))
+@pytest.mark.parametrize("offset", [0, 3, 8])
+def test_columns_fill_the_width(width: int, offset: int) -> None:
+    layout = ColumnLayout.of(width, offset)
+    row = RunRow(
+        "i", "名前" * 20, "/r", JobState.FAILED, reason="x" * 300, step=3, started=1e9, losses=(0.5,)
+    )
+    cells = layout.cells(row, 2e9)
+    from rich.cells import cell_len
+
+    assert cell_len(" ".join(cells)) <= max(width, 34)
+    assert len({column.title for column in layout.columns}) == len(layout.columns) <= len(COLUMNS)
+
+
+def test_actions_are_offered_where_they_can_be_done() -> None:
+    live = RunRow("a", "a", "/a", JobState.RUNNING, jobs=("1",), job="1")
+    done = RunRow("b", "b", "/b", JobState.FAILED, jobs=("2",), job="2")
+    other = RunRow("3", "c", "", JobState.RUNNING, job="3")
+    broken = RunRow("d", "d", "/d", damaged="x")
+    offered = {
+        action: [bool(HomeActions.enabled(action, [row])) for row in (live, done, other, broken)]
+        for action in ("cancel_run", "remove_run", "rename_run", "resume_run", "copy_job", "open_charts")
+    }
+    assert offered == {
+        "cancel_run": [True, False, True, False],
+        "remove_run": [False, True, False, False],
+        "rename_run": [True, True, False, False],
+        "resume_run": [False, True, False, False],
+        "copy_job": [True, True, True, False],
+        "open_charts": [True, True, False, False],
+    }
+    assert HomeActions.enabled("compare_runs", [live, done])
+    assert not HomeActions.enabled("compare_runs", [live, other])
+
+
+@pytest.mark.parametrize("curves", [1, 3])
+@pytest.mark.parametrize("points", [0, 1, 2, 50, 5000])
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_a_chart_fills_its_cells(curves: int, points: int, logarithmic: bool) -> None:
+    import numpy as np
+
+    from launcher.overview.series import Series
+
+    x = np.arange(points, dtype=np.float64)
+    values = np.where(x % 11 == 5, np.nan, np.sin(x / 9) + 2)
+    series = [Series(f"s{index}", x, x, values + index) for index in range(curves)]
+    for width, height in ((40, 12), (20, 6), (8, 4), (120, 40)):
+        lines = chart_lines("title", series, ChartView(logarithmic=logarithmic), width, height)
+        assert len(lines) == height
+        assert {line.cell_length for line in lines} == {width}
+    drawn = "\n".join(line.plain for line in chart_lines("t", series, ChartView(), 60, 12))
+    if curves > 1 and points > 20:
+        assert all(letter in drawn for letter in "ABC")
+
+
+def test_zooming_and_panning_stay_within_the_axis() -> None:
+    full = (0.0, 100.0)
+    view = ChartView().zoomed(full, 0.5)
+    assert view.range_in(full) == (25.0, 75.0)
+    assert view.panned(full, 5.0).range_in(full) == (50.0, 100.0)
+    assert view.panned(full, -5.0).range_in(full) == (0.0, 50.0)
+    assert view.zoomed(full, 2.0) == ChartView()
+    assert ChartView().panned(full, 0.25) == ChartView()

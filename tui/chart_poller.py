@@ -1,0 +1,88 @@
+"""Reading of a run's series for charts, on a thread: what is there is shown while the rest is read."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from recipes.errors import ExplainedError
+from tui.background import Background, post
+from tui.opening import ActionFailed, Opener
+
+if TYPE_CHECKING:
+    from launcher.logs.gpu_samples import NodeSamples
+    from launcher.overview.run_series import RunSeries
+    from launcher.overview.series import Series
+
+POLL_S = 10.0
+_FIRST_BYTES = 1024 * 1024
+_FIRST_S, _MOST_S = 0.25, 4.0
+"""Seconds until the first and between later pictures of what is still being read."""
+
+
+class SeriesRead(Message):
+    """More of a run's series is read."""
+
+    def __init__(
+        self, series: tuple[Series, ...], gpus: tuple[NodeSamples, ...], *, reading: bool, title: str
+    ) -> None:
+        super().__init__()
+        self.series = series
+        self.gpus = gpus
+        self.reading = reading
+        """Whether there is more."""
+        self.title = title
+
+
+class ChartPoller(Background):
+    """Reads the series of one run; again while it lives."""
+
+    def __init__(self, opener: Opener, target: MessagePump) -> None:
+        super().__init__(self._poll, "charts")
+        self._opener = opener
+        self._target = target
+        self._reader: RunSeries | None = None
+        self._title = ""
+
+    def _poll(self) -> float | None:
+        try:
+            return self._read()
+        except ExplainedError as error:
+            post(self._target, ActionFailed(error))
+            return None
+
+    def _read(self) -> float | None:
+        from launcher.overview.run_series import RunSeries
+
+        if self._reader is None:
+            opened = self._opener()
+            self._title = opened.summary.title
+            opened.watch.with_trackers = False  # all of TensorBoard's scalars are read as series
+            self._reader = RunSeries(opened.transport, opened.watch)
+            self._read_first(self._reader)
+        reader = self._reader
+        reader.watch.catch_up()
+        reader.find()
+        posted, pause = time.monotonic(), _FIRST_S
+        while not self.stopped and reader.read():
+            self.alive()
+            if time.monotonic() - posted >= pause:
+                self._post(reader, reading=True)
+                posted, pause = time.monotonic(), min(2 * pause, _MOST_S)
+        self._post(reader, reading=False)
+        return None if reader.watch.state.settled else POLL_S
+
+    def _read_first(self, reader: RunSeries) -> None:
+        """Show the beginning of what lies beside the logs, before the logs are read."""
+        reader.watch.find_logs()
+        reader.find()
+        if reader.read(_FIRST_BYTES):
+            self._post(reader, reading=True)
+
+    def _post(self, reader: RunSeries, *, reading: bool) -> None:
+        if not self.stopped:
+            read = SeriesRead(reader.series(), reader.gpus(), reading=reading, title=self._title)
+            post(self._target, read)

@@ -1,0 +1,348 @@
+"""Actions of the list of runs on the selected or marked rows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+from textual.screen import Screen
+
+from launcher.errors import InputError
+from launcher.logs.events import JobState
+from launcher.overview.rows import RunRow
+from recipes.errors import ExplainedError
+from tui.background import call_on, in_background, post
+from tui.clipboard import copy_to_tmux, in_tmux
+from tui.formatting import file_size, plural
+from tui.opening import ActionFailed, OpenedRun, RunSummary, local
+from tui.run_view import ViewBuilder
+from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
+from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
+from tui.screens.host import Host
+
+if TYPE_CHECKING:
+    from launcher.storage.run_edits import RunSize
+    from tui.screens.run_actions import RunActions
+
+_LISTED = 6
+
+
+class HomeActions:
+    """Actions on rows; `changed` is called when the list may have changed, `note` shows a sentence."""
+
+    def __init__(
+        self, screen: Screen[None], host: Host, *, changed: Callable[[], None], note: Callable[[str], None]
+    ) -> None:
+        self._screen = screen
+        self._host = host
+        self._changed = changed
+        self._note = note
+
+    @staticmethod
+    def enabled(action: str, rows: Sequence[RunRow]) -> bool | None:
+        """Return whether an action is valid for these rows; None for an action of another kind."""
+        runs = [row for row in rows if row.is_run]
+        match action:
+            case "cancel_run":
+                return any(row.live and not row.damaged for row in rows)
+            case "remove_run":
+                return any(row.state is not None and row.state.ended for row in runs) or any(
+                    not row.directory and not row.live for row in rows
+                )
+            case "rename_run" | "shell_here" | "report_run":
+                return len(rows) == 1 and len(runs) == 1
+            case "resume_run" | "run_again":
+                return len(runs) == 1 and len(rows) == 1 and bool(runs[0].jobs) and _has_ended(runs[0])
+            case "copy_job":
+                return any(row.job for row in rows)
+            case "compare_runs":
+                return len(runs) >= 2
+            case "open_charts":
+                return len(rows) == 1 and len(runs) == 1
+            case _:
+                return None
+
+    # ------------------------------------------------------------ cancel
+
+    def cancel(self, rows: Sequence[RunRow]) -> None:
+        """Ask, and stop what lives of these rows."""
+        live = [row for row in rows if row.live]
+        if len(live) == 1 and live[0].is_run:
+            row = live[0]
+            lost = what_is_lost(row.step, row.checkpoint)
+            ask_to_cancel(self._screen, row.directory, row.name, lost, self._changed)
+        elif live:
+            self._cancel_all(live)
+
+    def _cancel_all(self, rows: Sequence[RunRow]) -> None:
+        def answered(answer: str | None) -> None:
+            if answer == "cancel":
+                self._note(f"cancelling {plural(len(rows), 'job')} …")
+                for row in rows:
+                    in_background(partial(self._cancel, row), "cancel", self._cancel_failed(row))
+
+        lines = [f"{row.name}  {row.job or row.id}" for row in rows[:_LISTED]]
+        more = [f"and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
+        text = "\n".join((*lines, *more, "", "Files written so far are kept."))
+        choices = [DialogChoice("y", "cancel them", "cancel"), DialogChoice("n", "keep them running", "keep")]
+        title = f"Cancel {plural(len(rows), 'job')}?"
+        self._screen.app.push_screen(ChoiceDialog(title, text, choices, chosen=1), answered)
+
+    def _cancel(self, row: RunRow) -> None:
+        if row.is_run:
+            cancel(row.directory)
+        else:
+            from launcher.clusters.registry import cancel_job
+
+            cancel_job(local(), os.environ, row.job)
+        self._done(f"cancelled: {row.name}")
+
+    def _cancel_failed(self, row: RunRow) -> Callable[[ExplainedError], None]:
+        def failed(error: ExplainedError) -> None:
+            from launcher.ownership import ForeignRunError
+
+            if isinstance(error, ForeignRunError):
+                again = partial(cancel, row.directory, trust=True)
+                call_on(self._screen, partial(ask_to_trust, self._screen, error, again))
+            else:
+                self._failed(error)
+
+        return failed
+
+    # ------------------------------------------------------------ remove, rename
+
+    def remove(self, rows: Sequence[RunRow]) -> None:
+        """Ask with the size, and remove the runs that have ended; jobs of other programs are forgotten."""
+        runs = [row for row in rows if row.is_run]
+        jobs = [row for row in rows if not row.directory and not row.live]
+        if jobs:
+            self._forget(jobs)
+        if not runs:
+            return
+
+        def measure() -> None:
+            from launcher.storage.run_edits import size_of
+
+            sizes = [size_of(local(), row.directory) for row in runs]
+            call_on(self._screen, partial(self._ask_to_remove, runs, sizes))
+
+        self._note("counting the size on disk …")
+        in_background(measure, "size", self._failed)
+
+    def _ask_to_remove(self, rows: Sequence[RunRow], sizes: Sequence[RunSize]) -> None:
+        self._note("")
+        total = file_size(sum(size.bytes for size in sizes))
+        least = "" if all(size.complete for size in sizes) else "at least "
+        lines = [
+            f"{row.name}  {row.id}  {file_size(size.bytes)}"
+            for row, size in zip(rows[:_LISTED], sizes, strict=False)
+        ]
+        more = [f"and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
+        last = "Logs, settings, and checkpoints inside its directory are lost."
+        text = "\n".join((*lines, *more, "", f"{least}{total} on disk. {last}"))
+        choices = [DialogChoice("y", "remove for good", "remove"), DialogChoice("n", "keep", "keep")]
+
+        def answered(answer: str | None) -> None:
+            if answer == "remove":
+                in_background(lambda: self._remove(rows, total), "remove", self._failed)
+
+        title = "Remove this run?" if len(rows) == 1 else f"Remove {plural(len(rows), 'run')}?"
+        self._screen.app.push_screen(ChoiceDialog(title, text, choices, chosen=1), answered)
+
+    def _remove(self, rows: Sequence[RunRow], total: str) -> None:
+        from launcher.storage.run_edits import remove_run
+
+        for row in rows:
+            remove_run(local(), row.directory)
+        self._done(f"removed {plural(len(rows), 'run')}, {total}")
+
+    def _forget(self, rows: Sequence[RunRow]) -> None:
+        def forget_all() -> None:
+            from launcher.overview.job_rows import forget, remembered_file
+
+            for row in rows:
+                forget(remembered_file(), row.job)
+            self._done(f"forgot {plural(len(rows), 'job')}")
+
+        in_background(forget_all, "forget", self._failed)
+
+    def rename(self, row: RunRow) -> None:
+        """Ask for a new name."""
+        from tui.widgets.entry_dialog import EntryDialog, EntryRequest
+
+        def answered(name: str | None) -> None:
+            if name is not None and name.strip() and name != row.name:
+                in_background(lambda: rename(name), "rename", self._failed)
+
+        def rename(name: str) -> None:
+            from launcher.storage.run_edits import rename_run
+
+            run = rename_run(local(), row.directory, name)
+            self._done(f"renamed {row.name} to {run.spec.name}")
+
+        hint = "the run's id and directory stay as they are"
+        self._screen.app.push_screen(EntryDialog(EntryRequest("Rename the run", row.name, hint)), answered)
+
+    # ------------------------------------------------------------ resume, run again, report
+
+    def resume(self, row: RunRow) -> None:
+        """Submit one more job of a run, after a question."""
+        self._with_run(row, lambda actions: actions.resume())
+
+    def run_again(self, row: RunRow) -> None:
+        """Open the wizard with a run's settings."""
+        self._with_run(row, lambda actions: actions.run_again())
+
+    def report(self, row: RunRow) -> None:
+        """Write the report of a run, and open it in the pager."""
+        self._with_run(row, lambda actions: actions.report())
+
+    def _with_run(self, row: RunRow, act: Callable[[RunActions], None]) -> None:
+        """Read a run on a thread, then do what its monitor would do."""
+
+        def read() -> None:
+            from launcher.runs import load
+            from tui.opening import open_run
+            from tui.screens.run_actions import RunActions
+
+            opened = open_run(load(local(), row.directory))
+            events = opened.watch.catch_up()
+            watch = opened.watch
+            view = ViewBuilder(opened.summary).build(watch.state, events, watch.known_logs)
+            actions = RunActions(
+                self._screen,
+                self._host,
+                opened=lambda: opened,
+                view=lambda: view,
+                node=lambda: "",
+                note=self._note,
+            )
+            call_on(self._screen, lambda: act(actions))
+
+        self._note("reading the run …")
+        in_background(read, "run", self._failed)
+
+    # ------------------------------------------------------------ jobs of other programs
+
+    def open_job(self, row: RunRow) -> None:
+        """Watch a job that something else submitted, and remember it."""
+        self.watch_job(row.job, row)
+
+    def watch_job(self, identity: str, row: RunRow | None = None) -> None:
+        """Watch a Slurm job by its number."""
+        from tui.screens.monitor import MonitorScreen
+
+        title = f"{row.name}  job {identity}" if row is not None else f"job {identity}"
+
+        def opener() -> OpenedRun:
+            from launcher.monitor.watch_run import watch_job
+            from launcher.overview.job_rows import remember, remembered_file
+
+            watch = watch_job(local(), identity)
+            named = row or RunRow(identity, f"job {identity}", "", JobState.UNKNOWN, job=identity)
+            remember(remembered_file(), named)
+            return OpenedRun(RunSummary(title), watch, local())
+
+        self._screen.app.push_screen(MonitorScreen(self._host, opener, title))
+
+    def ask_what_to_watch(self) -> None:
+        """Ask for a job's number or a directory of logs, and watch it."""
+        from tui.widgets.entry_dialog import EntryDialog, EntryRequest
+
+        def answered(typed: str | None) -> None:
+            text = (typed or "").strip()
+            if text.isdecimal():
+                self.watch_job(text)
+            elif text:
+                self._watch_directory(text)
+
+        hint = "number of a Slurm job, or a directory of logs"
+        self._screen.app.push_screen(EntryDialog(EntryRequest("Watch a job", hint=hint)), answered)
+
+    def _watch_directory(self, text: str) -> None:
+        from tui.screens.monitor import MonitorScreen
+
+        def opener() -> OpenedRun:
+            from launcher.base_directories import expand
+            from launcher.monitor.watch import watch_directory
+
+            directory = str(expand(text).absolute())
+            status = local().stat(directory)
+            if status is None or not status.is_dir:
+                raise InputError("there is no such directory", where=directory)
+            return OpenedRun(RunSummary(text), watch_directory(local(), directory), local())
+
+        self._screen.app.push_screen(MonitorScreen(self._host, opener, text))
+
+    # ------------------------------------------------------------ charts, comparison
+
+    def open_charts(self, row: RunRow) -> None:
+        """Show the charts of a run."""
+        from tui.screens.charts import ChartsScreen
+
+        def opener() -> OpenedRun:
+            from launcher.runs import load
+            from tui.opening import open_run
+
+            return open_run(load(local(), row.directory))
+
+        self._screen.app.push_screen(ChartsScreen(opener, row.name))
+
+    def compare(self, rows: Sequence[RunRow]) -> None:
+        """Show runs beside each other, in the order of the list."""
+        from tui.screens.comparison import ComparisonScreen
+
+        runs = [row for row in rows if row.is_run]
+        self._screen.app.push_screen(ComparisonScreen([row.directory for row in runs]))
+
+    # ------------------------------------------------------------ shell, copy
+
+    def shell_here(self, row: RunRow) -> None:
+        """Leave the terminal to a shell in the run's directory until it exits."""
+        app = self._screen.app
+        shell = os.environ.get("SHELL") or "/bin/sh"
+        try:
+            with app.suspend():
+                sys.stdout.write(f"{shlex.quote(shell)} in {row.directory} (exit leaves)\n")
+                sys.stdout.flush()
+                subprocess.run([shell], cwd=row.directory, check=False)
+        except SuspendNotSupported:
+            app.push_screen(error_dialog(InputError("this works only from a terminal")))
+        except OSError as error:
+            app.push_screen(error_dialog(InputError(f"cannot start {shell}: {error.strerror}")))
+
+    def copy_jobs(self, rows: Sequence[RunRow]) -> None:
+        """Copy the ids of the jobs of these rows."""
+        text = " ".join(row.job for row in rows if row.job)
+
+        def copy() -> None:
+            if in_tmux(os.environ) and copy_to_tmux(text):
+                call_on(self._screen, lambda: self._note(f"copied {text} to tmux's buffer"))
+            else:
+                call_on(self._screen, lambda: self._screen.app.copy_to_clipboard(text))
+                call_on(self._screen, lambda: self._note(f"copied {text}, if your terminal supports OSC 52"))
+
+        in_background(copy, "copy", self._failed)
+
+    # ------------------------------------------------------------ outcomes
+
+    def _done(self, text: str) -> None:
+        def show() -> None:
+            self._note(text)
+            self._changed()
+
+        call_on(self._screen, show)
+
+    def _failed(self, error: ExplainedError) -> None:
+        call_on(self._screen, lambda: self._note(""))
+        post(self._screen, ActionFailed(error))
+
+
+def _has_ended(row: RunRow) -> bool:
+    return row.state is not None and row.state.ended

@@ -1,0 +1,94 @@
+"""Texts of the list of runs: what it is about, what is said without runs, and its title line. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from tui.formatting import clock_time, duration, plural
+
+if TYPE_CHECKING:
+    from launcher.clusters.job_list import JobListing
+
+ABOUT = (
+    "Your runs and all of your Slurm jobs, newest first. The state of a run comes from its logs, that of "
+    "another program's job from Slurm; `~` behind a state: Slurm gives no answer, it is the last one known. "
+    "● marks a row. Nothing is changed without a question."
+)
+FILTER_HINT = "words in name, id, state, reason, recipe, model, partition; enter applies, esc clears"
+_LEAST_ROOT = 6
+EMPTY = """\
+No runs yet.
+
+    n   a new run, step by step
+    e   open or make a recipe in the editor
+    w   watch a Slurm job, or a directory of logs
+
+To see a complete run in a minute, with small stand-in models on this machine:
+
+    distill-tui demo
+
+It starts a real Ray cluster here, trains, and appears in this list.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TitleFacts:
+    """What the title line says."""
+
+    root: str
+    """Directory of the runs; empty before it is listed."""
+    runs: int
+    jobs: int
+    """Jobs of other programs."""
+    shown: int
+    """Rows that the filter leaves."""
+    order: str
+    marked: int
+    message: str
+    problem: str
+    """Why the runs cannot be listed."""
+    busy_s: float
+    """Seconds for which the file system has not answered."""
+    listing: JobListing | None
+
+
+def home_title(facts: TitleFacts, width: int) -> Content:
+    """Return the title line; the directory may be cut, from its beginning: the end tells roots apart."""
+    name = (" distill-tui ", "bold $text-primary")
+    parts: list[tuple[str, str]] = []
+    if facts.order:
+        parts.append((f"  {facts.order}", "dim"))
+    if facts.marked:
+        parts.append((f"  ● {facts.marked} marked", "$text-primary"))
+    if facts.message:
+        parts.append((f"   {facts.message}", ""))
+    state = Content.assemble(*parts, *_warnings(facts))
+    if not facts.root:
+        return Content.assemble(name, state)
+    runs = plural(facts.runs, "run")
+    count = runs if not facts.jobs else f"{runs}, {plural(facts.jobs, 'other job')}"
+    if facts.shown != facts.runs + facts.jobs:
+        count = f"{facts.shown} of {count}"
+    head, root = f" {count} in ", facts.root
+    room = max(width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
+    root = root if len(root) <= room else f"…{root[-room + 1 :]}"
+    return Content.assemble(name, (f"{head}{root}", "dim"), state)
+
+
+def _warnings(facts: TitleFacts) -> list[tuple[str, str]]:
+    """Return what cannot be read or asked now."""
+    if facts.problem:
+        return [(f"   ! {facts.problem}", "$text-error")]
+    if facts.busy_s > 2:
+        unanswered = duration(facts.busy_s, tenths=False)
+        return [(f"   ! no answer from the file system for {unanswered}", "$text-warning")]
+    listing = facts.listing
+    if listing is not None and listing.problem:
+        since = f" since {clock_time(listing.asked)}" if listing.asked else ""
+        return [(f"   ! Slurm gives no answer{since}", "$text-warning")]
+    if listing is not None and listing.accounting_problem:
+        return [("   ! Slurm's accounting gives no answer", "$text-warning")]
+    return []
