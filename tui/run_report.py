@@ -35,15 +35,18 @@ def report_of(
 
 def _redactor(run: Run | None) -> Redactor:
     import getpass
+    import os
 
     from launcher.monitor.redact import Redactor
 
     names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
-    secrets: list[str] = []
+    from recipes.secrets import is_secret
+
+    secrets = [value for name, value in os.environ.items() if value and is_secret(name, value)]
     if run is not None:
         from launcher.runs import SECRETS
 
-        secrets = _values_of(Path(run.directory, SECRETS))
+        secrets += _values_of(Path(run.directory, SECRETS))
     return Redactor.of(names, [str(Path.home())], secrets)
 
 

@@ -48,7 +48,7 @@ _KEY_NAMES = {
     "colon": ":", "ampersand": "&", "number_sign": "#", "delete": "Del", "plus": "+",
     "minus": "-", "greater_than_sign": ">", "less_than_sign": "<", "equals_sign": "=", "asterisk": "*",
     "slash": "/", "question_mark": "?", "escape": "esc", "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
-    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f8": "F8", "f9": "F9",
+    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f7": "F7", "f8": "F8", "f9": "F9",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip
 
