@@ -20,6 +20,8 @@ from launcher.interpreter import interpreter_state
 from launcher.plan import passed_on
 from launcher.text import clean
 from recipes.checks.offline import package_cache
+from recipes.limits import SOURCE_BYTES
+from recipes.reading import read_regular
 
 if TYPE_CHECKING:
     from launcher.doctor.subject import Subject
@@ -133,7 +135,7 @@ def submodules_are_there(subject: Subject) -> Verdict | None:
     """D13: the submodules are checked out: packages of the environments are built from them."""
     root = checkout_path(subject)
     try:
-        text = (root / ".gitmodules").read_text(encoding="utf-8", errors="replace")
+        text = read_regular(root / ".gitmodules", SOURCE_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
     paths = [path for path in _SUBMODULE.findall(text) if ".." not in Path(path).parts]

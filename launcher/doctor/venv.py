@@ -12,8 +12,6 @@ from pathlib import Path
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
 
-LOCK_BYTES = 64 << 20
-"""NeMo-RL's uv.lock has 2 MB."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MARKER = re.compile(r"(sys_platform|platform_machine)\s*(==|!=)\s*['\"]([\w-]+)['\"]")
 _LOCKED = re.compile(r'^name = "([^"]+)"\nversion = "([^"]+)"', re.MULTILINE)
@@ -74,8 +72,7 @@ class Venv:
 def _shebang(script: Path) -> Path | None:
     """Return the Python that a script starts with; None where it names none in an environment."""
     try:
-        with script.open("rb") as file:
-            head = file.read(_SHEBANG_BYTES)
+        head = read_regular(script, SOURCE_BYTES)[:_SHEBANG_BYTES]
     except OSError:
         return None
     match = re.match(rb"#!(/\S+/bin/python[\d.]*)\s*\n", head) or re.match(
@@ -182,8 +179,7 @@ def locked_versions(checkout: Path, names: Iterable[str]) -> Mapping[str, frozen
     """Return the versions that `uv.lock` has of packages; several where extras or platforms differ."""
     asked = frozenset(names)
     try:
-        with (checkout / "uv.lock").open("rb") as file:
-            text = file.read(LOCK_BYTES).decode("utf-8", "replace")
+        text = read_regular(checkout / "uv.lock", SOURCE_BYTES).decode("utf-8", "replace")
     except OSError:
         return {}
     versions: dict[str, set[str]] = {}
