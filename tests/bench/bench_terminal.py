@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -27,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench.log_lines import line  # noqa: E402 - the project is found first
 from tests.bench.otherviewers import cpu_of_tree  # noqa: E402
-from tests.bench.wandb_run import written_run  # noqa: E402
+from tests.bench.wandb_run import NO_SERVICE, written_run  # noqa: E402
 from tests.tui.replay import Replay, make_run  # noqa: E402
 from tests.tui.terminal import Terminal, opened  # noqa: E402
 
@@ -139,11 +140,14 @@ def measure_leet(leet: str, load: Load, size: tuple[int, int], seconds: float) -
         python = str(Path(leet).resolve().parent / "python")
         with written_run(python, Path(directory), load.lines_a_s, load.burst) as runs:
             (run,) = runs.glob("offline-run-*")
-            environment = {"HOME": directory, "WANDB_DIR": directory}
+            environment = {"HOME": directory, "WANDB_DIR": directory, **NO_SERVICE}
             arguments = ("leet", "run", str(run))
             with opened(*arguments, size=size, program=(leet,), environment=environment) as terminal:
-                terminal.read(10.0)
-                return measure(terminal, None, load, seconds)
+                try:
+                    terminal.read(10.0)
+                    return measure(terminal, None, load, seconds)
+                finally:  # it has a process of its own for the screen
+                    os.killpg(terminal.pid, signal.SIGKILL)
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -18,13 +19,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _METRIC_S = 5.0
+NO_SERVICE = {
+    "WANDB_MODE": "offline",
+    "WANDB_ERROR_REPORTING": "false",
+    "WANDB_BASE_URL": "http://127.0.0.1:9",
+}
+"""Environment in which W&B calls nobody."""
 
 
 @contextmanager
 def written_run(python: str, directory: Path, lines_a_s: int, burst: int) -> Iterator[Path]:
     """Have a run written meanwhile; yields the folder that `wandb leet` takes."""
     command = [python, __file__, str(directory), str(lines_a_s), str(burst)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    environment = {**os.environ, **NO_SERVICE}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment) as process:
         try:
             end = time.monotonic() + 120
             while not list(directory.glob("wandb/offline-run-*/*.wandb")):
