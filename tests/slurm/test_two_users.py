@@ -1,11 +1,10 @@
-"""Two users in one project directory: each reads the other's runs, and none makes the other do what was not seen."""
+"""Two users in one directory: each reads the other's runs, none makes the other do what was not seen."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,14 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(240)]
 
 def as_other(user: User, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run distill-tui as the other user on the login node."""
-    number = str(user.cluster.settings.other_uid)
-    own = directory / "own"
-    words: Sequence[str] = (
-        "env", f"HOME={own}", f"XDG_CONFIG_HOME={own}", f"XDG_STATE_HOME={own}", f"XDG_CACHE_HOME={own}",
-        f"USER={user.cluster.settings.other_user}", f"DISTILL_TUI_RUNS={user.runs}", PROGRAM, *arguments,
+    own, name = directory / "own", user.cluster.settings.other_user
+    variables = (
+        f"HOME={own}", f"XDG_CONFIG_HOME={own}", f"XDG_STATE_HOME={own}", f"XDG_CACHE_HOME={own}", f"USER={name}",
+        "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", f"DISTILL_TUI_RUNS={user.runs}",
     )  # fmt: skip
-    command = user.cluster.user_command(*words, directory=directory)
-    changed = [word.replace(str(user.cluster.settings.uid), number) for word in command]
+    command = user.cluster.login.inside("-i", *variables, PROGRAM, *arguments, user=name, directory=directory)
     return subprocess.run(
-        changed, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
     )
 
 
