@@ -18,7 +18,8 @@ def as_other(user: User, directory: Path, *arguments: str) -> subprocess.Complet
     """Run distill-tui as the other user on the login node."""
     own, name = directory / "own", user.cluster.settings.other_user
     variables = (
-        f"HOME={own}", f"XDG_CONFIG_HOME={own}", f"XDG_STATE_HOME={own}", f"XDG_CACHE_HOME={own}", f"USER={name}",
+        f"HOME={own}", f"XDG_CONFIG_HOME={own}", f"XDG_STATE_HOME={own}", f"XDG_CACHE_HOME={own}",
+        f"USER={name}",
         "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", f"DISTILL_TUI_RUNS={user.runs}",
     )  # fmt: skip
     command = user.cluster.login.inside("-i", *variables, PROGRAM, *arguments, user=name, directory=directory)
