@@ -128,7 +128,7 @@ class RunSpec(_Stored):
 
     id: str = Field(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.+-]*\z", max_length=255)
     name: str
-    kind: Literal["rehearsal", "smoke", "training"]
+    kind: Literal["rehearsal", "smoke", "training", "doctor"]
     created: StoredTime
     user: str
     host: str

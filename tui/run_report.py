@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
 
     if run is None:
         return ReportFacts()
+    from launcher.doctor.last_report import load_report
     from launcher.plan import PlanRecord
     from launcher.stored import read_stored
     from launcher.transports.local import LocalTransport
@@ -74,7 +76,13 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
         environment = {}
     changes, problem = _changes(run)
     return ReportFacts(
-        run.spec.recipe.source, changes, problem, environment, _jobs(run, warn), _checkout(run.spec)
+        run.spec.recipe.source,
+        changes,
+        problem,
+        environment,
+        _jobs(run, warn),
+        _checkout(run.spec),
+        load_report(os.environ) or {},
     )
 
 

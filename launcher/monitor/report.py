@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from launcher.errors import TransportError
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import Source
 from launcher.logs.sources import LogFile
 from launcher.monitor.redact import Redactor
@@ -51,6 +52,8 @@ class ReportFacts:
     jobs: tuple[Mapping[str, Any], ...] = ()
     checkout: Mapping[str, Any] = field(default_factory=dict)
     """Path, commit, branch, changes (`diff --stat`) and number of untracked files of the checkout."""
+    doctor: Mapping[str, Any] = field(default_factory=dict)
+    """The doctor's latest report: `at`, `host`, `recipe` and `checks`."""
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -70,6 +73,7 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
         {
             **item,
             "context": context(watch.transport, logs.get(item["log"]), finding.source),
+            "doctor": list(checks_foretelling(finding.id)),
         }
         for item, finding in zip(state["findings"], watch.state.findings, strict=True)
     ]
@@ -95,6 +99,7 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
         },
         "checkout": dict(facts.checkout) or None,
         "environment": dict(facts.environment),
+        "doctor": dict(facts.doctor) or None,
     }
     cleaned: dict[str, Any] = _redacted(document, redact.having_read(json.dumps(document)))
     commit = str(facts.checkout.get("commit", ""))
@@ -165,6 +170,7 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _recipe(report["recipe"])
     yield from _checkout(report["checkout"])
     yield from _table("Environment", report["environment"])
+    yield from _doctor(report["doctor"])
     if report["job"] is not None or report["jobs"]:
         yield from ("", "## Job", "")
         if report["job"] is not None and report["state"] != "completed":
@@ -204,6 +210,8 @@ def _cause(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"**{item['title']}** ({', '.join(location)}; confidence: {item['confidence']})"
             yield from ("", f"What to do: {item['fix']}")
             yield from (f"- `{edit['key']}`: {_edit(edit)}" for edit in item["edits"])
+            if item["doctor"]:
+                yield from ("", f"`distill-tui doctor` looks for it before: {', '.join(item['doctor'])}.")
         else:
             kind = "Warning" if item["severity"] == "warning" else "Also seen"
             yield from ("", f"{kind}: {item['title']} ({', '.join(location)})")
@@ -254,6 +262,22 @@ def _checkout(checkout: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"Untracked files: {checkout['untracked']}."
     if checkout["changes"]:
         yield from ("", "```text", checkout["changes"].replace("```", "'''"), "```")
+
+
+def _doctor(doctor: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what the doctor said last; checks that passed are only counted."""
+    if doctor is None:
+        return
+    at = doctor["at"]
+    moment = datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds") if at else "an unknown time"
+    recipe = f", for `{doctor['recipe']}`" if doctor["recipe"] else ""
+    yield from ("", "## Doctor", "", f"On {doctor['host']} at {moment}{recipe}.")
+    others = [item for item in doctor["checks"] if item["outcome"] != "pass"]
+    yield f"{len(doctor['checks']) - len(others)} of {len(doctor['checks'])} checks passed."
+    if others:
+        yield from ("", "| check | outcome | evidence |", "|---|---|---|")
+        for item in others:
+            yield f"| {item['id']} {_cell(item['title'])} | {item['outcome']} | {_cell(item['evidence'])} |"
 
 
 def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:

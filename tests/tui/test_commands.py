@@ -13,6 +13,7 @@ from tests.tui.replay import running
 from tui.app import DistillApp
 from tui.commands import COMMANDS, Command, Scope, bindings, commands, key_name, key_tables
 from tui.logview.view import LogView
+from tui.screens.doctor import DoctorScreen
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.recipe_editor import RecipeEditorScreen
 from tui.screens.editor.text_mode import RecipeTextArea
@@ -30,6 +31,7 @@ OWNERS = {
     Scope.EDITOR: RecipeEditorScreen,
     Scope.OUTLINE: OutlineView,
     Scope.TEXT_MODE: RecipeTextArea,
+    Scope.DOCTOR: DoctorScreen,
     Scope.APP: DistillApp,
 }
 TAKEN_BY_TMUX = {"ctrl+b"}
@@ -45,11 +47,11 @@ def test_ids_are_unique_and_every_action_exists() -> None:
 
 @pytest.mark.parametrize(
     "screen",
-    [HomeScreen, MonitorScreen, WizardScreen, RecipeEditorScreen],
+    [HomeScreen, MonitorScreen, WizardScreen, RecipeEditorScreen, DoctorScreen],
     ids=lambda screen: screen.__name__,
 )
 def test_a_key_means_one_thing_on_a_screen(
-    screen: type[HomeScreen | MonitorScreen | WizardScreen | RecipeEditorScreen],
+    screen: type[HomeScreen | MonitorScreen | WizardScreen | RecipeEditorScreen | DoctorScreen],
 ) -> None:
     keys = [key for command in commands(*screen.SCOPES) for key in command.keys]
     assert len(keys) == len(set(keys))
