@@ -23,6 +23,8 @@ def as_other(user: User, directory: Path, *arguments: str) -> subprocess.Complet
         "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", f"DISTILL_TUI_RUNS={user.runs}",
     )  # fmt: skip
     command = user.cluster.login.inside("-i", *variables, PROGRAM, *arguments, user=name, directory=directory)
+    numbers = {str(user.cluster.settings.uid): str(user.cluster.settings.other_uid)}
+    command = [numbers.get(word, word) for word in command]
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
     )
