@@ -23,6 +23,9 @@ class Settings:
     cpu_nodes: tuple[str, ...] = ("cpu01",)
     user: str = "carla"
     uid: int = 41001
+    other_user: str = "bob"
+    other_uid: int = 41002
+    """Somebody else with an account on the machines; Slurm's accounting does not know him."""
     kill_wait_s: int = 5
     node_timeout_s: int = 20
 
@@ -46,7 +49,8 @@ def files(settings: Settings) -> dict[str, str]:
     return {
         "hosts": _hosts(settings),
         "passwd": Path("/etc/passwd").read_text()
-        + f"{settings.user}:x:{settings.uid}:{settings.uid}::{settings.home}:/bin/bash\n",
+        + f"{settings.user}:x:{settings.uid}:{settings.uid}::{settings.home}:/bin/bash\n"
+        + f"{settings.other_user}:x:{settings.other_uid}:{settings.other_uid}::/nowhere:/bin/bash\n",
         "slurm/slurm.conf": _slurm_conf(settings),
         "slurm/gres.conf": f"NodeName={','.join(settings.gpu_nodes)} Name=gpu Type=a100 "
         f"File={settings.state}/dev/nvidia[0-{GPUS - 1}]\n",
