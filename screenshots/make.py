@@ -96,6 +96,24 @@ EDITOR_SHOTS = (
     Shot("editor-diff", ("escape", "D"), ("what would be saved", "+1"), ((80, 24),)),
 )
 """The recipe editor: a size that would fail, its legal values, the checks, the text, the fix as a diff."""
+OVERVIEW_SHOTS = (
+    Shot("jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed")),
+    Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
+    Shot("jobs-marked", ("v", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
+    Shot("comparison", ("D",), ("A demo", "B first-try", "loss")),
+    Shot("comparison-figures", ("2",), ("step, median", "until Driver started")),
+    Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
+    Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
+    Shot("jobs-down", ("b", "b", "f5"), ("! Slurm gives no answer", "● running~")),
+)
+"""The list with jobs of other programs, runs beside each other, charts; at last Slurm gives no answer."""
+SQUEUE = """\
+#!/bin/sh
+[ -e asked ] && { echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }
+touch asked
+echo '4711|RUNNING|1795839000|1795839000|1795846200|jwb[0001-0002]|None|x||booster|2|other-train'
+echo '4712|PENDING|1795839060|1795846200|0||Priority|x||booster|4|waits'
+"""
 EDITED = """\
 # Qwen3 1.7B from 8B, on our A100 nodes.
 defaults: ./distillation.yaml
@@ -137,7 +155,8 @@ def sample_runs() -> Iterator[Path]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        os.environ["XDG_CONFIG_HOME"] = str(Path(directory, "config"))  # the layout of panes is kept there
+        for name in ("CONFIG", "STATE", "CACHE"):  # layout of panes, remembered jobs, rows of runs
+            os.environ[f"XDG_{name}_HOME"] = str(Path(directory, name.lower()))
         root = Path("runs")
         write_run(root, "20261128-042356-demo-fcd1", "demo", 474)
         write_run(root, "20261128-042341-topk-64-7a1c", "topk-64", 120, end=TRACEBACK, code=1)
@@ -146,6 +165,63 @@ def sample_runs() -> Iterator[Path]:
             yield root
         finally:
             os.chdir(before)
+
+
+def add_gpu_table(directory: Path) -> None:
+    """Write a table of GPU use beside a run's logs: two of four GPUs work."""
+    heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W],"
+    rows = [
+        f"2026-11-28T04:2{minute}:{second:02d}+0000,{gpu},{90 if gpu < 2 else 0},{30000 + 200 * minute},"
+        f"40960,{310 if gpu < 2 else 60},9000"
+        for minute in range(5)
+        for second in (0, 15, 30, 45)
+        for gpu in range(4)
+    ]
+    logs = directory / "logs" / "local-94b165-logs"
+    (logs / "gpu-jwb0001.csv").write_text(f"{heading}host.memory.used [MiB]\n" + "\n".join(rows) + "\n")
+
+
+@contextmanager
+def overview_runs() -> Iterator[Path]:
+    """Make the sample runs with a table of GPU use, and a squeue that answers once."""
+    before = dict(os.environ)
+    with sample_runs() as root:
+        here = Path.cwd()
+        add_gpu_table(root / "20261128-042356-demo-fcd1")
+        (here / "bin").mkdir()
+        for name, text in (("squeue", SQUEUE), ("sacct", "#!/bin/sh\n")):
+            (here / "bin" / name).write_text(text)
+            (here / "bin" / name).chmod(0o755)
+        os.environ["PATH"] = f"{here / 'bin'}:/usr/bin:/bin"
+        os.environ["USER"] = "alice"
+        try:
+            yield root
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+async def take_overview(
+    root: Path, size: tuple[int, int], settled_s: float = 1.0
+) -> dict[str, tuple[str, str]]:
+    """Take the pictures of list, charts and comparison of one size; returns name, SVG and text of each."""
+    taken = {}
+    app = DistillApp(AppSettings(root, now=lambda: NOW))
+    async with app.run_test(size=size) as pilot:
+        for shot in OVERVIEW_SHOTS:
+            await pilot.press(*shot.keys)
+            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await settle(pilot, app, settled_s)
+            svg = app.export_screenshot(title="distill-tui")
+            taken[f"{shot.name}-{size[0]}x{size[1]}"] = (svg, _same_each_time(painted(app)))
+    return taken
+
+
+def _same_each_time(text: str) -> str:
+    """Replace what differs each time: the moment of the last answer, and sizes on disk."""
+    text = re.sub(r"(?:since|as of) \d\d:\d\d:\d\d", lambda match: match[0][:-8] + "04:24:36", text)
+    text = re.sub(r" *\d+(?:\.\d)? kB", lambda match: "80.0 kB".rjust(len(match[0])), text)
+    return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
 
 
 @contextmanager
@@ -176,11 +252,11 @@ async def until(pilot: Pilot[Any], shown: Callable[[], bool], what: str) -> None
         await pilot.pause(0.05)
 
 
-async def settle(pilot: Pilot[Any], app: DistillApp) -> None:
+async def settle(pilot: Pilot[Any], app: DistillApp, settled_s: float = 1.0) -> None:
     """Wait until the screen stops changing: a log's lines arrive later."""
     text = ""
     while text != (text := painted(app)):
-        await pilot.pause(1.0)
+        await pilot.pause(settled_s)
 
 
 async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
@@ -288,6 +364,10 @@ def take_all() -> dict[str, str]:
     with sample_runs() as root, usage_of_another_day():
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
+    for size in SIZES:
+        with overview_runs() as root:
+            for name, (svg, text) in asyncio.run(take_overview(root, size)).items():
+                taken |= {f"{name}.svg": _same_each_time(svg), f"text/{name}.txt": text}
     for size in WIZARD_SIZES:
         with login_node() as node, disk_of_another_day():
             taken |= asyncio.run(take_wizard(node, size))
@@ -327,17 +407,21 @@ def main() -> int:
     """Make the pictures, or compare; returns 1 where they differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--png", metavar="DIR", type=Path, help="also write PNG files there")
+    parser.add_argument("--only", metavar="NAME", default="", help="only pictures whose names begin so")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the pictures differ")
     options = parser.parse_args()
     differing = []
     for name, svg in take_all().items():
+        if not Path(name).name.startswith(options.only):
+            continue
         path = HERE / name
         if options.check:
             if not path.exists() or path.read_text(encoding="utf-8") != svg:
                 differing.append(name)
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(svg, encoding="utf-8")
-        if options.png is not None:
+        if options.png is not None and path.suffix == ".svg":
             options.png.mkdir(parents=True, exist_ok=True)
             write_png(svg, options.png / f"{path.stem}.png")
     if differing:

@@ -59,6 +59,7 @@ def test_files_of_the_user_that_are_no_such_files(environment: Mapping[str, str]
     for call in (load_settings, load_pane_settings, lambda one: set_setting(one, "notify", ["bell"])):
         with pytest.raises(InputError, match=r"settings|directory"):
             call(environment)
+    settings_path(environment).rename(settings_path(environment).with_name("before.toml"))
     WAYS[way](user_file(environment))
     with pytest.raises(ExplainedError, match="site"):
         site_here(LocalTransport(), environment)
