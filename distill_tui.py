@@ -6,6 +6,7 @@ It has a name that nothing else carries, so it can check that the plainly named 
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from importlib.machinery import PathFinder
@@ -28,6 +29,18 @@ def shadowed_packages(home: Path) -> list[tuple[str, str]]:
     return foreign
 
 
+def open_missing_streams() -> None:
+    """Give the process the standard streams that it was started without.
+
+    Otherwise Python has None for them, and a file that is opened later gets their number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+
 def main() -> int:
     """Check the packages, then hand over to the command line; returns the exit code.
 
@@ -35,6 +48,7 @@ def main() -> int:
     prints a traceback while modules are loaded, and was seen to get lost there.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    open_missing_streams()
     home = Path(__file__).resolve().parent
     foreign = shadowed_packages(home)
     if foreign:

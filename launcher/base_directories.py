@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
+from launcher.errors import InputError
+from launcher.text import clean
+
 
 def default_runs_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of runs where nothing was decided: $XDG_STATE_HOME/distill-tui/runs."""
@@ -25,12 +28,26 @@ def config_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return a path with `~` and `$NAME` replaced; a variable that is not set stays as it is."""
+    """Return a path with `~` and `$NAME` replaced; a variable that is not set stays as it is.
+
+    Raises:
+        InputError: there is no such user, or no home directory.
+    """
     replaced = Template(text).safe_substitute(environment)
     if replaced == "~" or replaced.startswith("~/"):
         return _home(environment) / replaced[2:]
-    return Path(replaced).expanduser() if replaced.startswith("~") else Path(replaced)
+    return _expanded(replaced) if replaced.startswith("~") else Path(replaced)
 
 
 def _home(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("HOME") or Path("~").expanduser())
+    return Path(environment.get("HOME") or _expanded("~"))
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"the home directory of '{clean(text.partition('/')[0])}' is unknown",
+            fix="Set HOME, or give a path.",
+        ) from error

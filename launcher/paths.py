@@ -33,7 +33,7 @@ def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
         InputError: the settings cannot be read.
     """
     if directory := environment.get(RUNS_VARIABLE):
-        return Path(directory).expanduser()
+        return expand(directory, environment)
     from launcher.settings import load_settings
 
     configured = load_settings(environment).runs

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 PROFILE_ANSWERS = ("partition", "account", "qos", "reservation", "time", "nodes", "gpus_per_node")
 """Fields that a profile answers where the request leaves them open."""
-Kind = Literal["rehearsal", "smoke", "training"]
+Kind = Literal["rehearsal", "smoke", "training", "doctor"]
+"""`doctor`: measurements of nodes, which run no recipe; `submit` has no such kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class RunSpec(_Stored):
 
     id: str = Field(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.+-]*\z", max_length=255)
     name: str
-    kind: Literal["rehearsal", "smoke", "training"]
+    kind: Literal["rehearsal", "smoke", "training", "doctor"]
     created: StoredTime
     user: str
     host: str
@@ -387,7 +387,10 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
 
 def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
     """Save a finished run's state; without effect where the directory cannot be written."""
-    data = (json.dumps(summary, ensure_ascii=False, indent=1) + "\n").encode()
+    from recipes.secrets import Mask
+
+    text = json.dumps(Mask.of().data(summary), ensure_ascii=False, indent=1)
+    data = f"{text}\n".encode("utf-8", "backslashreplace")  # halves of surrogate pairs become JSON's escapes
     try:
         transport.write_atomic(str(Path(run.directory, SUMMARY)), data)
     except TransportError:

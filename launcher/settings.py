@@ -20,6 +20,7 @@ from launcher.base_directories import config_root, default_runs_root, expand
 from launcher.cache_location import cache_beside_runs
 from launcher.errors import InputError
 from launcher.text import clean, did_you_mean
+from launcher.user_files import read_user_text
 
 FILE = "settings.toml"
 KEEP = "keep"
@@ -114,12 +115,9 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         InputError: the file cannot be read, or has a key or a value that is none.
     """
     path = settings_path(environment)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    text = read_user_text(path, "the settings")
+    if text is None:
         return Settings()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the settings: {error}", where=path) from error
     return settings_of(text, path, environment)
 
 
@@ -135,8 +133,10 @@ def settings_of(text: str, path: Path, environment: Mapping[str, str]) -> Settin
 def _parse(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"cannot read the settings: {error}", where=path) from error
+    except RecursionError as error:
+        raise InputError("cannot read the settings: nested too deeply", where=path) from error
+    except ValueError as error:  # no TOML, or a number of more digits than Python reads
+        raise InputError(f"cannot read the settings: {clean(str(error))}", where=path) from error
 
 
 def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str]) -> Settings:
@@ -223,12 +223,8 @@ def set_setting(environment: Mapping[str, str], key: str, values: Sequence[str])
     item, path = setting(key), settings_path(environment)
     before = load_settings(environment)
     value = _value(item, values, environment)
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read()
-    except FileNotFoundError:
-        text = TEMPLATE
-    text = _with(text, item, value, path)
+    stored = read_user_text(path, "the settings")
+    text = _with(TEMPLATE if stored is None else stored, item, value, path)
     if key == "storage.runs" and before.runs and before.runs != value and Path(before.runs).is_dir():
         others = [item for item in before.earlier_runs if item not in (before.runs, value)]
         text = _with(text, setting("storage.earlier_runs"), [*others, before.runs], path)

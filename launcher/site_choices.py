@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from launcher.environment import EnvironmentChoices, is_secret
 from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
+from launcher.stored import read_stored
 from launcher.transports.base import Transport
 
 FILE = "sites.json"
@@ -26,7 +28,9 @@ class SiteChoices(BaseModel):
     values: Mapping[str, str] = Field(default_factory=dict)
     passed: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
-    gpu_memory_gib: Mapping[str, float] = Field(default_factory=dict)
+    gpu_memory_gib: Mapping[str, Annotated[float, Field(ge=0, le=1e5, allow_inf_nan=False)]] = Field(
+        default_factory=dict
+    )
     """By type of GPU, in lower case."""
     modules: tuple[str, ...] = ()
     """Modules that jobs load."""
@@ -117,12 +121,6 @@ def _path(environment: Mapping[str, str]) -> Path:
 def _load(transport: Transport, path: Path) -> _File:
     if transport.stat(str(path)) is None:
         return _File()
-    try:
-        return _File.model_validate_json(transport.read(str(path)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(
-            f"the remembered choices are damaged: {first['msg']}",
-            where=path,
-            fix="Correct or delete the file; it holds only what you chose before.",
-        ) from error
+    return read_stored(
+        transport, path, _File, works="Correct or delete the file; it holds only what you chose before."
+    )

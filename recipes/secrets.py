@@ -1,4 +1,4 @@
-"""Secrets of the environment: which variables hold one, and texts without their values.
+"""Secrets: which variables of the environment hold one, and texts without any.
 
 A variable counts by its name, or where its value is a URL with a password. `launcher/environment.py` decides
 what becomes of such a variable in a job; here it only matters that its value is never printed or stored.
@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,11 +28,14 @@ _PUBLIC_NAME = re.compile(
     r".*_(?:PATH|FILE|DIR|URL|SOCK|ID|LIMIT|TIMEOUT|PARALLELISM|TYPE|NAME)|OLDPWD", re.IGNORECASE
 )
 """Names that say where a secret is, or how it is used; an access key's id goes with the key."""
-_CREDENTIALS = re.compile(r"^\w+://[^/@\s]*:(?P<password>[^/@\s]+)@")
+_CREDENTIALS = re.compile(r"^[\w+.-]+://[^/@:\s]*:(?!\d{1,5}/)(?P<password>[^/\s]+|[^@\s]+)@")
 _SHORTEST = 4
 """Characters of the shortest value that is masked wherever it occurs."""
 _SURE = 8
-"""Characters from which on a value is masked inside of words, too."""
+"""Characters from which on a value is masked inside of words, too, and in other forms."""
+_LINE = 16
+"""Characters of a line of a secret that is masked by itself."""
+_URL_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 _ORDINARY = frozenset(
     {"true", "false", "none", "null", "test", "dummy", "empty", "disabled", "offline", "online"}
 )
@@ -57,13 +60,13 @@ def secret_names(environment: Mapping[str, str]) -> frozenset[str]:
 
 
 def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return a text with the values of secret variables replaced by «NAME»; see `Mask`."""
+    """Return a text without secrets; see `Mask`."""
     return Mask.of(environment)(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Masking of the values of secret variables, as «NAME»."""
+    """Masking of secrets: the values of secret variables as «NAME», others as «removed: KIND»."""
 
     names: tuple[tuple[str, str], ...]
     """Pairs of value and name, the longest value first: one may hold another."""
@@ -71,29 +74,60 @@ class Mask:
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None) -> Mask:
         """Return the mask of an environment; by default of this process's."""
-        pairs = _values(os.environ if environment is None else environment)
+        pairs = set(_values(os.environ if environment is None else environment))
         return cls(tuple(sorted(pairs, key=lambda pair: (-len(pair[0]), pair[1]))))
 
     def __call__(self, text: str) -> str:
-        """Return a text without the values."""
-        for value, name in self.names:
-            if value in text:
-                text = _pattern(value).sub(f"«{name}»".replace("\\", "\\\\"), text)
-        return text
+        """Return a text without secrets."""
+        from recipes.secret_finder import without_secrets
+
+        return without_secrets(text, self.names)
+
+    def data(self, value: object) -> Any:  # noqa: ANN401 - data of JSON
+        """Return data for JSON without secrets in its texts and keys."""
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, dict):
+            return {self.data(key): self.data(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item) for item in value]
+        return value
+
+    def hidden(self, text: str) -> str:
+        """Return a text of the same length with dots in the place of secrets."""
+        from recipes.secret_finder import hidden
+
+        return hidden(text, self.names)
+
+
+def secret_values(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Yield a secret value in the forms in which it may occur, each with its variable's name."""
+    for secret in {value, value.strip(), *_CREDENTIALS.findall(value)}:
+        if len(secret) < _SHORTEST or secret.lower() in _ORDINARY:
+            continue
+        yield secret, name
+        if len(secret) >= _SURE:
+            yield from ((form, name) for form in _written(secret) if form != secret)
+
+
+def _written(secret: str) -> Iterator[str]:
+    """Yield what becomes of a secret in a URL, in JSON, in base64, and its lines where it has several."""
+    from binascii import b2a_base64
+
+    data = secret.encode("utf-8", "surrogateescape")
+    yield b2a_base64(data, newline=False).decode().rstrip("=")
+    for safe in (_URL_SAFE, _URL_SAFE | {0x2F}):
+        yield "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in data)
+    if '"' in secret or "\\" in secret or not secret.isprintable() or not secret.isascii():
+        from json import dumps
+
+        yield dumps(secret)[1:-1]
+        yield dumps(secret, ensure_ascii=False)[1:-1]
+    if "\n" in secret:
+        yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= _LINE)
 
 
 def _values(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in environment.items():
-        if not value or not is_secret(name, value):
-            continue
-        for secret in {value, value.strip(), *_CREDENTIALS.findall(value)}:
-            if len(secret) >= _SHORTEST and secret.lower() not in _ORDINARY:
-                yield secret, name
-
-
-@lru_cache(maxsize=256)
-def _pattern(value: str) -> re.Pattern[str]:
-    exact = re.escape(value)
-    if len(value) >= _SURE:
-        return re.compile(exact)
-    return re.compile(rf"(?<![A-Za-z0-9]){exact}(?![A-Za-z0-9])")
+        if value and is_secret(name, value):
+            yield from secret_values(name, value)

@@ -13,7 +13,7 @@ PACKAGES = ("recipes", "launcher", "tui")
 ROLES = {
     "base", "local", "cluster", "checkpoints", "detect", "errors", "report", "resume", "runs", "scale",
     "training", "watch", "checkout", "rehearsal", "monitor", "parse", "check", "memory", "submit", "models",
-    "settings", "editing", "compare", "comparison", "__main__",
+    "settings", "editing", "compare", "comparison", "doctor", "__main__",
 }  # fmt: skip
 """Names that play the same role in two packages: a command and its engine, a screen and its model.
 

@@ -33,6 +33,7 @@ from tui.theme import THEME, initial_theme
 if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
+    from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
@@ -92,6 +93,10 @@ class DistillApp(App[None]):
             self._open_wizard(self.settings.wizard_state)
         elif self.settings.edit is not None:
             self._open_editor(self.settings.edit)
+        elif self.settings.doctor is not None:
+            from tui.screens.doctor import DoctorScreen, DoctorStart
+
+            self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
         """Import the other screens on a thread, so that no key waits for a slow file system."""
@@ -281,6 +286,15 @@ class DistillApp(App[None]):
             about = getattr(helped, "ABOUT", "")
             self.push_screen(HelpScreen(helped.SCOPES, about, lambda: usage_lines(meter, transport)))
 
+    def action_doctor(self) -> None:
+        """Open the doctor; a screen with a recipe has a `doctor_request` of its own."""
+        from tui.screens.doctor import DoctorScreen, DoctorStart
+
+        if not any(isinstance(screen, DoctorScreen) for screen in self.screen_stack):
+            request_of = getattr(self.screen, "doctor_request", None)
+            request = request_of() if request_of is not None else None
+            self.push_screen(DoctorScreen(self, DoctorStart(request, self.settings.runs_root)))
+
     def action_redraw(self) -> None:
         """Paint the whole screen again: another program may have written on the terminal."""
         if isinstance(self._driver, CellDriver):
@@ -332,6 +346,7 @@ def _import_screens(*, freeze: bool) -> None:
         "wizard.screen",
         "editor.recipe_editor",
         "editor.choose_recipe",
+        "doctor",
     ):
         import_module(f"tui.screens.{name}")
     if freeze:
@@ -349,9 +364,12 @@ def run_app(
     wizard_state: WizardState | None = None,
     notify: tuple[str, ...] = (),
     edit: EditStart | None = None,
+    doctor: DoctorRequest | None = None,
 ) -> int:
     """Run the app and return its exit code; `tui.terminal` has checked the terminal before."""
-    settings = AppSettings(runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True)
+    settings = AppSettings(
+        runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True, doctor=doctor
+    )
     app = DistillApp(settings)
     app.run(mouse=mouse)
     return app.return_code or 0

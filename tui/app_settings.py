@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from launcher.monitor.watch import Watch
+    from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.screens.wizard.model import WizardState
 
@@ -33,6 +34,8 @@ class AppSettings:
     guarded: bool = False
     """Whether to handle signals and a lost terminal; not in tests, which have neither."""
     now: Callable[[], float] = time.time
+    doctor: DoctorRequest | None = None
+    """What the doctor examines at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ macro) would all land in the field that had the focus before the first of them.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -17,6 +18,9 @@ from textual.message_pump import MessagePump
 
 LIMIT_S = 0.5
 """Longest wait for a key: a widget that is removed while it handles one reports nothing."""
+HOLD_LIMIT_S = 10.0
+"""Longest time that a screen may hold keys: a file system that hangs must not take the keyboard."""
+_HOLD_POLL_S = 0.01
 _ROUNDS = 3
 """A key's message may cause another one, and that one the change of focus."""
 
@@ -40,6 +44,8 @@ class KeyOrder:
         self._pending: Key | None = None
         self._target: MessagePump = app
         self._round = 0
+        self._held_since: float | None = None
+        self._polling = False
 
     async def take(self, key: Key) -> None:
         """Dispatch a key now, or after those before it."""
@@ -80,6 +86,9 @@ class KeyOrder:
 
     async def _next(self) -> None:
         while self._pending is None and self._waiting:
+            if self._is_held(self._waiting[0]):
+                self._poll()
+                return
             self._pending = key = self._waiting.popleft()
             self._target, self._round = self._app.focused or self._app.screen, 0
             await self._dispatch(key)
@@ -88,3 +97,26 @@ class KeyOrder:
                 continue
             self._app.set_timer(LIMIT_S, lambda key=key: self._release(key))
             await self._follow()
+
+    def _is_held(self, key: Key) -> bool:
+        """Return whether a screen is not ready for a key: what the key before it asked for is under way."""
+        screens = self._app.screen_stack
+        if not any(getattr(screen, "holds_key", _never)(key.key) for screen in screens):
+            self._held_since = None
+            return False
+        now = time.monotonic()
+        self._held_since = self._held_since or now
+        return now - self._held_since < HOLD_LIMIT_S
+
+    def _poll(self) -> None:
+        if not self._polling:
+            self._polling = True
+            self._app.set_timer(_HOLD_POLL_S, self._try_again)
+
+    async def _try_again(self) -> None:
+        self._polling = False
+        await self._next()
+
+
+def _never(key: str) -> bool:
+    return False

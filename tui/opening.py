@@ -95,6 +95,8 @@ def summary_of(run: Run) -> RunSummary:
     detail = f"{clean(spec.host)} · {plural(spec.nodes, 'node')}"
     if spec.kind == "rehearsal":  # its worker units need no GPU, whatever the recipe says
         detail = f"rehearsal, stand-in models · {detail}"
+    elif spec.kind == "doctor":
+        detail = f"measurements of nodes, no training · {detail}"
     elif spec.gpus_per_node:
         detail += f" × {plural(spec.gpus_per_node, 'GPU')}"
     return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", detail, run.directory, started.timestamp())

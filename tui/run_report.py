@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,15 +35,18 @@ def report_of(
 
 def _redactor(run: Run | None) -> Redactor:
     import getpass
+    import os
 
     from launcher.monitor.redact import Redactor
 
     names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
-    secrets: list[str] = []
+    from recipes.secrets import is_secret
+
+    secrets = [value for name, value in os.environ.items() if value and is_secret(name, value)]
     if run is not None:
         from launcher.runs import SECRETS
 
-        secrets = _values_of(Path(run.directory, SECRETS))
+        secrets += _values_of(Path(run.directory, SECRETS))
     return Redactor.of(names, [str(Path.home())], secrets)
 
 
@@ -59,6 +63,7 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
 
     if run is None:
         return ReportFacts()
+    from launcher.doctor.last_report import load_report
     from launcher.plan import PlanRecord
     from launcher.stored import read_stored
     from launcher.transports.local import LocalTransport
@@ -71,7 +76,13 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
         environment = {}
     changes, problem = _changes(run)
     return ReportFacts(
-        run.spec.recipe.source, changes, problem, environment, _jobs(run, warn), _checkout(run.spec)
+        run.spec.recipe.source,
+        changes,
+        problem,
+        environment,
+        _jobs(run, warn),
+        _checkout(run.spec),
+        load_report(os.environ) or {},
     )
 
 

@@ -1,13 +1,13 @@
 """A snapshot of a run's state for the monitor.
 
 The state belongs to the polling thread; a view is frozen and may go to the screen. All of its text is clean:
-events carry cleaned lines, and names are cleaned here.
+events carry cleaned lines, and names are cleaned here. Secrets in it are masked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from launcher.logs.events import Event, FindingSeen, JobState, MetricRecorded, Role, Source
@@ -18,6 +18,7 @@ from launcher.monitor.checkpoints import complete_checkpoint
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import ended_at
 from launcher.text import clean
+from recipes.secrets import Mask
 from tui.opening import RunSummary
 
 Point = tuple[float, float]
@@ -146,11 +147,12 @@ class ViewBuilder:
         nodes = expanded(clean(state.job.nodes)) if state.job is not None else ()
         times = [entry.time for entry in timeline if entry.time is not None]
         started = self.summary.started if self.summary.started is not None else min(times, default=None)
+        mask = Mask.of()
         step_times = self._curves.get("step_time_s")
         return RunView(
             summary=self.summary,
             state=state.state,
-            reason=clean(state.reason),
+            reason=mask(clean(state.reason)),
             attempts=_attempts(state),
             timeline=timeline,
             since=max(times, default=started),
@@ -163,7 +165,10 @@ class ViewBuilder:
             if step_times
             else None,
             curves=tuple(self._curves[name] for name in CURVES if name in self._curves),
-            findings=tuple(sorted(state.findings, key=_rank)),
+            findings=tuple(
+                replace(item, title=mask(item.title), text=mask(item.text))
+                for item in sorted(state.findings, key=_rank)
+            ),
             logs=self._refs_of(tuple(logs), nodes),
             nodes=nodes,
             job=state.job.job if state.job is not None and state.job.state is JobState.RUNNING else "",

@@ -11,7 +11,8 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial
 from types import FrameType
 
 from recipes.errors import Exit, ExplainedError
@@ -20,6 +21,11 @@ HANGUP_CODE = 128 + signal.SIGHUP
 HEADLESS_HINT = (
     "Without a terminal: `distill-tui watch RUN --plain`, `distill-tui runs`, or `distill-tui demo --plain`."
 )
+_ENDING = (
+    signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
+    signal.SIGXCPU, signal.SIGIO,
+)  # fmt: skip
+"""Signals that nobody needs here and that end a process; Slurm sends some of them before a time limit."""
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
@@ -53,10 +59,22 @@ def require_terminal() -> None:
     Raises:
         NoTerminalError: there is no terminal that can show it.
     """
+    _forget_settings_of_textual(os.environ)
     reason = refuse_reason(os.environ, sys.stdin.isatty(), sys.stdout.isatty())
     if reason is not None:
         what, _, fix = reason.partition("\n  ")
         raise NoTerminalError(what, fix=fix)
+
+
+def _forget_settings_of_textual(environ: MutableMapping[str, str]) -> None:
+    """Remove variables that Textual and Rich read when they are imported.
+
+    A number that is none ends them there; with COLUMNS=10000000 the first screen takes minutes. The terminal
+    knows its size.
+    """
+    for name in list(environ):
+        if name in ("COLUMNS", "LINES") or (name.startswith("TEXTUAL_") and name != "TEXTUAL_THEME"):
+            del environ[name]
 
 
 def terminal_gone(descriptor: int, timeout_ms: int | None = 0) -> bool:
@@ -84,7 +102,7 @@ def leave_when_terminal_is_gone() -> None:
 
 
 def on_signals(leave: Callable[[int], None], interrupt: Callable[[], None]) -> None:
-    """Call `leave(exit code)` on SIGTERM and SIGHUP, and `interrupt` on SIGINT; needs a running event loop.
+    """Call `leave(exit code)` on signals that end a process, `interrupt` on SIGINT; needs a running loop.
 
     Without this a signal ends the process and leaves the alternate screen and the mouse mode behind. A signal
     that was ignored from the start (nohup) stays ignored.
@@ -99,6 +117,7 @@ def on_signals(leave: Callable[[int], None], interrupt: Callable[[], None]) -> N
         leave(HANGUP_CODE)
 
     handlers: dict[signal.Signals, Callable[[], None]] = {
+        **{number: partial(leave, 128 + number) for number in _ENDING},
         signal.SIGTERM: lambda: leave(128 + signal.SIGTERM),
         signal.SIGHUP: hang_up,
         signal.SIGINT: interrupt,

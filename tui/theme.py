@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 THEME = Theme(
     name="distill",
@@ -56,4 +56,5 @@ def initial_theme(environ: Mapping[str, str]) -> str:
     """Return the theme's name at the start: without colours if NO_COLOR is set, else TEXTUAL_THEME's."""
     if "NO_COLOR" in environ:
         return "ansi-dark"
-    return environ.get("TEXTUAL_THEME") or THEME.name
+    chosen = environ.get("TEXTUAL_THEME", "")
+    return chosen if chosen in BUILTIN_THEMES else THEME.name

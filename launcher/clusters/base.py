@@ -77,6 +77,12 @@ class Scheduler(Cluster, Protocol):
         """Return when such a job would start: local time, `YYYY-MM-DDTHH:MM:SS`; nothing is submitted."""
         ...
 
+    def plan_script(
+        self, options: JobOptions, site: Site, identity: str, directory: Path, script: str
+    ) -> RenderedJobs:
+        """Return a job that runs a script of a run's directory instead of the launcher."""
+        ...
+
     def plan_again(self, plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
         """Return the plan of one more job of a run, from that of its first; `time_s`: another time limit."""
         ...

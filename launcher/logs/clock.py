@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -78,6 +78,11 @@ class LogClock:
                 self._times[name] = []
             sizes.append(size)
             self._times.setdefault(name, []).append(time)
+
+    def follow(self, read: Callable[[int, int], bytes], size: int) -> None:
+        """Take the clock file up to a size, in pieces; `read` takes an offset and a number of bytes."""
+        while self.offset < size and (data := read(self.offset, min(size - self.offset, _CHUNK))):
+            self.feed(data)
 
     def time_of(self, name: str, offset: int) -> float | None:
         """Return the time by which the byte at `offset` was there; None where the clock does not reach."""

@@ -7,7 +7,7 @@ times follow that line. Text between `│` is a model's output and is never matc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -43,25 +43,26 @@ class DriverProgress:
     """Step that began last."""
 
 
-_Meaning = Callable[[DriverProgress, MatchedLine], Iterator[Event]]
+_Meaning = Callable[[DriverProgress, MatchedLine], Iterable[Event]]
 
 
 def _milestone(identity: str) -> _Meaning:
-    def meaning(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-        yield MilestoneReached(identity, line.source, line.time)
+    def meaning(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
+        return (MilestoneReached(identity, line.source, line.time),)
 
     return meaning
 
 
 def _metric(name: str) -> _Meaning:
-    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-        yield MetricRecorded(name, progress.step, float(line.match["value"]), line.source, line.time)
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
+        value = float(line.match["value"])
+        return (MetricRecorded(name, progress.step, value, line.source, line.time),)
 
     return meaning
 
 
 def _validation_metric(name: str) -> _Meaning:
-    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
         if progress.validating is not None:
             yield MetricRecorded(
                 name, progress.validating, float(line.match["value"]), line.source, line.time
@@ -70,22 +71,22 @@ def _validation_metric(name: str) -> _Meaning:
     return meaning
 
 
-def _samples(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _samples(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     if line.match["split"] == "Training":
         yield MilestoneReached("data-loaded", line.source, line.time)
         yield PlanSeen(line.source, samples=int(line.match["samples"]))
 
 
-def _group_starting(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _group_starting(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     progress.starting = line.match["group"]
-    return iter(())
+    return ()
 
 
-def _tracker_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _tracker_directory(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield TrackerDirFound(line.match["path"], line.source)
 
 
-def _offline_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _offline_directory(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     path = PurePosixPath(line.match["path"])
     if path.is_absolute():
         yield TrackerFound("wandb-offline", str(path))
@@ -93,84 +94,85 @@ def _offline_directory(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
         yield TrackerDirFound(str(path.parent), line.source)
 
 
-def _max_steps(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _max_steps(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield PlanSeen(line.source, max_steps=int(line.match["steps"]))
 
 
-def _signalled(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _signalled(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield ProcessSignalled("SIGTERM", line.source, line.time)
 
 
 def _phase(identity: str) -> _Meaning:
-    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
-        yield PhaseBegan(identity, max(progress.began, progress.step), line.source, line.time)
+    def meaning(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
+        return (PhaseBegan(identity, max(progress.began, progress.step), line.source, line.time),)
 
     return meaning
 
 
-def _initial_validation(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _initial_validation(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield PhaseBegan("validation", progress.step, line.source, line.time)
 
 
-def _phase_time(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _phase_time(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     phase = PHASE_OF_TIMING[line.match["label"]]
-    yield MetricRecorded(f"{phase}_time_s", progress.step, float(line.match["value"]), line.source, line.time)
+    value = float(line.match["value"])
+    return (MetricRecorded(f"{phase}_time_s", progress.step, value, line.source, line.time),)
 
 
-def _recovered(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _recovered(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield Recovered(line.source)
 
 
-def _group_started(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _group_started(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield Recovered(line.source)
     if progress.starting in ("teacher", "student"):
         yield MilestoneReached(f"{progress.starting}-ready", line.source, line.time)
 
 
-def _resumed(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _resumed(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     progress.step = max(progress.step, int(line.match["step"]))
     yield PlanSeen(line.source, resumed=int(line.match["step"]))
 
 
-def _epoch(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _epoch(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield PlanSeen(line.source, epochs=int(line.match["of"]), epoch=int(line.match["epoch"]))
 
 
-def _step(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _step(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     progress.began = progress.step + 1
     yield PlanSeen(line.source, steps_per_epoch=int(line.match["of"]), epoch_step=int(line.match["step"]))
     yield StepBegan(progress.began, line.source, line.time)
 
 
-def _generating(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _generating(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield PlanSeen(line.source, batch=int(line.match["batch"]))
     yield from _phase("generation")(progress, line)
 
 
-def _validating(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _validating(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     progress.validating = int(line.match["step"])
     yield PhaseBegan("validation", progress.validating, line.source, line.time)
 
 
-def _validated(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _validated(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield MilestoneReached("first-validation", line.source, line.time)
     yield from _phase("results")(progress, line)
 
 
-def _saving(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _saving(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     step = int(line.match["step"])
     yield MilestoneReached("first-checkpoint", line.source, line.time)
     yield CheckpointSaving(step, line.source, line.time)
     yield PhaseBegan("checkpoint", step, line.source, line.time)
 
 
-def _step_done(progress: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _step_done(progress: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     progress.step = int(line.match["step"])
     yield MilestoneReached("first-step", line.source, line.time)
     yield PhaseBegan("results", progress.step, line.source, line.time)
 
 
-def _stopped_to_save(_: DriverProgress, line: MatchedLine) -> Iterator[Event]:
+def _stopped_to_save(_: DriverProgress, line: MatchedLine) -> Iterable[Event]:
     yield StoppedToSave(line.source, line.time)
 
 

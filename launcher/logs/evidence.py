@@ -7,10 +7,12 @@ is no failure. What a process prints when it ends itself (severity FATAL) is one
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from launcher.logs import python_warnings
 from launcher.logs.clock import timestamp, wall_clock
@@ -19,7 +21,18 @@ from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 from launcher.logs.python_warnings import PythonWarnings
 from launcher.logs.signatures import Catalogue, Nature, Signature, catalogue
-from launcher.logs.tracebacks import ASIDE, BEGIN, HANDLED, UNHANDLED, Process, Raised, Tracebacks
+from launcher.logs.tracebacks import (
+    ASIDE,
+    BEGIN,
+    EVERY_LINE,
+    HANDLED,
+    UNHANDLED,
+    Process,
+    Raised,
+    Tracebacks,
+    key_of,
+    marks,
+)
 
 _PANEL = ("│", "╭", "╰", "┃")
 _ASCII_PANEL = ("|", "+-")
@@ -67,14 +80,28 @@ _RELAYED = "ray-task-error"
 _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_server.cc:")
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
 _BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
-_WARNING_LINES = 200
-"""Lines of other processes between those of one warning at most."""
+
+_AWAITED_LINES = 64
 
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
 _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
 LITERALS = (
     *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
 )  # fmt: skip
+
+
+class EvidenceMarks(NamedTuple):
+    """Kinds of evidence that the literals of a line can mean."""
+
+    signatures: tuple[str, ...]
+    """The catalogue's literals among them, sorted."""
+    tracebacks: bool
+    warning: bool
+    script: bool
+    samples: bool
+    phase: str
+    relevant: bool
+    """True for any of them but scripts, samples and phases."""
 
 
 @dataclass(slots=True)
@@ -90,41 +117,70 @@ class Evidence:
     _script: int = 0
     """Lines left in which a script that the shell prints may end; 0 outside a script."""
     _warnings: PythonWarnings = field(default_factory=PythonWarnings)
-    _warned: int = 0
-    """Line of the last warning."""
     _zone_shift: float = 0.0
     """Seconds from the carrier's clock to that of the processes, where lines have the times of both."""
     _year: int = field(default_factory=lambda: datetime.now().astimezone().year)
-    _relevant: frozenset[str] = frozenset()
     _reported: set[tuple[object, ...]] = field(default_factory=set)
     """Processes and kinds of their exceptions."""
+    _awaited: tuple[bytes, ...] = ()
+    _awaited_until: int = sys.maxsize
+    """Line at which `_awaited` is worked out again: something may have expired; 0 after a change."""
     _kinds: Counter[str] = field(default_factory=Counter)
     """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
 
-    def __post_init__(self) -> None:
-        """Note the literals that can be evidence; a line with others alone needs no second look."""
-        self._relevant = self.catalogue.literal_set | _EVIDENCE_LITERALS
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        """Return what the lines hold that matter from line `number` on although they hold no literal."""
+        if number >= self._awaited_until:
+            self._await(number)
+        return self._awaited
 
-    @property
-    def wants_all(self) -> bool:
-        """True if the next lines matter although they hold no literal."""
-        return self.tracebacks.any_open or self._script > 0 or self._warnings.any_open
+    def _await(self, number: int) -> None:
+        tracebacks, warnings = self.tracebacks, self._warnings
+        tracebacks.forget_endless(number)
+        warnings.forget_old(number)
+        self._awaited = EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
+        self._awaited_until = number + _AWAITED_LINES if self._awaited else sys.maxsize
 
-    def is_text(self, segment: Segment, literals: Set[str]) -> bool:
-        """Return True for the text of a model or of a shell's trace; `literals` as for `read`."""
-        if (self._script or not literals.isdisjoint(_SCRIPTS)) and self._in_script(segment):
+    def marks(self, literals: frozenset[str]) -> EvidenceMarks:
+        """Return what the literals of a line can be evidence of; each step searches only for what can be."""
+        return EvidenceMarks(
+            signatures=tuple(sorted(literals & self.catalogue.literal_set)),
+            tracebacks=not literals.isdisjoint(_TRACEBACK_LITERALS),
+            warning=python_warnings.LITERAL in literals,
+            script=not literals.isdisjoint(_SCRIPTS),
+            samples=not literals.isdisjoint((_SAMPLES_BEGIN, _SAMPLES_END)),
+            phase=next((phase for marker, phase in _PHASES if marker in literals), ""),
+            relevant=not literals.isdisjoint(self.catalogue.literal_set | _EVIDENCE_LITERALS),
+        )
+
+    def is_text(self, segment: Segment, marks: EvidenceMarks) -> bool:
+        """Return True for the text of a model or of a shell's trace."""
+        text = segment.text
+        if (marks.script or self._script) and self._in_script(segment):
             return True
-        if segment.text[:1] in _TEXT_BEGINS and (segment.traced or segment.text.startswith(_PANEL)):
+        if text[:1] in _TEXT_BEGINS and (segment.traced or text.startswith(_PANEL)):
             return True
-        if not segment.own:
+        if not (marks.samples or self._samples) or not segment.own:
             return False
-        if _SAMPLES_BEGIN in literals and _SAMPLES_BEGIN in segment.text:
+        if _SAMPLES_BEGIN in text:
             self._samples = True
-        elif _SAMPLES_END in literals and _SAMPLES_END in segment.text:
+        elif _SAMPLES_END in text:
             self._samples = False
-        return self._samples and segment.text.startswith(_ASCII_PANEL)
+        return self._samples and text.startswith(_ASCII_PANEL)
+
+    def concerns(self, segment: Segment, marks: EvidenceMarks) -> bool:
+        """Return True if a line that is not text can be evidence; note the phase that it begins."""
+        if segment.text.startswith("▶ ") and segment.own and self.role is Role.DRIVER:
+            self.phase = marks.phase
+        if marks.relevant:
+            return True
+        warnings, tracebacks = self._warnings.open_keys, self.tracebacks.open_keys
+        if not (warnings or tracebacks):
+            return False
+        key = key_of(segment)
+        return key in warnings or key in tracebacks
 
     def progressed(self) -> None:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
@@ -133,46 +189,30 @@ class Evidence:
         self._kinds.clear()
 
     def read(
-        self, segment: Segment, source: Source, time: float | None, literals: Set[str]
+        self, segment: Segment, source: Source, time: float | None, marks: EvidenceMarks
     ) -> Iterator[Event]:
-        """Yield the evidence in a line that is not text (see `is_text`).
-
-        `literals`: those of the reader that the line holds; each step searches only for what can be there.
-        """
-        if segment.own and self.role is Role.DRIVER:
-            self._note_phase(segment.text)
-        warnings, tracebacks = self._warnings, self.tracebacks
-        if warnings.any_open or python_warnings.LITERAL in literals:
-            if self._quoted_by_warning(segment, source.line, literals):
-                return
-        elif literals.isdisjoint(self._relevant) and not tracebacks.any_open:
+        """Yield the evidence in a line that `concerns` admits."""
+        tracebacks = self.tracebacks
+        self._awaited_until = 0
+        warned = marks.warning or self._warnings.any_open
+        if warned and self._warnings.take(segment, source.line, marks.warning):
             return
-        signature = self._signature(segment, literals)
-        if tracebacks.any_open or not literals.isdisjoint(_TRACEBACK_LITERALS):
+        signature = self._signature(segment, marks)
+        if tracebacks.any_open or marks.tracebacks:
             yield from self._follow_traceback(segment, source, time, signature)
             if tracebacks.inside_frames(segment) and _indentation(segment.body) >= 4:
                 return
         if signature is not None and not self._is_harmless(segment, signature):
             yield self._finding(signature, segment, source, time)
 
-    def _quoted_by_warning(self, segment: Segment, line: int, literals: Set[str]) -> bool:
-        warnings = self._warnings
-        if warnings.any_open and line - self._warned > _WARNING_LINES:
-            warnings.forget()
-        if python_warnings.LITERAL in literals:
-            self._warned = line
-        return warnings.take(segment)
-
-    def _signature(self, segment: Segment, literals: Set[str]) -> Signature | None:
+    def _signature(self, segment: Segment, marks: EvidenceMarks) -> Signature | None:
         """Return the signature of a line, whether or not it is a failure here."""
         text, catalogue = segment.body, self.catalogue
         if not text or (text[0].isspace() and _CODE.match(text)):
             return None
         if _TASK_ERROR in text and "ray::" in text:  # its brackets name the error that follows below
             return catalogue.signatures[_RELAYED]
-        signature = None
-        if not literals.isdisjoint(catalogue.literal_set):
-            signature = catalogue.recognise(text, literals)
+        signature = catalogue.recognise(text, marks.signatures) if marks.signatures else None
         if signature is not None and signature.from_owner and not segment.own:
             signature = None
         if signature is None and segment.severity is LineSeverity.FATAL and not segment.traced:
@@ -267,19 +307,15 @@ class Evidence:
         self._kinds[kind] += 1
         return True
 
-    def _note_phase(self, text: str) -> None:
-        if text.startswith("▶ "):
-            self.phase = next((phase for marker, phase in _PHASES if marker in text), "")
-
     def _in_script(self, segment: Segment) -> bool:
         r"""Return True inside a multi-line script that the shell prints in quotes (`'\''` for its own)."""
         if not self._script and not any(name in segment.text for name in _SCRIPTS):
             return False
         odd = segment.text.replace("'\\''", "").count("'") % 2
         if self._script:
-            self._script = 0 if odd else self._script - 1
+            self._script, self._awaited_until = (0 if odd else self._script - 1), 0
             return True
-        self._script = _SCRIPT_LINES if odd and segment.traced else 0
+        self._script, self._awaited_until = (_SCRIPT_LINES if odd and segment.traced else 0), 0
         return segment.traced
 
 

@@ -13,11 +13,11 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from launcher.logs.headers import LineSeverity, header
-from launcher.logs.prefixes import NOBODY, LineOrigin, split_prefixes
+from launcher.logs.prefixes import FIRST_CHARACTERS, NOBODY, LineOrigin, split_prefixes
 from launcher.text import clean
 
 LINE_LIMIT = 64 * 1024
@@ -30,10 +30,24 @@ _SHORT = 1024
 _SEGMENT_BREAK = re.compile(r"\r+|(?=\x1b\[3[36]m\()")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _REPEATED = re.compile(r"\s\[repeated (?P<n>\d+)x across cluster\](?: \(Ray deduplicates.*\))?\s*$")
+_LONGEST_NUMBER = 24
+"""Digits of the longest number: no count, size or time has more, and computing with more can fail."""
+_LONG_NUMBER = re.compile(rf"\d{{{_LONGEST_NUMBER + 1},}}")
+_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+_DIGITS_RUN = b"0" * (_LONGEST_NUMBER + 1)
+"""All digits as zeros: a search for a text takes a fifth of the time of one for a pattern."""
 _XTRACE = re.compile(r"^\++ \S")
 # The end of a progress bar that something else was printed behind, without a line break.
 _BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
+_RATE_END = re.compile(r"/[A-Za-z]+(?:,[^\]]*)?\](?=\S)")
 _DOCKER_JSON = '{"log":"'
+_RAY_BEGINS = (b"(", b"\x1b")
+_RESET = b"\x1b[0m"
+_COUNT_COLOUR = b"\x1b[32m"
+_RAY_LIMIT = 200
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
+"""First characters of the lines that may have a prefix; any other printable line is a segment as it is."""
 
 
 class Segment(NamedTuple):
@@ -76,9 +90,15 @@ class Segment(NamedTuple):
 
 def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
+    if raw[:1] in _RAY_BEGINS and (simple := _behind_ray(raw)) is not None:
+        return simple
     text = raw.decode("utf-8", errors="replace")
+    if not _may_have_prefix(text) and _is_printable(raw, text) and not _may_hold_bar(text):
+        return [Segment(text)] if (text := text.rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
+    if len(raw) > _LONGEST_NUMBER and (not raw.isascii() or _DIGITS_RUN in raw.translate(_DIGITS)):
+        text = _LONG_NUMBER.sub("…", text)
     if "\r" not in text and text.rfind("\x1b[3") <= 0:
         return _parse(text, NOBODY)
     result: list[Segment] = []
@@ -93,12 +113,59 @@ def segments(raw: bytes) -> list[Segment]:
     return result
 
 
+def _behind_ray(raw: bytes) -> list[Segment] | None:
+    """Return the segment behind Ray's prefix; None where the line needs to be looked at as a whole."""
+    stop = raw.find(b")", 0, _RAY_LIMIT) + 1
+    if raw.startswith(_RESET, stop):
+        stop += len(_RESET)
+    if raw.startswith(b" ", stop):
+        stop += 1
+    origin = _ray_origin(raw[:stop])
+    if origin is None:
+        return None
+    rest = raw[stop:]
+    if rest.endswith(_RESET):  # Ray colours its count of repetitions
+        rest = rest[: -len(_RESET)].replace(_COUNT_COLOUR, b"", 1)
+    text = rest.decode("utf-8", errors="replace")
+    if not _is_printable(rest, text) or _may_hold_bar(text):
+        return None
+    if _may_have_prefix(text):
+        text, origin = split_prefixes(text, origin)
+    return [made] if (made := _segment(text, origin)).text else []
+
+
+@lru_cache(maxsize=4096)
+def _ray_origin(prefix: bytes) -> LineOrigin | None:
+    """Return the process that Ray's prefix names; None if this is no such prefix alone.
+
+    Most lines of a run have one of a few hundred prefixes.
+    """
+    rest, origin = split_prefixes(_COLOUR.sub("", prefix.decode("utf-8", errors="replace")))
+    return origin if not rest and origin.pid is not None else None
+
+
+def _may_have_prefix(text: str) -> bool:
+    first = text[:1]
+    if first != " ":
+        return first in _LAYERED
+    return text.lstrip(" ")[:1].isdigit()  # a label of srun
+
+
+def _is_printable(raw: bytes, text: str) -> bool:
+    return not raw.translate(None, _PRINTABLE) or text.isprintable()
+
+
+def _may_hold_bar(text: str) -> bool:
+    """Return False where no rate ends a bar that text follows, without the search for all of a bar."""
+    return "/" in text and "]" in text and _RATE_END.search(text) is not None
+
+
 def _docker_message(text: str) -> str:
     """Return the line in a record of Docker's json-file driver, with its time as a prefix."""
     try:
         record = json.loads(text)
         return f"{record['time']} {record['log']}".rstrip("\n")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return text
 
 
@@ -111,7 +178,7 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
     if not text.isprintable():
         text = clean(part)
     text, origin = split_prefixes(text, carried)
-    if ("/s" in text or "/it" in text) and (bar := _BAR_END.search(text)):
+    if _may_hold_bar(text) and (bar := _BAR_END.search(text)):
         behind, inner = split_prefixes(text[bar.end() :], origin)
         return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
     return [made] if (made := _segment(text, origin)).text else []
@@ -128,8 +195,7 @@ def _segment(text: str, origin: LineOrigin) -> Segment:
     return Segment(text.rstrip(), actor, rank, pid, ip, repeated, node, task, stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(NamedTuple):
     """Line of a file, as its bytes."""
 
     number: int

@@ -24,6 +24,7 @@ DRIVER_BYTES = 4 * 1024 * 1024
 """Bytes of the driver's beginning in which Ray names the ranks of all groups with their addresses."""
 SILENT_S = 300.0
 """A worker that wrote nothing for so much longer than the others is silent."""
+_MOST_WORKERS = 10_000
 _ADDRESS = re.compile(rb"Local node IP\S*: (?:\x1b\[[\d;]*m)*(?P<ip>[\d.]+)")
 _NODE = re.compile(
     rb"(?:runs on|hostname[:=]|on node|slurmstepd-|\bhost[:=]) ?(?P<node>[A-Za-z][\w-]*\d[\w-]*)"
@@ -171,7 +172,8 @@ def _missing(logs: Sequence[LogFile], nodes: Sequence[str]) -> list[SurveyedLog]
     if not numbered:
         return []
     example = next(iter(numbered.values())).name
-    last = max(numbered)
+    # A number beyond all jobs is no gap of as many logs.
+    last = max((number for number in numbered if number < _MOST_WORKERS), default=0)
     if nodes and last < len(nodes):
         last = len(nodes) - 1
     missing = [number for number in range(1, last + 1) if number not in numbered]

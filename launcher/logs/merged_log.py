@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 
 from launcher.errors import TransportError
@@ -231,7 +232,7 @@ class MergedLog:
         clock = LogClock()
         path = str(PurePosixPath(directory, CLOCK_NAME))
         if (entry := self._transport.stat(path)) is not None:
-            clock.feed(self._transport.read(path, 0, entry.size))
+            clock.follow(partial(self._transport.read, path), entry.size)
         return clock
 
     def _entries(self) -> dict[str, FileStat]:

@@ -6,7 +6,7 @@ on it counts as the driver's log, and is read from its beginning for all parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from launcher.logs.driver_log import RULES as DRIVER_RULES
@@ -24,14 +24,14 @@ class MixedProgress:
     launcher: LineTimes = field(default_factory=LineTimes)
 
 
-_Meaning = Callable[[MixedProgress, MatchedLine], Iterator[Event]]
+_Meaning = Callable[[MixedProgress, MatchedLine], Iterable[Event]]
 
 
-def _of_driver(meaning: Callable[[DriverProgress, MatchedLine], Iterator[Event]]) -> _Meaning:
+def _of_driver(meaning: Callable[[DriverProgress, MatchedLine], Iterable[Event]]) -> _Meaning:
     return lambda progress, line: meaning(progress.driver, line)
 
 
-def _of_launcher(meaning: Callable[[LineTimes, MatchedLine], Iterator[Event]]) -> _Meaning:
+def _of_launcher(meaning: Callable[[LineTimes, MatchedLine], Iterable[Event]]) -> _Meaning:
     return lambda progress, line: meaning(progress.launcher, line)
 
 

@@ -68,6 +68,8 @@ _BY_FIRST: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys("MTWFS", (_JOURNAL, _MPI)),
     **dict.fromkeys("abcdefghijklmnopqrstuvwxyz", (_NAME,)),
 }
+FIRST_CHARACTERS = frozenset(_BY_FIRST)
+"""Characters with which a prefix can begin."""
 _DEPTH = 12
 """Prefixes of one line at most: text may imitate them without end."""
 
@@ -95,6 +97,8 @@ def split_prefixes(text: str, origin: LineOrigin = NOBODY) -> tuple[str, LineOri
 
     `origin`: as known from what precedes the text on the same line.
     """
+    if text[:1] not in _BY_FIRST:
+        return text, origin
     start = 0
     for _ in range(_DEPTH):
         for pattern in _BY_FIRST.get(text[start : start + 1], ()):

@@ -6,6 +6,7 @@ The lines below the first hold whatever the warning quotes, such as the exceptio
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from launcher.logs.lines import Segment
@@ -15,12 +16,16 @@ LITERAL = "Warning: "
 _FIRST = re.compile(r"(?:\S+|<[^>]+>):\d+: (?:[\w.]+\.)?\w*Warning: (?P<message>.*)")
 _LINES = 12
 """Lines of a process that may belong to one warning."""
+_DISTANCE = 200
+"""Lines of other processes between those of one warning at most."""
 
 
 @dataclass(slots=True)
 class PythonWarnings:
     """Open warnings of all processes in one log."""
 
+    _last: int = 0
+    """Line of the last warning."""
     _left: dict[Key, int] = field(default_factory=dict)
 
     @property
@@ -28,10 +33,18 @@ class PythonWarnings:
         """True if the next lines may belong to a warning."""
         return bool(self._left)
 
-    def take(self, segment: Segment) -> bool:
-        """Read a line; return True if it belongs to a warning."""
+    @property
+    def open_keys(self) -> Collection[Key]:
+        """Processes whose next lines may belong to a warning."""
+        return self._left
+
+    def take(self, segment: Segment, line: int, marked: bool) -> bool:
+        """Read a line; return True if it belongs to a warning. `marked`: it holds `LITERAL`."""
+        self.forget_old(line)
         key, text = key_of(segment), segment.body
-        if LITERAL in text and (match := _FIRST.match(text)):
+        if marked:
+            self._last = line
+        if marked and LITERAL in text and (match := _FIRST.match(text)):
             self._left[key] = _LINES if match["message"].rstrip().endswith((":", ",", "(")) else 1
             return True
         left = self._left.get(key)
@@ -44,6 +57,7 @@ class PythonWarnings:
         self._left[key] = left - 1
         return True
 
-    def forget(self) -> None:
-        """Close all warnings: their processes printed nothing more for long."""
-        self._left.clear()
+    def forget_old(self, line: int) -> None:
+        """Close all warnings if the last one is far above a line: their processes printed nothing more."""
+        if self._left and line - self._last > _DISTANCE:
+            self._left.clear()

@@ -6,20 +6,22 @@ A log's reader passes over its lines once, for its rules and for evidence of fai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from launcher.logs.events import Event, MilestoneReached, Recovered, Role, Source, StepBegan
-from launcher.logs.evidence import LITERALS, Evidence
+from launcher.logs.evidence import LITERALS, Evidence, EvidenceMarks
 from launcher.logs.lines import RawLine, Segment, segments
 
 State = TypeVar("State")
+_PROGRESS = (StepBegan, MilestoneReached, Recovered)
+_EMPTY_LINE = (Segment(""),)
+_COMBINATIONS = 4096
+"""Combinations of literals in one line that are kept with what they mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedLine:
+class MatchedLine(NamedTuple):
     """Line that a rule matched."""
 
     match: re.Match[str]
@@ -35,16 +37,25 @@ class LineRule(Generic[State]):
     literal: str
     """Text in every line of this kind; at least six characters, or the search hits too many lines."""
     pattern: re.Pattern[str]
-    meaning: Callable[[State, MatchedLine], Iterator[Event]]
+    meaning: Callable[[State, MatchedLine], Iterable[Event]]
     own: bool = True
     """Match only lines of the process that owns the log, not what Ray forwards from workers."""
 
 
 def rule(
-    literal: str, pattern: str, meaning: Callable[[State, MatchedLine], Iterator[Event]], *, own: bool = True
+    literal: str, pattern: str, meaning: Callable[[State, MatchedLine], Iterable[Event]], *, own: bool = True
 ) -> LineRule[State]:
     """Make a rule from a pattern's text."""
     return LineRule(literal, re.compile(pattern), meaning, own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Literals(Generic[State]):
+    """Literals that a line holds, and what they can mean."""
+
+    rules: tuple[LineRule[State], ...]
+    """Those that search for one of them, in their order."""
+    marks: EvidenceMarks
 
 
 class RuleReader(Generic[State]):
@@ -58,48 +69,52 @@ class RuleReader(Generic[State]):
         self.role = role
         self.state = state
         self.evidence = Evidence(role)
+        self.awaited = self.evidence.awaited
+        self._rules = rules
         literals = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
-        self._rules_by_literal: dict[str, list[tuple[int, LineRule[State]]]] = {}
-        for order, item in enumerate(rules):
-            self._rules_by_literal.setdefault(item.literal, []).append((order, item))
-        self._literals = tuple(dict.fromkeys(literals))
-        self.literals = tuple(literal.encode() for literal in self._literals)
-
-    @property
-    def wants_all(self) -> bool:
-        """True inside a traceback, whose lines are all needed."""
-        return self.evidence.wants_all
+        self._texts = tuple(dict.fromkeys(literals))
+        self._literals: dict[tuple[int, ...], _Literals[State]] = {}
+        self.literals = tuple(literal.encode() for literal in self._texts)
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield the events of a line."""
-        literals = {self._literals[number] for number in hits}
-        ruled = not literals.isdisjoint(self._rules_by_literal)
+        literals = self._literals.get(key := tuple(hits)) or self._meaning_of(key)
+        rules, marks, evidence = literals.rules, literals.marks, self.evidence
         source = Source(self.log, self.role, line.number, line.offset)
-        for segment in segments(line.data) or (Segment(""),):
-            if self.evidence.is_text(segment, literals):
+        for segment in segments(line.data) or _EMPTY_LINE:
+            if evidence.is_text(segment, marks):
                 continue
-            if ruled:
-                for event in self._apply(segment, source, time, literals):
-                    if isinstance(event, (StepBegan, MilestoneReached, Recovered)):
-                        self.evidence.progressed()
+            if rules and (rule_match := _first_match(rules, segment)):
+                item, match = rule_match
+                for event in item.meaning(self.state, MatchedLine(match, segment, source, time)):
+                    if isinstance(event, _PROGRESS):
+                        evidence.progressed()
                     yield event
-            yield from self.evidence.read(segment, source, time, literals)
+            if evidence.concerns(segment, marks):
+                yield from evidence.read(segment, source, time, marks)
 
-    def _apply(
-        self, segment: Segment, source: Source, time: float | None, literals: Collection[str]
-    ) -> Iterator[Event]:
-        own, text, body = segment.own, segment.text, ""
-        rules = self._rules_by_literal
-        entries = [entry for literal in literals if literal in rules for entry in rules[literal]]
-        if len(entries) > 1:
-            entries.sort(key=itemgetter(0))
-        for _, item in entries:
-            if item.own and not own:
-                continue
-            match = item.pattern.match(text)
-            if match is None:  # it may have passed through a logger
-                body = body or segment.body
-                match = item.pattern.match(body) if body != text else None
-            if match is not None:
-                yield from item.meaning(self.state, MatchedLine(match, segment, source, time))
-                return
+    def _meaning_of(self, hits: tuple[int, ...]) -> _Literals[State]:
+        """Return what a combination of literals can mean; a log has few of them."""
+        texts = frozenset(self._texts[number] for number in hits)
+        rules = tuple(item for item in self._rules if item.literal in texts)
+        made = _Literals(rules, self.evidence.marks(texts))
+        if len(self._literals) >= _COMBINATIONS:
+            self._literals.clear()
+        self._literals[hits] = made
+        return made
+
+
+def _first_match(
+    rules: tuple[LineRule[State], ...], segment: Segment
+) -> tuple[LineRule[State], re.Match[str]] | None:
+    own, text, body = segment.own, segment.text, ""
+    for item in rules:
+        if item.own and not own:
+            continue
+        match = item.pattern.match(text)
+        if match is None:  # it may have passed through a logger
+            body = body or segment.body
+            match = item.pattern.match(body) if body != text else None
+        if match is not None:
+            return item, match
+    return None

@@ -30,12 +30,14 @@ class Reader(Protocol):
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """Texts to search for; a line without any of them is skipped, unless `wants_all` is set."""
+        """Texts to search for; a line without any of them is skipped, unless it is awaited."""
         ...
 
-    @property
-    def wants_all(self) -> bool:
-        """True inside something whose lines have no literal (a traceback)."""
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        """Return texts of which each line that matters besides holds one (the rest of a traceback).
+
+        Empty where none matters; an empty text is in every line. `number`: that of the next line.
+        """
         ...
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
@@ -85,7 +87,7 @@ class Scanner:
 
     def _read(self, line: RawLine, clock: Clock) -> Iterator[Event]:
         hits = [literal for _, literal in self._finder.hits(line.data)]
-        if hits or self.reader.wants_all:
+        if hits or any(text in line.data for text in self.reader.awaited(line.number)):
             yield from self.reader.read(line, clock(line.offset), hits)
 
     def _read_batch(self, data: bytes, start: int, stop: int, clock: Clock) -> Iterator[Event]:
@@ -95,9 +97,14 @@ class Scanner:
         self.splitter.skip(lines, stop - start)
         at, index = start, 0
         for item in (*marked, _Marked(stop, stop, lines, [])):
-            while at < item.start and self.reader.wants_all:
-                end = data.find(b"\n", at)
-                line = RawLine(number + index, at + shift, data[at : min(end, at + LINE_LIMIT)])
+            while at < item.start and (texts := self.reader.awaited(number + index)):
+                position = _first_of(texts, data, at, item.start)
+                if position < 0:
+                    break
+                begin = data.rfind(b"\n", at, position) + 1 or at
+                index += count_newlines(data, at, begin)
+                end = data.find(b"\n", position)
+                line = RawLine(number + index, begin + shift, data[begin : min(end, begin + LINE_LIMIT)])
                 yield from self.reader.read(line, clock(line.offset), ())
                 at, index = end + 1, index + 1
             if not item.literals:
@@ -128,3 +135,13 @@ class Scanner:
             lines += count_newlines(piece, at, len(piece))
             start = end
         return marked, lines
+
+
+def _first_of(texts: tuple[bytes, ...], data: bytes, start: int, stop: int) -> int:
+    """Return the position of the first of some texts in `data[start:stop]`, -1 where none is there."""
+    first = -1
+    for text in texts:
+        position = data.find(text, start, stop)
+        if position >= 0:
+            first, stop = position, position
+    return first

@@ -8,6 +8,7 @@ checkpoint's exception carries those of ranks. Of an ExceptionGroup, the excepti
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -58,6 +59,12 @@ _TELLS = re.compile(
 HANDLED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 # The process may go on after these: a thread, or a task that nobody waits for.
 ASIDE = ("Exception in thread ", "Task exception was never retrieved")
+
+EVERY_LINE = (b"",)
+"""What every line holds."""
+_ANY_PID = (b"pid=",)
+_MARKS = 4
+"""Processes that are searched for one by one; of more, every line with a pid is read."""
 
 Key = tuple[str | None, int | None, str | None, int | None, int | None, str | None]
 
@@ -112,11 +119,17 @@ class Tracebacks:
     def __init__(self) -> None:
         self._open: dict[Key, _Block] = {}
         self._announced: dict[Key, tuple[int, bool]] = {}
+        self._aged = 0
 
     @property
     def any_open(self) -> bool:
         """True if the next lines may belong to a traceback."""
         return bool(self._open)
+
+    @property
+    def open_keys(self) -> Collection[Key]:
+        """Processes whose next lines may belong to a traceback."""
+        return self._open
 
     def inside_frames(self, segment: Segment) -> bool:
         """Return True for source code in a traceback of the line's process."""
@@ -149,8 +162,7 @@ class Tracebacks:
             self._announced[key] = (line, True)
         elif text.startswith(ASIDE):
             self._announced[key] = (line, False)
-        if line % _AGE_EVERY == 0:
-            self._forget_endless(line)
+        self.forget_endless(line)
         block = self._open.get(key)
         if block is None:
             return None
@@ -242,7 +254,11 @@ class Tracebacks:
         block.raised = replace(raised, process=process)
         return block.raised
 
-    def _forget_endless(self, line: int) -> None:
+    def forget_endless(self, line: int) -> None:
+        """Close the tracebacks of processes that printed nothing for long above a line."""
+        if line - self._aged < _AGE_EVERY:
+            return
+        self._aged = line
         for key, block in list(self._open.items()):
             if line - block.last > ENDLESS:
                 del self._open[key]
@@ -258,6 +274,14 @@ def _better_detail(raised: Raised, line: str) -> str:
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
         return line
     return f"{detail}: {line}" if _NAME.match(detail) else detail
+
+
+def marks(keys: Iterable[Key]) -> tuple[bytes, ...]:
+    """Return texts of which each line of some processes holds one; none for no process."""
+    pids = {pid for _, pid, *_ in keys}
+    if None in pids:
+        return EVERY_LINE
+    return tuple(f"pid={pid}".encode() for pid in pids) if len(pids) <= _MARKS else _ANY_PID
 
 
 def key_of(segment: Segment) -> Key:

@@ -22,6 +22,7 @@ from launcher.logs.events import JobState
 from launcher.monitor.state import RunState
 from launcher.settings import load_settings
 from launcher.text import clean
+from recipes.secrets import masked
 
 TEXT_LIMIT = 200
 COMMAND_TIMEOUT_S = 60.0
@@ -246,7 +247,7 @@ def notification_of(run: str, kind: Kind, state: RunState) -> RunNotification:
         kind,
         clean(run),
         state.state,
-        clean(state.reason),
+        masked(clean(state.reason)),
         state.job.job if state.job is not None else "",
         state.step,
         state.max_steps,

@@ -1,48 +1,23 @@
 """Redaction of a text: keys, passwords, e-mail addresses, names and home directories are removed.
 
-Rather too much than too little: what merely looks like a key is removed, too.
+The rules are those of `recipes.secret_rules`, also the broad ones: what merely looks like a key is removed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from recipes.secret_finder import SecretSpan, find_secrets, without_secrets
+from recipes.secrets import secret_values
 
 REMOVED = "«removed»"
-_NAMED = r"token|secret|passw(?:or)?d|passphrase|api[-_]?key|access[-_]?key|credentials?|authorization"
-_VALUE = r"(?P<quote>[\"']?)(?!«)[^\s\"',;&)}\]]{4,}"
-_FORMS = (
-    r"hf_[A-Za-z0-9]{10,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{10,}|sk-[A-Za-z0-9_-]{16,}"
-    r"|nvapi-[\w-]{16,}|wandb_v\d_\w{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
-)
-_LOGIN = r"[^\s/@:'\"]{0,80}:[^\s/@'\"]{1,200}|[^\s/@:'\"]{8,200}"
-_LABEL = r"[A-Za-z0-9-]{1,63}"
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
-        REMOVED,
-    ),
-    (re.compile(r"^\s*[A-Za-z0-9+/]{40,}={0,2}\s*$", re.M), REMOVED),  # lines within one
-    # Keys with a vendor's prefix.
-    (re.compile(rf"(?<![A-Za-z0-9])(?:{_FORMS})"), REMOVED),
-    (re.compile(r"\b(?P<head>Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.I), rf"\g<head> {REMOVED}"),
-    (
-        re.compile(rf"(?P<head>://)(?:{_LOGIN})@"),
-        rf"\g<head>{REMOVED}@",
-    ),
-    # NAME=value, "name": "value" and --name value, where the name means a secret.
-    (re.compile(rf"(?P<head>(?:{_NAMED})[\"']?\s*[=:]\s*){_VALUE}", re.I), rf"\g<head>\g<quote>{REMOVED}"),
-    (re.compile(rf"(?P<head>--[\w-]{{0,40}}(?:{_NAMED})\s+){_VALUE}", re.I), rf"\g<head>\g<quote>{REMOVED}"),
-    (re.compile(rf"(?P<head>_(?:KEY|PW|PASS|PAT)[\"']?\s*[=:]\s*){_VALUE}"), rf"\g<head>\g<quote>{REMOVED}"),
-    (
-        re.compile(rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*\.[A-Za-z]{{2,}}\b"),
-        REMOVED,
-    ),
-    # W&B's keys and the like: hexadecimal, and longer than an abbreviated commit hash.
-    (re.compile(r"(?<![\w/.-])[0-9a-f]{40,64}(?![\w/.-])"), REMOVED),
-)
+_VALUE_KIND = "value of a secret variable"
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
 _HOME = re.compile(r"(?P<head>/(?:p/home/\w+|p/home|home|Users)/)(?P<name>[^\s/:'\",;)\]}\\]+)")
 _COMMON = frozenset({"root", "user", "slurm", "ray", "home", "tmp", "jusers", "USER"})
 
@@ -56,6 +31,8 @@ class Redactor:
     """Directories that are replaced by `~`."""
     secrets: tuple[str, ...] = ()
     """Texts that are secret, whatever they look like."""
+    removed: Counter[str] = field(default_factory=Counter, compare=False)
+    """Number of secrets that were removed so far, by kind; shared by redactors that come from one another."""
 
     @classmethod
     def of(cls, names: Iterable[str], homes: Iterable[str] = (), secrets: Iterable[str] = ()) -> Redactor:
@@ -71,17 +48,64 @@ class Redactor:
     def having_read(self, text: str) -> Redactor:
         """Return a redactor that also removes the names in a text's paths of home directories."""
         names = {match["name"] for match in _HOME.finditer(text)}
-        return Redactor.of({*self.names, *names}, self.homes, self.secrets)
+        read = Redactor.of({*self.names, *names}, self.homes, self.secrets)
+        return replace(read, removed=self.removed)
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
-        for secret in self.secrets:
-            text = text.replace(secret, REMOVED)
+        return self._without_names(without_secrets(text, self._values, self._mark, broad=True))
+
+    def _without_names(self, text: str) -> str:
         for home in self.homes:
             text = text.replace(home, "~")
-        for pattern, replacement in _RULES:
-            text = pattern.sub(replacement, text)
         text = _HOME.sub(r"\g<head>USER", text)
         for name in self.names:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", "USER", text)
         return text
+
+    def lines(self, lines: Sequence[str]) -> list[str]:
+        """Return lines without secrets; of a private key that goes over several, no line is left."""
+        inside = _begins_in_key(lines)
+        redacted = []
+        for line in lines:
+            begins, ends = _KEY_BEGIN.search(line), _KEY_END.search(line)
+            if begins and not ends:
+                inside = True
+                redacted.append(line[: begins.start()] + REMOVED)
+                continue
+            if inside:
+                redacted.append(REMOVED)
+                inside = ends is None
+                continue
+            redacted.append(line)
+        text = without_secrets("\n".join(redacted), self._values, self._mark, broad=True, keep_lines=True)
+        return self._without_names(text).split("\n")
+
+    def remaining(self, text: str) -> str:
+        """Return the kind of a secret that a redacted text still holds; empty for none."""
+        spans = find_secrets(text, self._values, broad=True)
+        return spans[0].kind if spans else ""
+
+    @property
+    def _values(self) -> tuple[tuple[str, str], ...]:
+        return _known_values(self.secrets)
+
+    def _mark(self, span: SecretSpan) -> str:
+        self.removed[_VALUE_KIND if span.is_value else span.kind] += 1
+        return REMOVED
+
+
+def _begins_in_key(lines: Sequence[str]) -> bool:
+    """Return whether the first of some lines is inside of a private key whose beginning is missing."""
+    for line in lines:
+        if _KEY_BEGIN.search(line):
+            return False
+        if _KEY_END.search(line):
+            return True
+    return False
+
+
+@lru_cache(maxsize=8)
+def _known_values(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = {pair for secret in secrets for pair in secret_values("", secret)}
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from launcher.errors import TransportError
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import Source
 from launcher.logs.sources import LogFile
 from launcher.monitor.redact import Redactor
@@ -19,6 +20,7 @@ from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
 from launcher.text import clean
 from launcher.transports.base import Transport
+from recipes.printable import escaped_json, visible, visible_lines
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _CONTEXT_LINES = 4
@@ -50,6 +52,8 @@ class ReportFacts:
     jobs: tuple[Mapping[str, Any], ...] = ()
     checkout: Mapping[str, Any] = field(default_factory=dict)
     """Path, commit, branch, changes (`diff --stat`) and number of untracked files of the checkout."""
+    doctor: Mapping[str, Any] = field(default_factory=dict)
+    """The doctor's latest report: `at`, `host`, `recipe` and `checks`."""
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -69,9 +73,14 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
         {
             **item,
             "context": context(watch.transport, logs.get(item["log"]), finding.source),
+            "doctor": list(checks_foretelling(finding.id)),
         }
         for item, finding in zip(state["findings"], watch.state.findings, strict=True)
     ]
+    redact = redact.having_read(json.dumps([state, evidence]))
+    for item in evidence:  # lines of one text: a key may go over several
+        texts = redact.lines([line["text"] for line in item["context"]])
+        item["context"] = [{**line, "text": text} for line, text in zip(item["context"], texts, strict=True)]
     document = {
         **state,
         "findings": evidence,
@@ -79,16 +88,24 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
         "recipe": {
             "file": facts.recipe,
             "problem": facts.recipe_problem,
-            "changes": [{"key": key, "parent": a, "value": b} for key, a, b in facts.changes],
+            "changes": [
+                {
+                    "key": key,
+                    "parent": _redacted_entry(key, a, redact),
+                    "value": _redacted_entry(key, b, redact),
+                }
+                for key, a, b in facts.changes
+            ],
         },
         "checkout": dict(facts.checkout) or None,
         "environment": dict(facts.environment),
+        "doctor": dict(facts.doctor) or None,
     }
     cleaned: dict[str, Any] = _redacted(document, redact.having_read(json.dumps(document)))
     commit = str(facts.checkout.get("commit", ""))
     if _COMMIT.fullmatch(commit):  # it has the form of a key, too
         cleaned["checkout"]["commit"] = commit
-    return cleaned
+    return {**cleaned, "redacted": dict(sorted(redact.removed.items()))}
 
 
 def _redacted(value: Any, redact: Redactor) -> Any:  # noqa: ANN401 - JSON is anything
@@ -135,7 +152,7 @@ def _cleaned(raw: bytes) -> str:
 
 def markdown(report: Mapping[str, Any]) -> str:
     """Return a report's data as a Markdown document."""
-    return "\n".join(_sections(report)) + "\n"
+    return visible_lines("\n".join(_sections(report))) + "\n"
 
 
 def _sections(report: Mapping[str, Any]) -> Iterator[str]:
@@ -153,6 +170,7 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _recipe(report["recipe"])
     yield from _checkout(report["checkout"])
     yield from _table("Environment", report["environment"])
+    yield from _doctor(report["doctor"])
     if report["job"] is not None or report["jobs"]:
         yield from ("", "## Job", "")
         if report["job"] is not None and report["state"] != "completed":
@@ -167,6 +185,9 @@ def _sections(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"- {log['role']}: `{log['name']}`, {log['bytes']} bytes, {log['lines']} lines{problem}"
     for tracker in report["trackers"]:
         yield f"- {tracker['kind']}: `{tracker['path']}`"
+    if report["redacted"]:
+        yield from ("", "## Removed from this report", "")
+        yield from (f"- {kind}: {count}" for kind, count in report["redacted"].items())
 
 
 def _accounting(records: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -189,6 +210,8 @@ def _cause(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"**{item['title']}** ({', '.join(location)}; confidence: {item['confidence']})"
             yield from ("", f"What to do: {item['fix']}")
             yield from (f"- `{edit['key']}`: {_edit(edit)}" for edit in item["edits"])
+            if item["doctor"]:
+                yield from ("", f"`distill-tui doctor` looks for it before: {', '.join(item['doctor'])}.")
         else:
             kind = "Warning" if item["severity"] == "warning" else "Also seen"
             yield from ("", f"{kind}: {item['title']} ({', '.join(location)})")
@@ -241,6 +264,22 @@ def _checkout(checkout: Mapping[str, Any] | None) -> Iterator[str]:
         yield from ("", "```text", checkout["changes"].replace("```", "'''"), "```")
 
 
+def _doctor(doctor: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what the doctor said last; checks that passed are only counted."""
+    if doctor is None:
+        return
+    at = doctor["at"]
+    moment = datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds") if at else "an unknown time"
+    recipe = f", for `{doctor['recipe']}`" if doctor["recipe"] else ""
+    yield from ("", "## Doctor", "", f"On {doctor['host']} at {moment}{recipe}.")
+    others = [item for item in doctor["checks"] if item["outcome"] != "pass"]
+    yield f"{len(doctor['checks']) - len(others)} of {len(doctor['checks'])} checks passed."
+    if others:
+        yield from ("", "| check | outcome | evidence |", "|---|---|---|")
+        for item in others:
+            yield f"| {item['id']} {_cell(item['title'])} | {item['outcome']} | {_cell(item['evidence'])} |"
+
+
 def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:
     if values:
         yield from ("", f"## {title}", "", "| name | value |", "|---|---|")
@@ -256,21 +295,61 @@ def write_tar(path: str, report: Mapping[str, Any], watch: Watch, redact: Redact
     """Write the report and the last lines of every log, redacted, into a gzipped tar.
 
     Raises:
-        TransportError: the file cannot be written.
+        TransportError: the file cannot be written, or a secret would be left in it.
     """
-    members = {"report.md": markdown(report), "report.json": json.dumps(report, ensure_ascii=False, indent=1)}
+    logs: dict[str, str] = {}
     for log in watch.known_logs:
-        name = redact(log.name).replace("..", "_").lstrip("/")
-        members[f"logs/{name}"] = tail(watch.transport, log, lines, redact)
+        name = visible(redact(log.name)).replace("..", "_").lstrip("/")
+        while name in logs:
+            name += "_"
+        logs[name] = tail(watch.transport, log, lines, redact)
+    report = {**report, "redacted": dict(sorted(redact.removed.items()))}
+    members = {
+        "report.md": redact(markdown(report)),
+        "report.json": escaped_json(json.dumps(report, ensure_ascii=False, indent=1)),
+        **{f"logs/{name}": text for name, text in logs.items()},
+    }
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in members.items():
-            data = text.encode()
+            data = text.encode("utf-8", "backslashreplace")
             info = tarfile.TarInfo(f"report/{name}")
             info.size = len(data)
             info.mode = 0o600
             archive.addfile(info, io.BytesIO(data))
+    _check_archive(buffer.getvalue(), redact)
     watch.transport.write_atomic(path, buffer.getvalue(), 0o600)
+
+
+def _check_archive(data: bytes, redact: Redactor) -> None:
+    """Read an archive back as its receiver does, and look for secrets.
+
+    Raises:
+        TransportError: it holds one.
+    """
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        for item in archive.getmembers():
+            file = archive.extractfile(item)
+            text = file.read().decode() if file is not None else ""
+            texts = _texts(json.loads(text)) if item.name.endswith("report.json") else (item.name, text)
+            kind = next(filter(None, map(redact.remaining, texts)), "")
+            if kind:
+                raise TransportError(
+                    f"the archive was not written: a secret would be left in {item.name} ({kind})",
+                    fix="Send the output of `report` without --tar.",
+                )
+
+
+def _texts(value: Any, key: str = "") -> Iterator[str]:  # noqa: ANN401 - JSON is anything
+    """Yield the texts of a document; the commit of a checkout has the form of a key, too."""
+    if isinstance(value, str) and not (key == "commit" and _COMMIT.fullmatch(value)):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _texts(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 def tail(transport: Transport, log: LogFile, lines: int, redact: Redactor) -> str:
@@ -283,5 +362,6 @@ def tail(transport: Transport, log: LogFile, lines: int, redact: Redactor) -> st
     except TransportError as error:
         return f"{redact(str(error))}\n"
     kept = data.split(b"\n")[1 if start else 0 :][-lines - 1 :]
-    text = "\n".join(clean(line.decode("utf-8", errors="replace"))[:_TAIL_LIMIT] for line in kept)
-    return redact.having_read(text)(text)
+    cleaned = [clean(line.decode("utf-8", errors="replace"))[:_TAIL_LIMIT] for line in kept]
+    redact = redact.having_read("\n".join(cleaned))
+    return "\n".join(redact.lines(cleaned))

@@ -6,6 +6,7 @@ import os.path
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from launcher.errors import TransportError
@@ -263,7 +264,7 @@ class Watch:
         clock = self._clocks.setdefault(name, LogClock())
         if entry.size > clock.offset:
             path = os.path.join(directory, relative, CLOCK_NAME)
-            clock.feed(self.transport.read(path, clock.offset, entry.size - clock.offset))
+            clock.follow(partial(self.transport.read, path), entry.size)
 
     def _follow(self, log: LogFile, entry: FileStat | None, budget: int) -> Iterator[Event]:
         follower = self._followers.get(log.name)

@@ -1,7 +1,8 @@
 """Scripts for the cluster's nodes: shell and Python that work without this program and import nothing of it.
 
 `ray_bare.sub` starts Ray and a driver; `rehearsal.py`, with `rehearsal_lib/` beside it, is a driver with
-stand-in models; `chain.sh` runs in jobs of a chain. This module itself only locates and copies them: names of
+stand-in models; `chain.sh` runs in jobs of a chain; `doctor.sh` with `doctor_node.py` and `doctor_probe.py`
+measures nodes. This module itself only locates and copies them: names of
 scripts in, paths and bytes out.
 """
 
@@ -13,8 +14,8 @@ from launcher.errors import InputError, TransportError
 
 NAMES = ("ray_bare.sub", "rehearsal.py")
 """Scripts that `launcher export` writes: both work on their own."""
-JOB_NAMES = ("chain.sh",)
-"""Scripts that run beside the launcher in jobs that this program submits."""
+JOB_NAMES = ("chain.sh", "doctor.sh", "doctor_node.py", "doctor_probe.py")
+"""Scripts that run beside the launcher in jobs that this program submits, or instead of it."""
 _HOME = Path(__file__).parent
 
 

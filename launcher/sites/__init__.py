@@ -19,6 +19,7 @@ from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
 from launcher.usage import UsageLimits
+from launcher.user_files import USER_FILE_LIMIT
 
 if TYPE_CHECKING:
     from launcher.sites.tables import ProfileTable, SiteFile
@@ -246,7 +247,10 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
     path = user_file(environment)
     if transport.stat(str(path)) is None:
         return site
-    return site_with(site, transport.read(str(path)), path)
+    data = transport.read(str(path), 0, USER_FILE_LIMIT.value + 1)
+    if len(data) > USER_FILE_LIMIT.value:
+        raise InputError(f"the site file is larger than {USER_FILE_LIMIT}", where=path)
+    return site_with(site, data, path)
 
 
 def site_with(site: Site, overrides: bytes, path: Path | str) -> Site:

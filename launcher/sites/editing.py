@@ -18,6 +18,7 @@ from launcher.errors import InputError
 from launcher.sites import Profile, Site, recognise, site_with, user_file
 from launcher.sites import inspect_machine as inspect
 from launcher.transports.base import Transport
+from launcher.user_files import read_user_text
 
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE|(^|_)KEY(_|$)", re.IGNORECASE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -163,7 +164,7 @@ def ensure(path: Path, profile: str | None) -> bool:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(template(profile), encoding="utf-8")
             return True
-        text = path.read_text(encoding="utf-8")
+        text = read_user_text(path, "the site file") or ""
         if profile is None or _has_profile(text, profile):
             return False
         end = "" if text.endswith("\n") or not text else "\n"

@@ -217,6 +217,8 @@ def parse(text: str, path: Path | str) -> dict[str, Any]:
         line = re.search(r"at line (\d+)", str(error))
         where = FilePosition(str(path), int(line[1]) if line else 0)
         raise InputError(f"invalid site file: {clean(str(error))}", where=where) from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits; brackets in brackets
+        raise InputError(f"invalid site file: {clean(str(error))}", where=path) from error
     validate(data, path, text)
     return data
 

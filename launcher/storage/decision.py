@@ -46,13 +46,19 @@ class RunStorage:
         """Whether the checkpoints lie in the run's own directory."""
         return self.checkpoints is not None and self.checkpoints.path.is_relative_to(self.root.path)
 
+    @property
+    def does_not_fit(self) -> bool:
+        """Whether the checkpoints surely need more room than there is."""
+        peak, free = self.size.peak_bytes, self.checkpoints.free_bytes if self.checkpoints else None
+        return peak is not None and free is not None and peak + _LOGS_BYTES > free
+
     def warnings(self) -> tuple[str, ...]:
         """Return what speaks against the checkpoints' directory: too little room, or the home directory."""
         checkpoints = self.checkpoints
         if checkpoints is None:
             return ()
-        peak, free, text = self.size.peak_bytes, checkpoints.free_bytes, self.size.in_words()
-        if peak is not None and free is not None and peak + _LOGS_BYTES > free:
+        free, text = checkpoints.free_bytes, self.size.in_words()
+        if self.does_not_fit and free is not None:
             limit = f" of a quota of {gigabytes(checkpoints.quota_bytes)}" if checkpoints.quota_bytes else ""
             return (f"checkpoints do not fit: {gigabytes(free)} free{limit} in {checkpoints.path}; {text}",)
         if checkpoints.in_home and not self.in_run:

@@ -17,9 +17,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote, unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.storage.editors import drafts_root, file_id, open_processes
 from launcher.storage.private_files import read_private, write_private
@@ -42,11 +43,13 @@ class DraftRecord(BaseModel):
     """Percent-encoded: a path may hold bytes that are no UTF-8."""
     opened_sha256: str
     """Digest of the recipe file that was edited, "" where there was none."""
-    saved_at: float
+    saved_at: Annotated[float, Field(ge=0, le=1e11)]
     host: str
     boot: str
-    pid: int
-    started: int
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    started: Annotated[int, Field(ge=0, le=2**63)]
+    closed: bool = False
+    """Whether the editor was left, though its process may go on."""
 
     @property
     def process(self) -> ProcessId:
@@ -94,7 +97,16 @@ class DraftStore:
         """Return the user's drafts."""
         return cls(drafts_root(environment))
 
-    def save(self, token: str, path: Path, text: str, opened: bytes | None, *, flush: bool = False) -> Path:
+    def save(
+        self,
+        token: str,
+        path: Path,
+        text: str,
+        opened: bytes | None,
+        *,
+        flush: bool = False,
+        closed: bool = False,
+    ) -> Path:
         """Write a draft; raises `OSError`. `token` tells the editors of one recipe apart."""
         own = this_process()
         record = DraftRecord(
@@ -105,6 +117,7 @@ class DraftStore:
             boot=own.boot,
             pid=own.pid,
             started=own.started,
+            closed=closed,
         )
         file = self.file(token, path)
         header = record.model_dump_json().encode("ascii")
@@ -154,9 +167,9 @@ def _orphan(file: Path, opened: frozenset[ProcessId]) -> Draft | None:
         text = body.decode("utf-8", "surrogatepass")
     except (OSError, ValidationError, UnicodeDecodeError):
         return None
-    if record.process in opened or LocalTransport().alive(record.process):
+    if not record.closed and (record.process in opened or LocalTransport().alive(record.process)):
         return None
-    path = Path(os.fsdecode(unquote_to_bytes(record.path)))
+    path = Path(os.fsdecode(unquote_to_bytes(record.path).replace(b"\0", b"")))
     return Draft(file, path, text, record.opened_sha256, record.saved_at)
 
 
@@ -177,14 +190,18 @@ class DraftWriter:
         """Why the last text could not be written; None where it was."""
         self._condition = threading.Condition()
         self._pending: tuple[str, bytes | None] | None = None
+        self._kept: tuple[str, bytes | None] | None = None
+        """The last text, unless it was discarded."""
         self._writing = False
         self._discarded = False
+        self._closing = False
         self._thread: threading.Thread | None = None
 
     def put(self, text: str, opened: bytes | None) -> None:
         """Have a text written; returns at once. `opened` are the bytes of the file that is edited."""
         with self._condition:
-            self._pending, self._discarded = (text, opened), False
+            self._pending = self._kept = (text, opened)
+            self._discarded = False
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="drafts", daemon=True)
                 self._thread.start()
@@ -198,31 +215,41 @@ class DraftWriter:
     def discard(self) -> None:
         """Remove the draft: the text was saved, or is not wanted."""
         with self._condition:
-            self._pending, self._discarded = None, True
+            self._pending, self._kept, self._discarded = None, None, True
             self._condition.wait_for(lambda: not self._writing, 5.0)
         with contextlib.suppress(OSError):
             self.store.file(self.token, self.path).unlink()
 
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Write the last text, and leave the draft to the next editor of the file."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
     def _work(self) -> None:
         written: tuple[str, bytes | None] | None = None
-        while True:
+        closing = False
+        while not closing:
             with self._condition:
                 self._condition.wait_for(
-                    lambda: self._pending is not None, None if written is None else _PAUSE_S
+                    lambda: self._pending is not None or self._closing,
+                    None if written is None else _PAUSE_S,
                 )
-                flush = self._pending is None
-                job = written if flush else self._pending
+                flush, closing = self._pending is None, self._closing
+                job = self._kept if closing else written if flush else self._pending
                 self._pending, written = None, None if flush else job
                 self._writing = job is not None and not self._discarded
             if self._writing and job is not None:
-                self._write(job, flush=flush)
+                self._write(job, flush=flush or closing, closed=closing)
             with self._condition:
                 self._writing = False
                 self._condition.notify_all()
 
-    def _write(self, job: tuple[str, bytes | None], *, flush: bool) -> None:
+    def _write(self, job: tuple[str, bytes | None], *, flush: bool, closed: bool) -> None:
         try:
-            self.store.save(self.token, self.path, job[0], job[1], flush=flush)
+            self.store.save(self.token, self.path, job[0], job[1], flush=flush, closed=closed)
             self.error = None
         except OSError as error:
             self.error = error

@@ -14,8 +14,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launcher.base_directories import state_root
 from launcher.storage.private_files import read_private, write_private
@@ -37,11 +38,11 @@ class EditorRecord(BaseModel):
     path: str
     host: str
     boot: str
-    pid: int
-    started: int
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    started: Annotated[int, Field(ge=0, le=2**63)]
     user: str = ""
-    opened_at: float
-    renewed_at: float
+    opened_at: Annotated[float, Field(ge=0, le=1e11)]
+    renewed_at: Annotated[float, Field(ge=0, le=1e11)]
 
     @property
     def process(self) -> ProcessId:

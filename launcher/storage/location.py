@@ -76,21 +76,26 @@ def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:
 
 def _quota(transport: Transport, path: Path) -> tuple[int, int] | None:
     """Return limit and rest of the user's quota in bytes; None where no command tells them."""
-    mount = within(lambda: mount_of(path, _MOUNTS.read_text(encoding="utf-8", errors="replace")))
+    mount = within(lambda: mount_of(path, mounts()))
     if mount is None:
         return None
     device, point, kind = mount
     user = str(os.getuid())
     if kind == "lustre":
-        return lustre_quota(_output(transport, ["lfs", "quota", "-q", "-u", user, point]))
+        return lustre_quota(command_output(transport, ["lfs", "quota", "-q", "-u", user, point]))
     if kind == "gpfs":
-        return gpfs_quota(_output(transport, ["mmlsquota", "-Y", "-u", user]), device)
+        return gpfs_quota(command_output(transport, ["mmlsquota", "-Y", "-u", user]), device)
     if kind in ("nfs", "nfs4", "ext3", "ext4", "xfs"):
-        return unix_quota(_output(transport, ["quota", "-w", "-u"]), device, point)
+        return unix_quota(command_output(transport, ["quota", "-w", "-u"]), device, point)
     return None
 
 
-def _output(transport: Transport, argv: list[str]) -> str:
+def mounts() -> str:
+    """Return the mount table of this machine."""
+    return _MOUNTS.read_text(encoding="utf-8", errors="replace")
+
+
+def command_output(transport: Transport, argv: list[str]) -> str:
     """Return what a command prints; `quota` exits with 1 where a quota is exceeded."""
     if shutil.which(argv[0]) is None:
         return ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
 
-MAX_BYTES = 32 * 1024 * 1024
-"""Limit of a file that is read."""
+from recipes.limits import Limit
+from recipes.reading import read_regular
+
+_FILE = Limit("size of a draft", 32 << 20, "bytes", "a recipe has at most 1 MiB")
 
 
 def write_private(path: Path, data: bytes, *, flush: bool = False) -> None:
@@ -36,9 +39,8 @@ def write_private(path: Path, data: bytes, *, flush: bool = False) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Read a file; raises `OSError`, also for one that is too large."""
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(f"larger than {MAX_BYTES} bytes")
+    """Read a file; raises `OSError`, also for one that is too large, no regular file, or another user's."""
+    data = read_regular(path, _FILE)
+    if os.stat(path).st_uid not in (os.geteuid(), 0):
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
     return data

@@ -60,7 +60,7 @@ def complete(
         user=user_of(transport, environment),
         slurm=SlurmRequest(
             partition=name,
-            account=request.account or _account(detection, partition),
+            account=request.account or account_in(detection, partition),
             time_s=limit_s,
             qos=request.qos,
             reservation=reservation,
@@ -150,7 +150,8 @@ def _gpus_per_node(request: SubmitRequest, partition: Partition | None, resolver
     return count if isinstance(count, int) else 1
 
 
-def _account(detection: Detection, partition: Partition | None) -> str | None:
+def account_in(detection: Detection, partition: Partition | None) -> str | None:
+    """Return the account of a request that names none: the only usable one, else the default."""
     default = next((item.account for item in detection.accounts or () if item.default), None)
     usable = detection.accounts_in(partition) if partition is not None else None
     if usable is not None and len(usable) == 1:

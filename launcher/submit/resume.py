@@ -119,6 +119,12 @@ def _request(run: Run) -> SlurmRequest:
             where=run.directory,
             fix="Start it again with `demo RECIPE`; a rehearsal takes a minute.",
         )
+    if run.spec.kind == "doctor":
+        raise InputError(
+            f"{run.spec.id} measured nodes and trained nothing",
+            where=run.directory,
+            fix="`distill-tui doctor --on devel` measures them again.",
+        )
     return run.spec.slurm
 
 

@@ -15,7 +15,6 @@ import queue
 import shutil
 import signal
 import stat
-import subprocess
 import tempfile
 import threading
 import time
@@ -28,6 +27,7 @@ from launcher.errors import TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean, clean_lines
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -114,20 +114,16 @@ class LocalTransport:
         """
         self._commands.append(time.monotonic())
         try:
-            completed = subprocess.run(
-                list(argv),
-                env=env,
-                cwd=cwd,
-                timeout=timeout_s,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+            completed = run_bounded(argv, env=env, cwd=cwd, timeout_s=timeout_s)
+        except TimeoutError:
             raise TransportError(f"'{argv[0]}' did not end within {timeout_s:.0f} s") from None
+        except OutputTooLargeError as error:
+            raise TransportError(f"'{argv[0]}' printed more than {error.limit // 1024 // 1024} MiB") from None
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
-        return Completed(completed.returncode, _text(completed.stdout), _text(completed.stderr))
+        except ValueError as error:  # a null byte in an argument
+            raise TransportError(f"'{clean(argv[0])}' cannot be run: {error}") from error
+        return Completed(completed.code, _text(completed.stdout), _text(completed.stderr))
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,9 @@ def _data_need(context: Context, key: str, name: str, path: str) -> Need:
                 str(root),
                 "Give the checkout (--checkout).",
             )
-        return Need(f"the data file {path}", f"{key}.data_path", present, str(root), f"ls {path}")
+        return Need(
+            f"the data file {path}", f"{key}.data_path", present, str(root), f"ls {shlex.quote(path)}"
+        )
     cached = is_cached(context.inputs.models.hub, name)
     repository = REPOSITORIES.get(name, name)
     command = (
@@ -120,9 +123,9 @@ def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
         begun = not python and (folder / "STARTED_ENV_BUILDER").exists()
         description = f"the environment of {name.rpartition('.')[2]}"
         prefetch = "uv run python -m nemo_rl.utils.prefetch_venvs"
-        command = f"NEMO_RL_VENV_DIR={directory} {prefetch} {kind.partition('-')[0]}"
+        command = f"NEMO_RL_VENV_DIR={shlex.quote(str(directory))} {prefetch} {kind.partition('-')[0]}"
         if begun:
-            command = f"rm {folder}/STARTED_ENV_BUILDER && {command}"
+            command = f"rm {shlex.quote(f'{folder}/STARTED_ENV_BUILDER')} && {command}"
             description += ", whose building was interrupted,"
         yield Need(description, _KEYS[kind.partition("-")[0]], python, str(directory), command, begun)
 

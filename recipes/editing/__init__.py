@@ -12,6 +12,7 @@ from recipes.editing.own_lines import LineRange
 from recipes.editing.preflight_changes import PreflightChanges
 from recipes.editing.session import EditSession
 from recipes.editing.stock_comments import HelpText
+from recipes.yaml.reader import prepare_reading
 
 __all__ = [
     "Analysis",
@@ -30,5 +31,6 @@ __all__ = [
     "PreflightChanges",
     "RecipeAnalyser",
     "SupersededError",
+    "prepare_reading",
     "read_text",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,11 +10,11 @@ from recipes.chain import decode, read_bytes
 from recipes.document import Document
 from recipes.editing.edit_state import EditState, first_state, read_text
 from recipes.editing.here import add_here, apply_edits, counterpart_of, remove_here, set_here
+from recipes.editing.line_changes import LineChanges, line_changes
 from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comments import Comment
-from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.typed import read_typed
 
 if TYPE_CHECKING:
@@ -100,16 +99,9 @@ class EditSession:
         """Return the comment of a key that is written here."""
         return self._document().comment(key)
 
-    def changed_lines(self) -> frozenset[int]:
-        """Return the lines of the text, counted from 1, that the saved file has not so."""
-        before, after = LINE_BREAK.split(self.saved_text), LINE_BREAK.split(self.text)
-        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-        return frozenset(
-            number + 1
-            for tag, _, _, first, last in matcher.get_opcodes()
-            if tag != "equal"
-            for number in range(first, last)
-        )
+    def changes(self) -> LineChanges:
+        """Return the lines of the text that differ from the saved file."""
+        return line_changes(self.saved_text, self.text)
 
     # Editing
 
@@ -126,10 +118,18 @@ class EditSession:
         self._edit(f"set {key}", _setting(key, text, both=both, write_out=write_out, inherited=inherited))
 
     def preview_text(
-        self, key: str, text: str, *, both: bool = False, inherited: EffectiveRecipe | None = None
+        self,
+        key: str,
+        text: str,
+        *,
+        adding: bool = False,
+        write_out: bool = False,
+        inherited: EffectiveRecipe | None = None,
     ) -> EditState:
-        """Return the state that `set_text` would lead to; nothing changes."""
-        return self._edited(_setting(key, text, both=both, write_out=False, inherited=inherited))
+        """Return the state that `set_text`, or `add`, would lead to; nothing changes."""
+        if adding:
+            return self._edited(_adding(key, text, write_out=write_out, inherited=inherited))
+        return self._edited(_setting(key, text, both=False, write_out=write_out, inherited=inherited))
 
     def set_value(
         self, key: str, value: Writable, *, write_out: bool = False, inherited: EffectiveRecipe | None = None
@@ -144,18 +144,7 @@ class EditSession:
         self, key: str, text: str, *, write_out: bool = False, inherited: EffectiveRecipe | None = None
     ) -> None:
         """Add a key, or a list item by its number, with a value as it is typed."""
-        typed = read_typed(text)
-        self._edit(
-            f"add {key}",
-            lambda document: add_here(
-                document,
-                key,
-                typed.value,
-                spelling=typed.spelling,
-                write_out=write_out,
-                inherited=inherited,
-            ),
-        )
+        self._edit(f"add {key}", _adding(key, text, write_out=write_out, inherited=inherited))
 
     def remove(self, key: str, *, inherited: EffectiveRecipe | None = None) -> None:
         """Remove a key: the value is inherited again, or not there any more."""
@@ -356,6 +345,30 @@ def _setting(
                     write_out=write_out or both,
                     inherited=inherited,
                 )
+                if typed.remark:
+                    document.set_comment(name, typed.remark)
+
+    return edit
+
+
+def _adding(
+    key: str, text: str, *, write_out: bool, inherited: EffectiveRecipe | None
+) -> Callable[[Document], None]:
+    """Return the edit that adds a key or a list item with a value as it is typed."""
+    typed = read_typed(text)
+
+    def edit(document: Document) -> None:
+        with document.group():
+            add_here(
+                document,
+                key,
+                typed.value,
+                spelling=typed.spelling,
+                write_out=write_out,
+                inherited=inherited,
+            )
+            if typed.remark:
+                document.set_comment(key, typed.remark)
 
     return edit
 

@@ -58,6 +58,11 @@ def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
     return read(text, name)
 
 
+def prepare_reading() -> None:
+    """Import what the first edit reads its result with: 0.11 s of CPU, which its key press would wait for."""
+    _loaders()
+
+
 def _explained(error: Exception, name: str) -> RecipeError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     position = FilePosition(name, mark.line + 1, mark.column + 1) if mark else FilePosition(name)

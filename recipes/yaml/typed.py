@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 
 class Typed(NamedTuple):
-    """Value and, for a scalar on one line, how it was spelled."""
+    """Value and, for a scalar on one line, how it was spelled; `remark` is a comment behind it."""
 
     value: Writable
     spelling: str
+    remark: str = ""
 
 
 def read_typed(text: str) -> Typed:
     """Read a value as YAML, typed as OmegaConf types it; raises `RecipeError`."""
     fix = "Quote text that YAML would read as something else: '\"@home\"'."
+    if text.lstrip().startswith("#"):
+        raise RecipeError(f"The value {text!r} is only a comment", fix="Quote text that begins with '#'.")
     try:
         tree = parse(text, "the value")
     except RecipeError as error:
@@ -41,7 +44,9 @@ def read_typed(text: str) -> Typed:
     if isinstance(node, ScalarNode) and not node.tag and not node.anchor and not node.block:
         spelling = text[node.body : node.end]
     value = plain(composed.value) if composed.value is not None else None
-    return Typed(writable(value), "" if "\n" in spelling else spelling)
+    behind = text[node.end :].strip() if node is not None and "\n" not in text.strip() else ""
+    remark = behind.lstrip("#").strip() if behind.startswith("#") else ""
+    return Typed(writable(value), "" if "\n" in spelling else spelling, remark)
 
 
 def writable(data: object) -> Writable:

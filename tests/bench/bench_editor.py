@@ -2,9 +2,9 @@
 
 Run as `python tests/bench/bench_editor.py [CHECKOUT …]`: all distillation recipes of each checkout (without
 one, the packaged recipes) are edited, a value set and a character typed. Prints CPU milliseconds; exits with
-1 where opening or the 95th percentile of a recipe is above the target. `loop` is the longest time, by the
-clock, that a thread ticking as a screen's loop does waited for its turn while another one analyses: on a busy
-machine it is the machine's.
+1 where opening, the 95th percentile of a recipe, or `loop` is above the target. `loop` is the longest time
+that a thread ticking as a screen's loop does waited for its turn while another one analyses, as far as that
+one was computing: what other processes take of a busy machine is left out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from recipes.editing import EditSession, Placement, RecipeAnalyser, read_text
+from recipes.editing import EditSession, Placement, RecipeAnalyser, prepare_reading, read_text
 from recipes.library import starting_recipes
 
 PRESSES = 30
-TARGET_MS, OPEN_MS = 100.0, 300.0
+TARGET_MS, OPEN_MS, LOOP_MS = 100.0, 300.0, 50.0
 PLACE = Placement(2, 4, 40.0)
 _TICK_S = 0.005
 
@@ -51,6 +51,7 @@ def times_of(path: Path, checkout: Path | None) -> EditorTimes:
     opened = time.process_time()
     analyser.update(session.state, PLACE)
     first = time.process_time()
+    prepare_reading()  # as the screen does, once the recipe is shown
     gc.freeze()  # as the screen does: a full collection over all that is loaded takes 0.1 s
 
     def press(number: int) -> None:
@@ -78,15 +79,19 @@ def times_of(path: Path, checkout: Path | None) -> EditorTimes:
 
 
 def longest_wait(work: Callable[[], object]) -> float:
-    """Return the longest wait of this thread, in milliseconds, while another one works."""
+    """Return the longest wait of this thread, in milliseconds of the CPU time of another one that works."""
     thread = threading.Thread(target=work)
     thread.start()
-    worst, before = 0.0, time.monotonic()
-    while thread.is_alive():
+    worst, before, used = 0.0, time.monotonic(), 0.0
+    clock = time.pthread_getcpuclockid(thread.ident or 0)
+    while True:
         time.sleep(_TICK_S)
-        now = time.monotonic()
-        worst, before = max(worst, now - before - _TICK_S), now
-    return worst * 1000
+        now, used_before = time.monotonic(), used
+        try:
+            used = time.clock_gettime(clock)
+        except OSError:  # the thread has ended
+            return worst * 1000
+        worst, before = max(worst, min(now - before - _TICK_S, used - used_before)), now
 
 
 def percentile_95(values: list[float]) -> float:
@@ -96,14 +101,15 @@ def percentile_95(values: list[float]) -> float:
 
 def main() -> int:
     """Print a line for each recipe."""
-    worst, longest, met = 0.0, 0.0, True
+    worst, longest, wait, met = 0.0, 0.0, 0.0, True
     for checkout in map(Path, sys.argv[1:]) if sys.argv[1:] else (None,):
         for path in distillation_recipes(checkout) if checkout is not None else starting_recipes():
             times = times_of(path, checkout)
             late = percentile_95(times.presses)
             worst = max(worst, late)
             longest = max(longest, max(times.presses))
-            met = met and late <= TARGET_MS and times.open <= OPEN_MS
+            wait = max(wait, times.wait)
+            met = met and late <= TARGET_MS and times.open <= OPEN_MS and times.wait <= LOOP_MS
             middle = statistics.median(times.presses)
             source = checkout.name[:8] if checkout is not None else "packaged"
             print(
@@ -111,6 +117,7 @@ def main() -> int:
                 f"press median {middle:5.1f}  p95 {late:5.1f}  loop {times.wait:4.0f} ms"
             )
     print(f"worst p95 {worst:.1f} ms of {TARGET_MS:.0f}, longest {longest:.1f} ms")
+    print(f"longest wait of the loop {wait:.0f} ms of {LOOP_MS:.0f}")
     print(f"targets {'met' if met else 'MISSED'}")
     return 0 if met else 1
 

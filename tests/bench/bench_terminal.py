@@ -1,47 +1,37 @@
 """Bytes to the terminal and CPU of the monitor in 60 s, next to other viewers.
 
-    uv run python tests/bench/bench_terminal.py [--seconds S] [--only-ours]
+    uv run python tests/bench/bench_terminal.py [--seconds S] [--only-ours] [--viewers BIN]
 
 Each viewer runs in a terminal of its own (a pty that takes everything at once), one after the other on the
 same growing logs: an idle run, a run with a line a second and 40 more every 20 s, and 20 lines a second.
+`wandb leet` is shown a run of W&B that prints these lines. BIN: folder of a virtual environment with toolong
+and wandb, where they are not on PATH.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.otherviewers import cpu_of  # noqa: E402 - the project is found first
+from tests.bench.log_lines import line  # noqa: E402 - the project is found first
+from tests.bench.otherviewers import cpu_of_tree  # noqa: E402
+from tests.bench.wandb_run import written_run  # noqa: E402
 from tests.tui.replay import Replay, make_run  # noqa: E402
 from tests.tui.terminal import Terminal, opened  # noqa: E402
 
 SIZES = ((80, 24), (160, 48))
-_LINES = (
-    "▶ Generating responses for batch of size 8...",
-    "(VllmGenerationWorker pid={pid}, ip=10.0.0.{rank}) Processed prompts: {value}/512 [{value}s, 3 it/s]",
-    "▶ Computing teacher logprobs...",
-    "(DTensorPolicyWorkerV2[rank={rank}] pid={pid}, ip=10.0.0.3) GPU Memory after offload: {value}.25GB",
-    "▶ Training policy...",
-    "  • Mean Generation Length: {value}.0625",
-    "INFO 11-28 02:14:{rank:02d} [loggers.py:{pid}] Engine 000: avg prompt throughput: {value}.3 tokens/s",
-)
-
-
-def line(number: int) -> str:
-    """Return a line as a driver prints them: of several kinds and lengths."""
-    form = _LINES[number * 7919 % len(_LINES)]
-    return form.format(pid=70_000 + number % 8, rank=number % 8, value=number * 31 % 512) + "\n"
 
 
 @dataclass(frozen=True)
@@ -88,14 +78,14 @@ class Result:
     percent: float
 
 
-def measure(terminal: Terminal, log: Path, load: Load, seconds: float) -> Result:
-    """Count the bytes and the CPU of a viewer that has settled."""
+def measure(terminal: Terminal, log: Path | None, load: Load, seconds: float) -> Result:
+    """Count the bytes and the CPU of a viewer that has settled; without a log, one is written elsewhere."""
     terminal.read(4.0)
-    with written(log, load):
+    with written(log, load) if log is not None else nullcontext():
         terminal.read(2.0)
-        cpu, began = cpu_of(terminal.pid), time.monotonic()
+        cpu, began = cpu_of_tree(terminal.pid), time.monotonic()
         size = len(terminal.read(seconds))
-        percent = 100 * (cpu_of(terminal.pid) - cpu) / (time.monotonic() - began)
+        percent = 100 * (cpu_of_tree(terminal.pid) - cpu) / (time.monotonic() - began)
     return Result(size / 1000, percent)
 
 
@@ -116,14 +106,44 @@ def ours(root: Path, load: Load, size: tuple[int, int], seconds: float, layout: 
         return measure(terminal, log, load, seconds)
 
 
-def peers(log: Path) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the other viewers that are installed, and how they are called."""
-    called = (("less +F", "less", ("+F",)), ("lnav", "lnav", ()), ("toolong", "tl", ()))
-    return [
-        (name, (program, *options, str(log)))
-        for name, command, options in called
-        if (program := shutil.which(command)) is not None
-    ]
+def program(name: str, folder: Path | None) -> str | None:
+    """Return a viewer's program: in the folder, else on PATH; None where it is not installed."""
+    return shutil.which(name, path=f"{folder or ''}:{os.environ['PATH']}")
+
+
+_FILE_VIEWERS = (("less +F", "less", ("+F",)), ("lnav", "lnav", ()), ("toolong", "tl", ()))
+
+
+def others(
+    load: Load, size: tuple[int, int], seconds: float, folder: Path | None
+) -> Iterator[tuple[str, Result]]:
+    """Measure the other viewers that are installed."""
+    for name, command, options in _FILE_VIEWERS:
+        path = program(command, folder)
+        if path is None:
+            continue
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+            log = Path(directory, "ray-driver.log")
+            log.write_text("".join(map(line, range(300))), encoding="utf-8")
+            environment = {"HOME": directory}
+            with opened(*options, str(log), size=size, program=(path,), environment=environment) as terminal:
+                yield name, measure(terminal, log, load, seconds)
+    leet = program("wandb", folder)
+    if leet is not None:
+        yield "wandb leet", measure_leet(leet, load, size, seconds)
+
+
+def measure_leet(leet: str, load: Load, size: tuple[int, int], seconds: float) -> Result:
+    """Measure `wandb leet` on a run that is being written."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        python = str(Path(leet).resolve().parent / "python")
+        with written_run(python, Path(directory), load.lines_a_s, load.burst) as runs:
+            (run,) = runs.glob("offline-run-*")
+            environment = {"HOME": directory, "WANDB_DIR": directory}
+            arguments = ("leet", "run", str(run))
+            with opened(*arguments, size=size, program=(leet,), environment=environment) as terminal:
+                terminal.read(10.0)
+                return measure(terminal, None, load, seconds)
 
 
 def main() -> int:
@@ -131,22 +151,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--only-ours", action="store_true")
+    parser.add_argument("--viewers", type=Path, metavar="BIN")
     options = parser.parse_args()
     print(f"{'':44}{'kB in ' + format(options.seconds, '.0f') + ' s':>14}{'% of a core':>14}")
     for width, height in SIZES:
         for load in LOADS:
-            panes = "" if width < 120 else "pp"
-            with tempfile.TemporaryDirectory() as directory:
-                result = ours(Path(directory), load, (width, height), options.seconds, panes)
-            print_row(f"distill-tui {'4 panes' if panes else ''}", (width, height), load, result)
-            if options.only_ours:
-                continue
-            with tempfile.TemporaryDirectory() as directory:
-                log = Path(directory, "ray-driver.log")
-                for name, argv in peers(log):
-                    log.write_text("".join(map(line, range(300))), encoding="utf-8")
-                    with opened(*argv[1:], size=(width, height), program=argv[:1]) as terminal:
-                        print_row(name, (width, height), load, measure(terminal, log, load, options.seconds))
+            size, panes = (width, height), "" if width < 120 else "pp"
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+                result = ours(Path(directory), load, size, options.seconds, panes)
+            print_row(f"distill-tui {'4 panes' if panes else ''}", size, load, result)
+            if not options.only_ours:
+                for name, other in others(load, size, options.seconds, options.viewers):
+                    print_row(name, size, load, other)
     return 0
 
 

@@ -69,6 +69,12 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_of_tree(pid: int) -> float:
+    """Return the CPU seconds of a process and its children that live."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return cpu_of(pid) + sum(cpu_of_tree(int(child)) for child in children)
+
+
 def peers_of(files: list[str], toolong: str) -> list[tuple[str, list[str]]]:
     """Return the other viewers and how they are called."""
     return [

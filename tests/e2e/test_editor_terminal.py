@@ -178,6 +178,27 @@ def test_edits_of_a_killed_terminal_are_offered(
     assert world.text == MINE
 
 
+@needs_tmux
+@pytest.mark.slow
+def test_keys_that_come_all_at_once_do_what_they_do_one_by_one(
+    world: EditorWorld, terminal: Terminal
+) -> None:
+    """Everything is sent while the recipe is still being read, as a macro or a slow link would."""
+    terminal.open(Command(world.root / "runs"), "recipe", "edit", "mine.yaml", columns=80, rows=24)
+    terminal.wait_for("reading the recipe")
+    terminal.press("-l", "/max_num_steps")
+    terminal.press("Enter", "Enter", "3", "0", "0", "Enter", "c")
+    terminal.press("-l", ", dq#w")
+    terminal.press("Enter", "/")
+    terminal.press("-l", "betas.1")
+    terminal.press("Enter", "Enter")
+    terminal.press("-l", "0.99")
+    terminal.press("Enter", "w")
+    terminal.wait_for("saved mine.yaml: 2 lines changed")
+    after = MINE.replace("200   # twice the usual", "300   # twice the usual, dq#w")
+    assert world.text == after.replace("0.98", "0.99")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("moment", range(20))

@@ -11,6 +11,7 @@ import pytest
 from recipes.editing import EditSession, Outline, RecipeAnalyser
 from recipes.inheritance import EffectiveRecipe
 from recipes.keys import format_key
+from tests.bench.bench_editor import LOOP_MS, TARGET_MS, percentile_95, times_of
 
 LIMIT_S = 0.3
 
@@ -60,3 +61,18 @@ def test_every_stock_recipe_opens_quickly_and_shows_every_leaf(corpus: list[Path
     print(f"median {statistics.median(seconds) * 1000:.0f} ms, worst {max(seconds) * 1000:.0f} ms")
     assert wrong == {}
     assert max(seconds) <= LIMIT_S
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_key_press_is_analysed_in_time_on_every_distillation_recipe(corpus: list[Path]) -> None:
+    """CPU time, so that other processes on the machine do not count."""
+    recipes = [path for path in corpus if "distillation" in path.name]
+    assert len(recipes) >= 15
+    times_of(recipes[0], None)  # imports
+    late = {}
+    for path in recipes:
+        times = times_of(path, None)
+        if percentile_95(times.presses) > TARGET_MS or times.wait > LOOP_MS:
+            late[path.name] = (percentile_95(times.presses), times.wait)
+    assert late == {}

@@ -30,6 +30,12 @@ TEXTS = [
     '"#x"',
     "${policy.model_name}",
     "ünï",
+    "7  # why",
+    "[a, b] # both",
+    "# nothing but a remark",
+    '"two\\nlines\\n"',
+    "it's",
+    "''",
 ]
 REMARKS = ["", "a remark", "# twice", "key: value", "tab\tinside"]
 SNIPPETS = ["x", " ", "\n", "#", ":", "- ", "a: 1\n", "\t", "'", "[", "\r\n", "é"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recipes.editing import EditSession, RecipeAnalyser, read_text
+from recipes.editing.line_changes import LineChanges, line_changes
 from recipes.errors import RecipeError
 from recipes.files import ChangedOnDiskError
 from recipes.inheritance import EffectiveRecipe
@@ -27,7 +31,7 @@ def test_an_edit_changes_one_line_and_undo_brings_the_bytes_back(child: Path) ->
     session.set_text("distillation.max_num_steps", "0x10")
     assert session.text == CHILD.replace("20  # enough", "0x10  # enough")
     assert is_dirty(session)
-    assert session.changed_lines() == {4}
+    assert session.changes() == LineChanges(frozenset({4}), 1)
     assert session.undo() == "set distillation.max_num_steps"
     assert session.text == CHILD
     assert not is_dirty(session)
@@ -236,3 +240,80 @@ def test_a_half_character_is_refused_when_saving(child: Path) -> None:
     with pytest.raises(RecipeError):
         session.save(even_broken=True)
     assert child.read_text() == CHILD
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "line"),
+    [
+        ("distillation.max_num_steps", "30 # longer", "  max_num_steps: 30  # longer"),
+        ("distillation.max_num_steps", "30", "  max_num_steps: 30  # enough"),
+        ("policy.model_name", "'a # b'", "  model_name: 'a # b'"),
+        ("policy.model_name", "a#b", "  model_name: a#b"),
+    ],
+)
+def test_a_remark_typed_behind_a_value_is_written_beside_it(
+    child: Path, key: str, typed: str, line: str
+) -> None:
+    session = EditSession.open(child)
+    session.set_text(key, typed)
+    assert line in session.text.split("\n")
+    session.undo()
+    assert session.text == CHILD
+
+
+def test_a_comment_alone_is_no_value(child: Path) -> None:
+    session = EditSession.open(child)
+    with pytest.raises(RecipeError, match="only a comment"):
+        session.set_text("policy.model_name", "# later")
+    session.add("policy.note", "x  # why")
+    assert session.text == CHILD + "  note: x  # why\n"
+
+
+def test_a_key_inside_an_alias_is_set_in_a_copy_where_that_is_asked_for(child: Path) -> None:
+    child.write_text("common: &C {size: 1}\npolicy: *C\n")
+    session = EditSession.open(child)
+    with pytest.raises(RecipeError, match="change what it stands for"):
+        session.preview_text("policy.size", "2")
+    assert effective(session).get("policy.size") == 1
+    session.take(session.preview_text("policy.size", "2", write_out=True))
+    assert (effective(session).get("common.size"), effective(session).get("policy.size")) == (1, 2)
+
+
+def test_an_item_that_is_added_is_previewed_before_it_is_there(child: Path) -> None:
+    session = EditSession.open(child)
+    state = session.preview_text("stages.2", "{name: end}", adding=True, inherited=effective(session))
+    assert state.text.endswith("  - name: end\n")
+    assert session.text == CHILD
+
+
+def test_removed_lines_count_as_changes(child: Path) -> None:
+    session = EditSession.open(child)
+    session.remove("policy.model_name", inherited=effective(session))
+    assert session.changes() == LineChanges(frozenset(), 2)
+
+
+_LINES = st.lists(st.sampled_from(["a", "b", "", "  - x"]), max_size=12)
+
+
+@given(_LINES, _LINES)
+def test_the_lines_that_changed_are_those_that_no_comparison_matches(
+    before: list[str], after: list[str]
+) -> None:
+    lines, total = line_changes("\n".join(before), "\n".join(after))
+    numbers = range(1, max(len(after), 1) + 1)
+    assert lines <= set(numbers)
+    assert (total == 0) == ("\n".join(before) == "\n".join(after))
+    assert total >= len(lines)
+    # What is left is a common subsequence.
+    rest = iter("\n".join(before).split("\n"))
+    assert all(
+        line in rest for number, line in enumerate("\n".join(after).split("\n"), 1) if number not in lines
+    )
+
+
+def test_many_equal_lines_are_compared_quickly() -> None:
+    before = "\n".join(["  - x"] * 20_000)
+    start = time.process_time()
+    assert line_changes(before, before + "\n  - y") == LineChanges(frozenset({20_001}), 1)
+    assert line_changes(before, "z\n" + before + "\ny").total > 0
+    assert time.process_time() - start < 2

@@ -34,7 +34,7 @@ class Attempt:
     """Arguments of the command; the working directory is the attempt's own."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     special: Mapping[str, str] = field(default_factory=dict)
-    """Names of what is no regular file, with what it is: fifo, socket, directory, loop, sparse, -> TARGET."""
+    """Names of what is no regular file, with what it is: fifo, socket, directory, loop, sparse, gigabyte, -> TARGET."""
     refused: str = ""
     """Pattern of the error that must be printed; empty where accepting is fine, too."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +65,9 @@ def _make(path: Path, kind: str) -> None:
     elif kind == "sparse":
         with path.open("wb") as file:
             file.truncate(1 << 36)
+    elif kind == "gigabyte":
+        with path.open("wb") as file:
+            file.truncate(1 << 30)
     else:
         path.symlink_to(kind.removeprefix("-> "))
 

@@ -149,6 +149,23 @@ def test_the_draft_of_an_open_editor_is_not_offered(recipe: Path, environment: d
     assert list(drafts_root(environment).iterdir()) == []
 
 
+def test_the_draft_of_an_editor_that_was_left_is_offered_while_its_process_goes_on(
+    recipe: Path, environment: dict[str, str]
+) -> None:
+    store = DraftStore.of(environment)
+    writer = store.writer(recipe)
+    writer.put("mine", b"a: 1\n")
+    writer.close()
+    (draft,) = store.orphans(recipe)
+    assert draft.text == "mine"
+    saved = store.writer(recipe)
+    saved.put("saved", b"a: 1\n")
+    saved.discard()
+    saved.close()
+    store.writer(recipe).close()  # nothing was typed
+    assert store.orphans(recipe) == (draft,)
+
+
 def test_the_latest_text_wins(recipe: Path, environment: dict[str, str]) -> None:
     store = DraftStore.of(environment)
     writer = store.writer(recipe, "token")

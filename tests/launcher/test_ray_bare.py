@@ -317,6 +317,8 @@ class TestLogDirectory:
         assert bash(f"umask {umask}; {self.MAKE}", BASE_LOG_DIR=str(tmp_path / "base")) == "made"
         for path in (tmp_path / "base", tmp_path / "base" / "5-logs"):
             assert path.stat().st_mode & 0o777 == 0o755 & ~int(umask, 8)
+        log = tmp_path / "base" / "5-logs" / "launcher.log"
+        assert log.stat().st_mode & 0o777 == 0o644 & ~int(umask, 8)
 
     def test_a_directory_that_others_can_write_is_refused(self, tmp_path: Path) -> None:
         logs = tmp_path / "5-logs"

@@ -227,3 +227,24 @@ def test_a_secret_among_the_changes_is_removed(logs: Path) -> None:
     facts = ReportFacts(checkout={**CHECKOUT, "changes": changes, "commit": CANARIES["a token of the hub"]})
     report = report_json("run", watch, facts, REDACT)
     assert CANARIES["a token of the hub"] not in json.dumps(report) + markdown(report)
+
+
+def test_the_doctor_s_verdicts_and_its_checks_are_named_without_secrets(watch: Watch) -> None:
+    checks = [
+        {"id": "D22", "title": "Models are in the cache", "where": "login", "outcome": "fail",
+         "evidence": f"not in /home/{CANARIES['a name']}/hf, {CANARIES['a token of the hub']}"},
+        {"id": "D01", "title": "Slurm answers", "where": "login", "outcome": "pass", "evidence": "yes"},
+    ]  # fmt: skip
+    doctor = {"at": 1.7e9, "host": "login01", "recipe": "r.yaml", "checks": checks}
+    redact = Redactor.of([CANARIES["a name"]], [], [])
+    report = report_json("r", watch, ReportFacts(doctor=doctor), redact)
+    (root,) = (item for item in report["findings"] if item["root"])
+    assert root["id"] == "cuda-oom"
+    assert root["doctor"] == []
+    text = markdown(report)
+    assert "## Doctor" in text
+    assert "1 of 2 checks passed" in text
+    assert "| D22 Models are in the cache | fail |" in text
+    assert CANARIES["a token of the hub"] not in text
+    assert CANARIES["a name"] not in text
+    assert report_json("r", watch, ReportFacts(), redact)["doctor"] is None

@@ -20,11 +20,13 @@ class Recorder:
     """Records the lines it is given."""
 
     literals = (b"needle", b"== Step")
-    wants_all = False
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, int, bytes]] = []
         self.hits: list[set[int]] = []
+
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        return ()
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         self.hits.append(set(hits))
@@ -63,15 +65,15 @@ def test_any_cutting_finds_every_line_with_a_literal(
 
 
 class Curious(Recorder):
-    """Wants as many lines after one with a needle as that has needles."""
+    """Wants as many lines that hold its text after one with a needle as that has needles."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: bytes) -> None:
         super().__init__()
+        self._text = text
         self._more = 0
 
-    @property
-    def wants_all(self) -> bool:  # type: ignore[override]
-        return self._more > 0
+    def awaited(self, number: int) -> tuple[bytes, ...]:
+        return (b"never", self._text) if self._more > 0 else ()
 
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         self._more = max(self._more - 1, line.data.count(b"needle"))
@@ -79,26 +81,32 @@ class Curious(Recorder):
 
 
 MORE_LINES = st.lists(
-    st.sampled_from([b"", b"no", b"needle", b"needle needle x needle", b"y" * 50]), max_size=60
+    st.sampled_from([b"", b"no", b"no pid=7", b"needle", b"needle needle x needle", b"y" * 50]), max_size=60
 )
 
 
-@given(MORE_LINES, st.lists(st.integers(0, 3000), max_size=6), st.integers(1, 80), st.integers(1, 300))
+@given(
+    MORE_LINES,
+    st.sampled_from([b"", b"pid=7"]),
+    st.lists(st.integers(0, 3000), max_size=6),
+    st.integers(1, 80),
+    st.integers(1, 300),
+)
 def test_lines_that_a_reader_wants_besides_are_handed_over_whatever_the_sizes(
-    lines: list[bytes], places: list[int], piece: int, batch: int
+    lines: list[bytes], text: bytes, places: list[int], piece: int, batch: int
 ) -> None:
     data = b"".join(line + b"\n" for line in lines)
-    curious = Curious()
+    curious = Curious(text)
     scanner = Scanner(curious)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("launcher.logs.scanner.PIECE", piece)
         patch.setattr("launcher.logs.scanner.BATCH", batch)
         for part in cut(data, places):
             list(scanner.feed(part, lambda _: None))
-    expected = Curious()
+    expected = Curious(text)
     offset = 0
     for number, line in enumerate(lines, 1):
-        if b"needle" in line or expected.wants_all:
+        if b"needle" in line or any(part in line for part in expected.awaited(number)):
             list(expected.read(RawLine(number, offset, line), None, [0] if b"needle" in line else []))
         offset += len(line) + 1
     assert curious.seen == expected.seen

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from launcher.logs.events import FindingSeen, Role, Source
-from launcher.logs.signatures import SuggestedEdit
-from launcher.runs import RecipeRef, Run, RunSpec, SlurmRequest
+from launcher.logs.signatures import SuggestedEdit, catalogue
+from launcher.runs import RecipeRef, RequestRecord, Run, RunSpec, SlurmRequest
 from tests.driver_text import DriverText
 from tests.tui.fakeslurm import LoginNode
 from tests.tui.test_wizard import node, on_review, page, runs, wizard  # noqa: F401 - a fixture among them
 from tui.screens.monitor import MonitorScreen
-from tui.screens.wizard.from_run import remedies, wizard_state_of
+from tui.screens.wizard.from_run import remedies, variable_remedies, wizard_state_of
 from tui.screens.wizard.screen import WizardScreen
 
 FAILURE = (
@@ -33,6 +33,22 @@ def test_remedies_are_what_the_cause_s_advice_names_a_value_for() -> None:
     )  # fmt: skip
     other = replace(cause, root=False, edits=(SuggestedEdit("policy.d", 1),))
     assert remedies([other, cause]) == ("++policy.a=true", "++policy.c='val:accuracy'")
+
+
+def test_variables_that_the_advice_sets_are_passed_in_place_of_the_earlier_ones() -> None:
+    cause = FindingSeen("cudnn-status", "X", "fatal", "x", Source("d", Role.DRIVER, 1), root=True)
+    assert variable_remedies([replace(cause, root=False), cause]) == ("NVTE_FUSED_ATTN=0",)
+    assert variable_remedies([replace(cause, id="python-error")]) == ()
+    for signature in catalogue().signatures.values():
+        for name, value in signature.set_variables:
+            assert f"{name}={value}" in signature.advice.fix
+    spec = RunSpec(
+        id="i", name="n", kind="smoke", created=datetime.now(UTC), user="u", host="h", cluster="slurm",
+        nodes=1, gpus_per_node=4, schema=1, recipe=RecipeRef(source="/p/r.yaml"),
+        request=RequestRecord(env=("NVTE_FUSED_ATTN=1", "A=b c")),
+    )  # fmt: skip
+    state = wizard_state_of(Run("/runs/i", spec, ()), variables=("NVTE_FUSED_ATTN=0",))
+    assert state.texts["env"] == "'A=b c' NVTE_FUSED_ATTN=0"
 
 
 def test_a_draft_says_what_was_chosen_and_not_what_the_submission_added() -> None:

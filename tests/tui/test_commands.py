@@ -15,6 +15,7 @@ from tui.commands import COMMANDS, Command, Scope, bindings, commands, key_name,
 from tui.logview.view import LogView
 from tui.screens.charts import ChartsScreen
 from tui.screens.comparison import ComparisonScreen
+from tui.screens.doctor import DoctorScreen
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.recipe_editor import RecipeEditorScreen
 from tui.screens.editor.text_mode import RecipeTextArea
@@ -34,6 +35,7 @@ OWNERS = {
     Scope.EDITOR: RecipeEditorScreen,
     Scope.OUTLINE: OutlineView,
     Scope.TEXT_MODE: RecipeTextArea,
+    Scope.DOCTOR: DoctorScreen,
     Scope.APP: DistillApp,
 }
 TAKEN_BY_TMUX = {"ctrl+b"}
@@ -49,12 +51,21 @@ def test_ids_are_unique_and_every_action_exists() -> None:
 
 @pytest.mark.parametrize(
     "screen",
-    [HomeScreen, ChartsScreen, ComparisonScreen, MonitorScreen, WizardScreen, RecipeEditorScreen],
+    [
+        HomeScreen, ChartsScreen, ComparisonScreen, MonitorScreen, WizardScreen, RecipeEditorScreen,
+        DoctorScreen,
+    ],
     ids=lambda screen: screen.__name__,
-)
+)  # fmt: skip
 def test_a_key_means_one_thing_on_a_screen(
     screen: type[
-        HomeScreen | ChartsScreen | ComparisonScreen | MonitorScreen | WizardScreen | RecipeEditorScreen
+        HomeScreen
+        | ChartsScreen
+        | ComparisonScreen
+        | MonitorScreen
+        | WizardScreen
+        | RecipeEditorScreen
+        | DoctorScreen
     ],
 ) -> None:
     keys = [key for command in commands(*screen.SCOPES) for key in command.keys]

@@ -14,7 +14,7 @@ from launcher.logs.events import FindingSeen, JobState, Role, Source
 from launcher.logs.signatures import catalogue
 from tui.formatting import bar, duration, file_size, number, plural, sparkline
 from tui.opening import RunSummary
-from tui.run_view import Curve, RunView
+from tui.run_view import Curve, RunView, TimelineEntry
 from tui.widgets.curve import curve_lines
 from tui.widgets.plot import nice_ticks, plot
 from tui.widgets.status_panel import state_lines
@@ -168,3 +168,16 @@ def test_a_completion_before_the_last_step_says_why() -> None:
     view = RunView(RunSummary("r"), JobState.COMPLETED, "all 2 epochs are used up at step 4")
     assert state_lines(view, 0.0, 80)[3].plain == " ✓ all 2 epochs are used up at step 4"
     assert len(state_lines(RunView(RunSummary("r"), JobState.COMPLETED), 0.0, 80)) == 3
+
+
+@pytest.mark.parametrize(("width", "shown"), [(160, "✓✓◌·"), (80, "✓✓◌·"), (60, "✓✓◌·"), (40, "✓✓◌·")])
+def test_milestones_stay_beside_a_long_line(width: int, shown: str) -> None:
+    entries = tuple(
+        TimelineEntry(name, name, "", reached=number < 2, awaited=number == 2)
+        for number, name in enumerate(("Ray head up", "Driver started", "First step done", "Completed"))
+    )
+    for reason in ("", "its logs are no longer written and do not show an end; " * 5):
+        view = RunView(RunSummary("r"), JobState.UNKNOWN, reason=reason, timeline=entries)
+        line = state_lines(view, 0.0, width, milestones=True)[2]
+        assert shown in line.plain
+        assert line.cell_length <= width

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
-from recipes.editing import EditSession, Placement, RecipeAnalyser
+from recipes.editing import EditSession, Outline, OutlineRow, Placement, RecipeAnalyser
+from recipes.editing.outline import RowKind, RowState
 from tests.tui.editor_world import TP, EditorWorld
-from tui.screens.editor.detail_lines import detail_lines
+from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS, DetailHints, detail_lines
 from tui.screens.editor.editor_choices import placement_of
-from tui.screens.editor.outline_view import COMMENTED, INHERITED, OWN, REPLACING, state_mark
+from tui.screens.editor.outline_view import COMMENTED, INHERITED, OWN, REPLACING, OutlineView, state_mark
 from tui.screens.editor.preflight_lines import difference_text, memory_strip, outcomes_by_key, summary
 from tui.screens.editor.text_view import split_lines
 from tui.widgets.diff_lines import changed_count, diff_lines
@@ -153,3 +154,67 @@ def test_what_a_key_shows(tmp_path: Path) -> None:
     assert after.memory is not None
     assert "student unknown" in memory_strip(after.memory, 78).plain
     assert memory_strip(after.memory, 78).cell_length <= 78
+
+
+def test_a_text_that_cannot_be_read_is_never_said_to_pass(tmp_path: Path) -> None:
+    world = EditorWorld.at(tmp_path / "w", "policy:\n\tmodel_name: a\n")
+    session = EditSession.open(world.recipe)
+    analyser = RecipeAnalyser(world.recipe, checkout=world.root, environment=dict(world.environment))
+    assert summary(analyser.update(session.state)).plain == "✗ not YAML, line 2"
+    session.replace_text("policy: {}\n")
+    assert "not YAML" not in summary(analyser.update(session.state)).plain
+    session.replace_text("policy: {\n")
+    assert summary(analyser.update(session.state)).plain.startswith("✗ not YAML, line 1 · as last read: ?")
+    session.replace_text("")
+    assert summary(analyser.update(session.state)).plain.startswith("? nothing checked: ")
+
+
+def test_the_details_name_keys_only_where_they_do_something(tmp_path: Path) -> None:
+    world = EditorWorld.at(tmp_path / "w")
+    session = EditSession.open(world.recipe)
+    analyser = RecipeAnalyser(world.recipe, checkout=world.root, environment=dict(world.environment))
+    session.set_text(TP, "3")
+    analysis = analyser.update(session.state)
+
+    def text(key: str, hints: DetailHints) -> str:
+        lines = detail_lines(analysis.outline.row(key), analyser.details(analysis, key), 70, hints)
+        return " ".join(" ".join(line.plain for line in lines).split())
+
+    assert "f fixes it" in text(TP, TREE_HINTS)
+    assert "F7 fixes it" in text(TP, TEXT_MODE_HINTS)
+    assert "enter sets it here" in text("distillation.val_period", TREE_HINTS)
+    for key in ("distillation.val_period", "policy.generation.temperature", "policy.our_key"):
+        in_text = text(key, TEXT_MODE_HINTS)
+        assert "; enter" not in in_text
+        assert "; #" not in in_text
+
+
+def test_a_key_and_its_commented_copy_are_two_rows() -> None:
+    def row(name: str, state: RowState, depth: int = 1) -> OutlineRow:
+        kind: RowKind = "value" if depth else "section"
+        return OutlineRow(
+            f"a.{name}" if depth else name, ("a",), name, depth, kind, state, "1", size=1 - depth
+        )
+
+    def outline(*rows: OutlineRow) -> Outline:
+        return Outline((row("a", "own", 0), *rows))
+
+    view = OutlineView()
+    view.post_message = lambda message: True  # type: ignore[method-assign]
+    view._reveal = lambda *, jump=False: None  # type: ignore[method-assign]
+
+    def current() -> tuple[str, str] | None:
+        return (view.current.key, view.current.state) if view.current is not None else None
+
+    view.show(outline(row("x", "own"), row("y", "own")), {})
+    assert view.go_to("a.y")
+    view.show(outline(row("x", "own"), row("y", "inherited"), row("z", "own"), row("y", "commented")), {})
+    assert current() == ("a.y", "inherited")
+    view.action_edge(1)
+    assert current() == ("a.y", "commented")
+    view.show(outline(row("x", "own"), row("y", "own")), {})
+    assert current() == ("a.y", "own")
+    view.show(outline(row("x", "own"), row("y", "commented")), {})
+    assert current() == ("a.y", "commented")
+    view.show(outline(row("x", "own")), {})
+    assert current() == ("a", "own")

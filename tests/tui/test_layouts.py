@@ -23,6 +23,7 @@ from tui.logview.layouts import (
     shape_of,
     shares_text,
 )
+from tui.logview.log_choice import LogChoice
 from tui.run_view import LogRef
 
 DRIVER = LogRef("ray-driver.log", "/l/ray-driver.log", Role.DRIVER)
@@ -50,6 +51,9 @@ def test_which_logs_stand_in_the_panes() -> None:
     assert shown(PaneLayout.STACKED, ALL, first="/l/ray-worker-7.log") == ["driver", "head", "worker-7"]
     assert shown(PaneLayout.STACKED, ALL, None, None, WORKERS[4]) == ["driver", "head", "worker-5"]
     assert shown(PaneLayout.SIDE, ALL) == ["driver", "worker-1"]
+    second = LogRef("2/ray-driver.log", "/l/2/ray-driver.log", Role.DRIVER)
+    assert shown(PaneLayout.GRID, (DRIVER, second)) == ["driver", "2/ray-driver"]
+    assert shown(PaneLayout.GRID, (DRIVER, second, *ALL[1:])) == ["driver", "head", "worker-1", "worker-2"]
     assert shown(PaneLayout.GRID, ALL) == ["driver", "head", "worker-1", "worker-2"]
     assert shown(PaneLayout.GRID, ALL, WORKERS[2], WORKERS[6]) == ["worker-3", "worker-7"]
 
@@ -147,3 +151,21 @@ def test_borders_for_the_mouse() -> None:
     assert border_at(shape, places, places[1].width, split + 3) == Border(1, vertical=True)
     assert border_at(shape, places, 10, 3) is None
     assert border_at(shape, places, 10, 0) is None
+
+
+def test_what_is_known_of_a_log_stays_when_its_first_lines_are_gone() -> None:
+    choice = LogChoice()
+    assert choice.set_logs(ALL, frozenset())
+    assert choice.set_places({HEAD.path: ("jwb0001", ""), WORKERS[0].path: ("jwb0002", "ranks 4-7")})
+    assert not choice.set_places({HEAD.path: ("", ""), WORKERS[0].path: ("", "ranks 4-7")})
+    assert choice.set_places({HEAD.path: ("", "ranks 0-3")})
+    listed = {log.path: (log.node, log.ranks) for log in choice.logs if log.node}
+    assert listed == {HEAD.path: ("jwb0001", "ranks 0-3"), WORKERS[0].path: ("jwb0002", "ranks 4-7")}
+    assert not choice.set_logs(ALL, frozenset())
+    assert choice.set_logs(ALL, frozenset([WORKERS[2].path]))
+    stacked = choice.of_layout(PaneLayout.STACKED)
+    assert [log.path for log in stacked] == [DRIVER.path, HEAD.path, WORKERS[2].path]
+    choice.put(PaneLayout.STACKED, WORKERS[0], 2, ())
+    assert choice.of_layout(PaneLayout.STACKED)[2].node == "jwb0002"
+    choice.put_grid(WORKERS)
+    assert len(choice.of_layout(PaneLayout.GRID)) == len(WORKERS)

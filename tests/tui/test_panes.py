@@ -35,6 +35,13 @@ def titles(screen: Screen) -> list[str]:
     ]
 
 
+def line_between(screen: Screen) -> set[str]:
+    """Return what is painted right of the first pane, from its first row to its last."""
+    region = screen.monitor.panes.panes[0].region
+    strips = screen.app.screen._compositor.render_strips()
+    return {strip.crop(region.right, region.right + 1).text for strip in strips[region.y : region.bottom]}
+
+
 async def test_the_layouts_by_key(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
@@ -44,6 +51,7 @@ async def test_the_layouts_by_key(tmp_path: Path) -> None:
         await screen.press("p")
         await screen.see("side by side", "train_data_step12.jsonl", "worker 1 line 59", "✓ First step done")
         assert "head line 59" not in screen.text
+        await screen.until(lambda: line_between(screen) == {"│"}, "a line between the panes")
         await screen.press("p")
         await screen.see("grid", "worker 2 line 59", "head line 59")
         assert titles(screen) == ["ray-driver.log", "ray-head.log", "ray-worker-1.log", "ray-worker-2.log"]
@@ -139,7 +147,7 @@ async def test_sizes_and_layout_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-async def test_borders_by_mouse(tmp_path: Path) -> None:
+async def test_borders_and_milestones_by_mouse(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:
         await screen.see("worker 1 line 59", "A step takes far longer")
@@ -150,6 +158,16 @@ async def test_borders_by_mouse(tmp_path: Path) -> None:
         await screen.pilot.mouse_up(head.title, offset=(5, 0))
         await screen.until(lambda: driver.region.height == before[0].height - 2, "a moved border")
         assert screen.monitor.logs is head
+        area, (x, y) = screen.monitor.panes.area, (before[1].width, driver.region.height + 3)
+        await screen.pilot.mouse_down(area, offset=(x, y))
+        await screen.pilot.hover(area, offset=(x + 6, y))
+        await screen.pilot.mouse_up(area, offset=(x + 6, y))
+        await screen.until(lambda: head.region.width == before[1].width + 6, "a wider pane")
+        titles_shown = [entry.title for entry in screen.monitor.view.timeline]
+        first_step = titles_shown.index("First step done")
+        await screen.pilot.click(screen.monitor.timeline, offset=(4, first_step))
+        await screen.see("milestone: First step done")
+        assert screen.monitor.logs is driver
 
 
 @pytest.mark.long

@@ -26,6 +26,8 @@ EPILOG = (
     "1 the run, check or comparison failed, 2 wrong usage or input, "
     "3 an external system failed (file system, scheduler, Ray)."
 )
+_ERROR_CHARS = 1000
+"""Characters of a line of an error, which may quote what was given."""
 OPEN_APP = "tui.cli:open_app"
 
 
@@ -118,7 +120,8 @@ def _refuse_command(top: Parser, word: str) -> NoReturn:
 def _print_error(text: str) -> None:
     from tui.headless.output import say
 
-    say(f"{PROGRAM}: {text}")
+    lines = (line if len(line) <= _ERROR_CHARS else f"{line[:_ERROR_CHARS]} …" for line in text.split("\n"))
+    say(f"{PROGRAM}: " + "\n".join(lines))
 
 
 def open_app(options: argparse.Namespace) -> int:

@@ -97,6 +97,37 @@ COMMANDS: tuple[Subcommand, ...] = (
         "check recipe.yaml --nodes 1 --gpus-per-node 4 policy.train_micro_batch_size=1",
     ),
     Subcommand(
+        "doctor",
+        "find out whether everything is ready for a run, and make it so",
+        "Examine this login node, and with --on devel nodes in a short job: Slurm, storage, Python "
+        "environments, models, libraries, GPUs, network. Nothing is changed without a question. Exit code 1 "
+        "if something is not ready.",
+        "tui.headless.doctor:run",
+        (
+            Argument("file", "FILE", "recipe (default: only what every run needs)", repeat="?"),
+            OVERRIDES,
+            Argument(
+                "--on", "login|devel", "where (default: login)", choices=("login", "devel"), default="login"
+            ),
+            flag("--fix", "run the commands that help, each after a question", group="extent"),
+            flag("--print", "print those commands as a shell script", group="extent"),
+            Argument("--nodes", "N", "nodes of the job (default: the recipe's)", "count"),
+            Argument("--time", "T", f"time limit of the job: {TIME_FORMATS}", "text"),
+            Argument("--partition", "P", "partition of the job (default: Slurm's)"),
+            Argument("--account", "A", "account of the job (default: yours)"),
+            Argument("--profile", "NAME", "profile of your site.toml"),
+            Argument("--modules", "NAMES", "modules that jobs load"),
+            Argument("--container", "IMAGE", "image, where the job runs in NeMo-RL's container"),
+            _CHECKOUT,
+            flag("--screen", "show the verdicts on a screen", group="extent"),
+            flag("--smoke", "for a smoke run: the site's partition for tests"),
+            flag("--all", "also list what passed"),
+            flag("--yes", "do not ask: submit the job, run the commands"),
+            JSON,
+        ),
+        "doctor recipe.yaml --print",
+    ),
+    Subcommand(
         "memory",
         "estimate GPU and host memory",
         "Estimate the memory of every phase. Exit code 1 if one does not fit.",

@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from tui.commands.app_keys import APP_COMMANDS
 from tui.commands.chart_keys import CHART_COMMANDS
 from tui.commands.command import Command, Scope
+from tui.commands.doctor_keys import DOCTOR_COMMANDS
 from tui.commands.editor_keys import EDITOR_COMMANDS
 from tui.commands.monitor_keys import MONITOR_COMMANDS, PANE_LAYOUTS
 from tui.commands.run_list_keys import RUN_LIST_COMMANDS
@@ -41,6 +42,7 @@ COMMANDS: tuple[Command, ...] = (
     *MONITOR_COMMANDS,
     *WIZARD_COMMANDS,
     *EDITOR_COMMANDS,
+    *DOCTOR_COMMANDS,
     *APP_COMMANDS,
 )
 
@@ -49,7 +51,7 @@ _KEY_NAMES = {
     "minus": "-", "greater_than_sign": ">", "less_than_sign": "<", "equals_sign": "=", "asterisk": "*",
     "comma": ",", "full_stop": ".", "slash": "/", "question_mark": "?", "escape": "esc",
     "pageup": "PgUp", "pagedown": "PgDn", "f1": "F1",
-    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f8": "F8",
+    "f2": "F2", "f3": "F3", "f4": "F4", "f5": "F5", "f6": "F6", "f7": "F7", "f8": "F8", "f9": "F9",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End",
 }  # fmt: skip
 

@@ -14,6 +14,11 @@ APP_COMMANDS: tuple[Command, ...] = (
         Scope.APP, "command_palette", footer="commands", priority=True, palette=False,
     ),
     Command(
+        "app.doctor", ("f9",), "Doctor",
+        "Find out whether everything is ready for a run, with the commands that make it so.",
+        Scope.APP, "doctor",
+    ),
+    Command(
         "app.theme", (), "Change the theme", "Choose another colour theme for this session.",
         Scope.APP, "change_theme",
     ),

@@ -18,6 +18,7 @@ class Scope(StrEnum):
     EDITOR = "Recipe editor"
     OUTLINE = "Tree and text"
     TEXT_MODE = "Text mode"
+    DOCTOR = "Doctor"
     APP = "Everywhere"
 
 

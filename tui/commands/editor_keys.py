@@ -128,6 +128,10 @@ EDITOR_COMMANDS: tuple[Command, ...] = (
         Scope.TEXT_MODE, "redo", footer="redo",
     ),
     Command(
+        "text.fix", ("f7",), "Fix", "Apply the first fix of the finding on the key of this line.",
+        Scope.TEXT_MODE, "fix", footer="fix",
+    ),
+    Command(
         "text.diff", ("f5",), "Diff", "Show what would be saved.", Scope.TEXT_MODE, "diff", footer="diff",
     ),
     Command(

@@ -85,7 +85,7 @@ MONITOR_COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "log.search", ("slash",), "Search in the log",
-        "Search upwards as you type, for text (ignoring case) or a /pattern/ (a Python regular expression, "
+        "Search upwards as you type, for text (ignoring case) or a /pattern/ (a regular expression of RE2, "
         "case-sensitive if it contains a capital letter). Enter keeps the match, n and N go to the next and "
         "previous one, esc returns.",
         Scope.MONITOR, "log('search')", footer="search",

@@ -1,17 +1,15 @@
 """Output of the commands: results on standard output, messages on standard error.
 
-Everything a command prints goes through here: text is made visible (`recipes.printable`) and the values of
-secret variables are masked, whatever it quotes. Documents are written as they are, except to a terminal.
+Everything a command prints goes through here: text is made visible (`recipes.printable`) and secrets are
+masked, whatever it quotes. Documents are written as they are, except to a terminal.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from recipes.secrets import Mask
+from contextlib import suppress
+from typing import TextIO
 
 SCHEMA = {"schema": 1}
 
@@ -27,9 +25,7 @@ def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
     from recipes.secrets import Mask
 
     indent = None if line else 1
-    text = escaped_json(
-        json.dumps(_masked(value, Mask.of()), ensure_ascii=False, indent=indent, allow_nan=False)
-    )
+    text = escaped_json(json.dumps(Mask.of().data(value), ensure_ascii=False, indent=indent, allow_nan=False))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # a terminal that is not UTF-8
@@ -43,8 +39,9 @@ def show(text: str, *, flush: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message that is not part of the result."""
-    _write(sys.stderr, _printable(text) + "\n", flush=True)
+    """Print a message that is not part of the result; where nobody can get it, the command goes on."""
+    with suppress(OSError):
+        _write(sys.stderr, _printable(text) + "\n", flush=True)
 
 
 def ask(question: str) -> bool:
@@ -84,16 +81,3 @@ def _printable(text: str) -> str:
     from recipes.secrets import masked
 
     return visible_lines(masked(text))
-
-
-def _masked(value: object, mask: Mask) -> object:
-    """Return data for JSON with secrets masked in its texts and keys."""
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, Mapping):
-        return {
-            mask(key) if isinstance(key, str) else key: _masked(item, mask) for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_masked(item, mask) for item in value]
-    return value

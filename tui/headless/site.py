@@ -52,12 +52,13 @@ def run_import(options: argparse.Namespace) -> int:
     from launcher.sites import user_file
     from launcher.sites.editing import install
     from launcher.transports.local import LocalTransport
+    from launcher.user_files import read_user_text
 
     source, path = Path(options.file), user_file(os.environ)
-    try:
-        data = source.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the site file: {error.strerror}", where=source) from error
+    text = read_user_text(source, "the site file")
+    if text is None:
+        raise InputError("cannot read the site file: there is none", where=source)
+    data = text.encode()
     if path.exists() and not options.replace:
         raise InputError(
             "you have a site file already", where=path, fix="--replace takes its place; the old one is kept."

@@ -43,7 +43,7 @@ _SLOTS = {
     PaneLayout.ONE: (_DRIVER,),
     PaneLayout.STACKED: (_DRIVER, _HEAD, _WORKER),
     PaneLayout.SIDE: (_DRIVER, _WORKER),
-    PaneLayout.GRID: (_DRIVER, _HEAD, _WORKER, _WORKER),
+    PaneLayout.GRID: (_DRIVER, *((*roles, Role.DRIVER) for roles in (_HEAD, _WORKER, _WORKER))),
     PaneLayout.MERGED: (_DRIVER,),
 }
 """Roles that each pane shows until another log is chosen for it, best first."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,7 @@ from rich.color import Color
 from rich.style import Style
 
 from launcher.text import clean
+from recipes.secrets import Mask
 
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 _CARRIAGE_RETURNS = re.compile(r"\r+")
@@ -77,16 +78,22 @@ def display_text(raw: bytes) -> str:
 
 
 def line_of(raw: bytes, offset: int = 0) -> Line:
-    """Return a line with its colours; its text is that of `display_text`."""
+    """Return a line with its colours; its text is that of `display_text` with dots for secrets."""
     if b"\x1b[" not in raw:
-        return Line(display_text(raw), offset)
+        return Line(_mask().hidden(display_text(raw)), offset)
     style = Style.null()
     line = Line("", offset)
     for part in _CARRIAGE_RETURNS.split(raw.decode("utf-8", errors="replace")):
         text, spans, style = _styled_part(part, style)
         if text:
             line = Line(text, offset, spans)
-    return line
+    return replace(line, text=_mask().hidden(line.text))
+
+
+@cache
+def _mask() -> Mask:
+    """Return the mask of this process's environment, which does not change."""
+    return Mask.of()
 
 
 def _styled_part(part: str, style: Style) -> tuple[str, tuple[StyledSpan, ...], Style]:

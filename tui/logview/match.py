@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from launcher.logs.lines import segments
 from launcher.logs.search import Finder, PlainFinder, finder_for
 from tui.logview.line import display_text
+from tui.logview.linear_pattern import LONGEST, PatternError, linear_pattern
 
 # Possessive: half the time of a pattern that backtracks.
 _COLOURS = re.compile(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
@@ -81,7 +82,7 @@ class TextQuery:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A Python regular expression, ignoring case unless it holds a capital letter."""
+    """A regular expression (RE2's), ignoring case unless it holds a capital letter."""
 
     pattern: str
 
@@ -97,12 +98,11 @@ class Pattern:
 
     def matches(self, raw: bytes, text: str) -> bool:
         """Return whether the pattern matches somewhere in the line."""
-        return _compiled(self.pattern).search(text) is not None
+        return linear_pattern(self.pattern).matches(text)
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Return the start and end of each match in a line as it is shown."""
-        spans = (match.span() for match in _compiled(self.pattern).finditer(line))
-        return [(start, stop) for start, stop in spans if stop > start]
+        return [(start, stop) for start, stop in linear_pattern(self.pattern).spans(line) if stop > start]
 
 
 Query = TextQuery | Pattern
@@ -210,8 +210,10 @@ def parse_query(typed: str) -> Query:
     """Parse the search field: text, or a pattern between slashes.
 
     Raises:
-        TermError: the pattern is invalid, or could take forever.
+        TermError: it is too long, or the pattern is invalid.
     """
+    if len(typed) > LONGEST:
+        raise TermError(f"longer than {LONGEST:,} characters")
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         check_pattern(typed[1:-1])
         return Pattern(typed[1:-1])
@@ -242,38 +244,25 @@ def _positive(typed: str) -> TextQuery | Pattern | Printed:
 
 
 def check_pattern(pattern: str) -> None:
-    """Reject a pattern that is invalid, or can take forever on a single line.
+    """Reject a pattern that cannot be used.
 
     Raises:
         TermError: gives the reason.
     """
     try:
-        re.compile(pattern)
-        tree = import_module("re._parser").parse(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
+        linear_pattern(pattern)
+    except PatternError as error:
         raise TermError(f"invalid pattern: {error}") from error
-    if _nested(tree, within=False):
-        raise TermError("nested repeats, as in (a+)+, are not allowed: one line could take forever")
-
-
-def _nested(tree: Any, *, within: bool) -> bool:  # noqa: ANN401 - `re` gives its parser no types
-    """Return whether an unbounded repeat contains another one."""
-    for name, value in tree:
-        repeats = str(name) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and value[1] > 99
-        if repeats and within:
-            return True
-        parts = value if isinstance(value, (list, tuple)) else (value,)
-        for part in parts:
-            inner = part if isinstance(part, list) else [part]
-            for item in inner:
-                if type(item).__name__ == "SubPattern" and _nested(item, within=within or repeats):
-                    return True
-    return False
 
 
 @lru_cache(maxsize=64)
 def _literals_of(pattern: str) -> tuple[bytes, ...]:
-    return _required(import_module("re._parser").parse(pattern))
+    if "[:" in pattern or "\\Q" in pattern:  # means something else to `re`
+        return ()
+    try:
+        return _required(import_module("re._parser").parse(pattern))
+    except (re.error, OverflowError, RecursionError):  # RE2's own syntax
+        return ()
 
 
 def _required(tree: Any) -> tuple[bytes, ...]:  # noqa: ANN401 - `re` gives its parser no types
@@ -294,11 +283,6 @@ def _required(tree: Any) -> tuple[bytes, ...]:  # noqa: ANN401 - `re` gives its 
     if longest:
         return (longest.encode(),)
     return next((branch for branch in branches if branch), ())
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, 0 if any(letter.isupper() for letter in pattern) else re.IGNORECASE)
 
 
 def matching(data: bytes, terms: Sequence[LineFilterTerm]) -> list[int]:

@@ -59,6 +59,7 @@ class PaneArea(Widget):
         for child in self.children:
             child.display = child in self.places
             child.refresh(layout=True)  # which drops the arrangement that the area keeps for its size
+        self.refresh()  # the lines between panes
 
     def on_resize(self) -> None:
         """Have the panes placed anew."""

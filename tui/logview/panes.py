@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,22 +11,20 @@ from textual.message import Message
 from textual.widget import Widget
 
 from launcher.logs.events import Role
+from tui.logview.border_drag import BorderDrag
 from tui.logview.layouts import (
     LAYOUT_TITLES,
-    PANE_LIMIT,
-    Border,
     PaneLayout,
     Rectangle,
     Shares,
-    border_at,
     default_layout,
-    default_logs,
     even,
     fits,
     rectangles,
     resized,
     shape_of,
 )
+from tui.logview.log_choice import LogChoice
 from tui.logview.pane import LogPane
 from tui.logview.pane_area import PaneArea
 from tui.logview.reader_thread import ReaderThread
@@ -53,17 +50,9 @@ class LogPanes(Vertical):
         self._visible = 1
         self._focus = 0
         self._thread: ReaderThread | None = None
-        self._given: tuple[LogRef, ...] = ()
-        self._logs: tuple[LogRef, ...] = ()
-        """The given ones, with what is known of nodes and ranks."""
-        self._places: dict[str, tuple[str, str]] = {}
-        self._first: frozenset[str] = frozenset()
+        self._choice = LogChoice()
         self._before_merge = PaneLayout.ONE
-        self._chosen: dict[PaneLayout, list[LogRef | None]] = {}
-        self._border: Border | None = None
-        """The border that the mouse moves."""
-        self._grip = (0, 0)
-        """Where the mouse was on the screen."""
+        self._drag = BorderDrag()
         self._handovers = 0
         self.layout_choice: PaneLayout | None = None
         """The user's choice; None for the one that the width suggests."""
@@ -84,7 +73,7 @@ class LogPanes(Vertical):
     @property
     def logs(self) -> tuple[LogRef, ...]:
         """The logs of the run."""
-        return self._logs
+        return self._choice.logs
 
     @property
     def panes(self) -> list[LogPane]:
@@ -114,33 +103,18 @@ class LogPanes(Vertical):
 
     def set_logs(self, logs: tuple[LogRef, ...], *, first: frozenset[str] = frozenset()) -> None:
         """Set the run's logs; `first`: paths of those with a failure, which panes show first."""
-        changed = first != self._first
-        self._first = first
-        if logs != self._given:
-            self._given = logs
-            self._apply_places()
-        elif changed:
+        if self._choice.set_logs(logs, first):
             self.rearrange()
 
     def set_places(self, places: Mapping[str, tuple[str, str]]) -> None:
         """Set node and ranks of logs, by their paths, as far as their contents say."""
-        self._places |= places
-        self._apply_places()
-
-    def _apply_places(self) -> None:
-        logs = tuple(self._with_place(log) for log in self._given)
-        if logs != self._logs:
-            self._logs = logs
+        if self._choice.set_places(places):
             self.rearrange()
-
-    def _with_place(self, log: LogRef) -> LogRef:
-        node, ranks = self._places.get(log.path, ("", ""))
-        return replace(log, node=node or log.node, ranks=ranks or log.ranks)
 
     def set_choices(self, layout: PaneLayout | None, shares: Mapping[PaneLayout, Shares]) -> None:
         """Adopt the layout and sizes that the user chose before."""
         self.layout_choice, self.shares = layout, dict(shares)
-        if self._logs:
+        if self.logs:
             self.rearrange()
 
     # ------------------------------------------------------------ arrangement
@@ -148,7 +122,7 @@ class LogPanes(Vertical):
     def rearrange(self) -> None:
         """Let each pane show its log, at its place."""
         layout = self.pane_layout
-        logs = self._logs_of(layout)
+        logs = self._choice.of_layout(layout)
         shape = shape_of(layout, len(logs))
         width, height = self.area.size
         if width and not fits(shape, width, height):
@@ -156,8 +130,8 @@ class LogPanes(Vertical):
         count = max(min(sum(shape), len(logs) or 1), 1)
         active = self.focused
         self._order_panes(layout, logs[:count], count)
-        if layout is PaneLayout.MERGED and len(self._logs) > 1:
-            self._panes[0].show_merged(self._logs)
+        if layout is PaneLayout.MERGED and len(self.logs) > 1:
+            self._panes[0].show_merged(self.logs)
         else:
             for pane, log in zip(self._panes, logs[:count], strict=False):
                 pane.show(log)
@@ -165,14 +139,6 @@ class LogPanes(Vertical):
         self._focus = self.panes.index(active) if active in self.panes else min(self._focus, count - 1)
         self._place(shape)
         self.update_status()
-
-    def _logs_of(self, layout: PaneLayout) -> list[LogRef]:
-        if layout is PaneLayout.MERGED:
-            return list(self._logs[:1])
-        present = {log.path: log for log in self._logs}
-        chosen = [present.get(log.path) if log is not None else None for log in self._chosen.get(layout, [])]
-        limit = 1 if layout is PaneLayout.ONE else PANE_LIMIT
-        return default_logs(layout, self._logs, chosen[:limit], first=self._first)[:limit]
 
     def _order_panes(self, layout: PaneLayout, logs: Sequence[LogRef], count: int) -> None:
         """Order the panes so that those which show one of the logs keep it; make those that lack."""
@@ -189,18 +155,21 @@ class LogPanes(Vertical):
             if merged is not None:
                 free.remove(merged)
         ordered += [None] * (count - len(ordered))
-        for index, pane in enumerate(ordered):
-            if pane is None:
-                ordered[index] = free.pop(0) if free else self._new_pane()
-        self._panes = [*(pane for pane in ordered if pane is not None), *free]
+        missing = max(ordered.count(None) - len(free), 0)
+        spare = [*free, *self._new_panes(missing)]
+        placed = [pane if pane is not None else spare.pop(0) for pane in ordered]
+        self._panes = [*placed, *spare]
 
-    def _new_pane(self) -> LogPane:
-        pane = LogPane()
-        pane.display = False
-        if self._thread is not None:
-            pane.text.read_on(self._thread)
-        self.area.mount(pane)
-        return pane
+    def _new_panes(self, count: int) -> list[LogPane]:
+        """Make panes, mounted together."""
+        panes = [LogPane() for _ in range(count)]
+        for pane in panes:
+            pane.display = False
+            if self._thread is not None:
+                pane.text.read_on(self._thread)
+        if panes:
+            self.area.mount_all(panes)
+        return panes
 
     def _place(self, shape: Sequence[int]) -> None:
         width, height = self.area.size
@@ -299,13 +268,9 @@ class LogPanes(Vertical):
         """Begin to move a border."""
         if len(self.panes) < 2 or self.zoomed:
             return
-        origin = self.area.region.offset
         places = [self.area.places[pane] for pane in self.panes if pane in self.area.places]
-        x, y = int(event.screen_x) - origin.x, int(event.screen_y) - origin.y
         shape = shape_of(self.pane_layout, len(self.panes))
-        self._border = border_at(shape, places, x, y)
-        if self._border is not None:
-            self._grip = int(event.screen_x), int(event.screen_y)
+        if self._drag.begin(shape, places, *self._cell(event)):
             self.capture_mouse()
         pane = next((pane for pane in self.panes if pane.title is event.widget), None)
         if pane is not None:
@@ -314,48 +279,39 @@ class LogPanes(Vertical):
     def on_mouse_move(self, event: MouseMove) -> None:
         """Move a border."""
         width, height = self.area.size
-        if self._border is None or not width or not height:
-            return
-        here = int(event.screen_x), int(event.screen_y)
-        columns, rows = here[0] - self._grip[0], here[1] - self._grip[1]
-        self._grip = here
-        if self._border.vertical and columns:
-            self._resize(self._border.pane, columns / width, 0.0)
-        elif not self._border.vertical and rows:
-            self._resize(self._border.pane, 0.0, rows / height)
+        moved = self._drag.moved(*self._cell(event)) if width and height else None
+        if moved is not None:
+            pane, columns, rows = moved
+            self._resize(pane, columns / width, rows / height)
 
     def on_mouse_up(self, event: MouseUp) -> None:
         """Leave a border where it is."""
-        if self._border is not None:
-            self._border = None
+        if self._drag.end():
             self.release_mouse()
+
+    def _cell(self, event: MouseDown | MouseMove) -> tuple[int, int]:
+        """Return the cell of the area that the mouse is at."""
+        origin = self.area.region.offset
+        return int(event.screen_x) - origin.x, int(event.screen_y) - origin.y
 
     # ------------------------------------------------------------ logs
 
     def choose(self, log: LogRef) -> None:
         """Show a log: the pane that shows it gets the keys, else it replaces the log of the focused one."""
         self.leave_merge()
-        log = self._known(log)
+        log = self._choice.listed(log)
         shown = next((pane for pane in self.panes if _shows(pane, log)), None)
         if shown is None:
             self._put(log, self._focus)
         self.focus_pane(shown)
 
-    def _known(self, log: LogRef) -> LogRef:
-        """Return a log as it is listed."""
-        return next((item for item in self._logs if item.path == log.path), log)
-
     def _put(self, log: LogRef, index: int) -> None:
-        chosen = [pane.shown for pane in self.panes] if self.pane_layout is PaneLayout.GRID else []
-        chosen = chosen or self._chosen.get(self.pane_layout, [])
-        chosen += [None] * (index + 1 - len(chosen))
-        chosen[index] = log
-        self._chosen[self.pane_layout] = chosen
+        self._choice.put(self.pane_layout, log, index, [pane.shown for pane in self.panes])
         self.rearrange()
 
     def choose_role(self, role: Role) -> bool:
         """Show the log of a role; of several, the next one at each call. False when there is none."""
-        same = [log for log in self._logs if log.role is role]
+        same = [log for log in self.logs if log.role is role]
         if not same:
             return False
         self.leave_merge()
@@ -369,12 +325,12 @@ class LogPanes(Vertical):
 
     def open_grid(self, logs: Sequence[LogRef]) -> None:
         """Show these logs side by side in a grid."""
-        self._chosen[PaneLayout.GRID] = list(logs[:PANE_LIMIT])
+        self._choice.put_grid(logs)
         self.set_layout(PaneLayout.GRID)
 
     def merge(self) -> None:
         """Show all logs merged, in the order of time."""
-        if len(self._logs) > 1:
+        if len(self.logs) > 1:
             self.set_layout(PaneLayout.MERGED)
 
     def go_to(self, log: LogRef, offset: int, note: str) -> None:
@@ -419,7 +375,7 @@ class LogPanes(Vertical):
         """Show what has changed above the logs."""
         for pane in self.panes:
             pane.update_status()
-        self.tabs.show(self._logs, self.focused.shown, self._status(), merged=self.focused.merged)
+        self.tabs.show(self.logs, self.focused.shown, self._status(), merged=self.focused.merged)
 
     def _status(self) -> str:
         across = "searching all panes" if self.across and len(self.panes) > 1 else ""

@@ -9,6 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from tui.logview.linear_pattern import LONGEST
+
 
 class PromptKind(StrEnum):
     """Purpose of the input; the value is the label before the field."""
@@ -32,7 +34,7 @@ class LogPrompt(Horizontal):
         super().__init__()
         self.kind = PromptKind.SEARCH
         self._label = Static("")
-        self.field = Input(compact=True)
+        self.field = Input(compact=True, max_length=LONGEST)
         self.field.cursor_blink = False  # each blink is sent to the terminal
         self.display = False
 

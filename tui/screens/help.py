@@ -21,6 +21,8 @@ from tui.opening import ActionFailed
 
 _KEYS = 19
 _WIDTH = 86
+_LEAST_WIDTH = 20
+"""Columns of a text in a terminal of fewer."""
 _FRAME = 12
 """Columns that the frame, its padding and the scroll bar take."""
 
@@ -63,7 +65,7 @@ class HelpScreen(ModalScreen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Wrap the lines again."""
-        self._width = min(event.size.width - _FRAME, _WIDTH)
+        self._width = max(min(event.size.width - _FRAME, _WIDTH), _LEAST_WIDTH)
         self._update()
 
     def _update(self) -> None:
@@ -95,4 +97,6 @@ def _entry(command: Command, width: int) -> Content:
     text = f"{command.title}. {command.help}" if command.help else command.title
     margin = "\n" + " " * (_KEYS + 1)
     gap = " " * max(_KEYS - cell_len(keys), 1)
-    return Content.assemble((f" {keys}{gap}", "bold"), margin.join(wrap(text, max(width - _KEYS - 1, 20))))
+    return Content.assemble(
+        (f" {keys}{gap}", "bold"), margin.join(wrap(text, max(width - _KEYS - 1, _LEAST_WIDTH)))
+    )

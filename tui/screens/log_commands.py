@@ -212,8 +212,16 @@ class LogCommands:
         entries = self._located_milestones()
         if entries:
             keys = [_key(entry.id, source) for entry, source in entries]
-            entry, source = entries[self._next_index(keys, direction, len(entries) - 1)]
-            self.go_to(source, f"milestone: {entry.title}")
+            entry, _ = entries[self._next_index(keys, direction, len(entries) - 1)]
+            self.go_to_milestone(entry)
+
+    def go_to_milestone(self, entry: TimelineEntry) -> None:
+        """Go to the line of a milestone; where no line shows it, say so."""
+        if entry.source is None:
+            self.note(f"{entry.title}: {'no line shows it' if entry.reached else 'not reached'}")
+        else:
+            self._visited = _key(entry.id, entry.source)
+            self.go_to(entry.source, f"milestone: {entry.title}")
 
     def _next_index(self, keys: list[tuple[str, str, int]], direction: int, begin: int) -> int:
         """Return the index after the place visited last, `begin` where that was another kind of place."""

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -20,19 +19,10 @@ from launcher.logs.sources import LogFile
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background
-from tui.formatting import duration, file_size, plural
+from tui.formatting import plural
 from tui.logview.layouts import PANE_LIMIT
-from tui.logview.tabs import ROLE_TITLES
 from tui.run_view import LogRef, RunView
-
-_MARKS = {
-    LogHealth.FAILING: ("✗ failing", "$text-error bold"),
-    LogHealth.MISSING: ("? missing", "$text-error bold"),
-    LogHealth.SILENT: ("◌ silent", "$text-warning bold"),
-    LogHealth.WARNING: ("! warning", "$text-warning"),
-    LogHealth.WELL: ("", ""),
-}
-_MARK, _TITLE, _AGE, _SIZE = 9, 30, 9, 9
+from tui.screens.picker_rows import HEALTH_MARKS, LogMatcher, RowLayout, log_row
 
 
 class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
@@ -69,9 +59,13 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._files = [LogFile(log.name, log.path, log.role) for log in view.logs]
         # Before anything of the logs is read: what their names and the findings say.
         self._logs = survey(self._files, None, view.findings, view.nodes)
+        self._matcher = LogMatcher(self._logs)
         self._rows: list[SurveyedLog] = []
         self._marked: dict[str, LogRef] = {}
         self._moved = False
+        self._cursor: int | None = None
+        """Row that has the cursor's mark."""
+        self._layout = RowLayout.of(self._logs, 0)
         self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.field.cursor_blink = False  # each blink is sent to the terminal
@@ -105,7 +99,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         call_on(self, lambda: self._note(error.what))
 
     def _show(self, logs: list[SurveyedLog]) -> None:
-        self._logs = logs
+        self._logs, self._matcher = logs, LogMatcher(logs)
         self._fill()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -121,17 +115,14 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
     def _fill(self) -> None:
         index = self.list.highlighted
         current = self._rows[index].name if self._moved and index is not None else None
-        words = self.field.value.lower().split()
-        self._rows = [log for log in self._logs if all(word in _text(log).lower() for word in words)]
-        width = self._width
-        now = self._now()
-        self.list.clear_options()
-        self.list.add_options([Option(self._row(log, now, width)) for log in self._rows])
+        self._rows = self._matcher.matching(self.field.value)
+        self._layout = RowLayout.of(self._logs, self._width)
         names = [log.name for log in self._rows]
-        if current in names:
-            self.list.highlighted = names.index(current)
-        elif self._rows:
-            self.list.highlighted = self._first_index()
+        first = self._first_index() if names else None
+        self._cursor = names.index(current) if current in names else first
+        self.list.clear_options()
+        self.list.add_options([Option(self._row(index)) for index in range(len(self._rows))])
+        self.list.highlighted = self._cursor
         self._note("")
 
     @property
@@ -149,31 +140,23 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return 0
         return next((index for index, log in enumerate(self._rows) if log.path == self._shown), 0)
 
-    def _row(self, log: SurveyedLog, now: float, width: int) -> Content:
-        mark, style = _MARKS[log.health]
-        age = f"{duration(now - log.written, tenths=False)} ago" if log.written is not None else ""
-        size = file_size(log.bytes) if log.path else ""
-        parts: list[tuple[str, str]] = [
-            ("▪ " if log.path in self._marked else "  ", "$text-primary bold"),
-            (set_cell_size(mark, _MARK), style),
-            (" ", ""),
-            (set_cell_size(_title(log), _TITLE), "bold" if log.health is not LogHealth.WELL else ""),
-        ]
-        left = width - sum(cell_len(text) for text, _ in parts)
-        name = log.name if cell_len(log.name) < left - cell_len(log.reason) else log.name.rpartition("/")[2]
-        if not (log.node and log.reason) or cell_len(name) + cell_len(log.reason) + 3 <= left:
-            parts.append((f" {name}", "dim"))
-            left -= cell_len(name) + 1
-        if log.reason:
-            parts.append((f"  {log.reason}", style))
-        elif left > _AGE + _SIZE + 2:
-            parts.append((f"{' ' * (left - _AGE - _SIZE - 2)}{age:>{_AGE}} {size:>{_SIZE}}", "dim"))
-        return Content.assemble(*parts).truncate(width, ellipsis=True)
+    def _row(self, index: int) -> Content:
+        log = self._rows[index]
+        current = index == self._cursor
+        return log_row(log, self._now(), self._layout, current=current, marked=log.path in self._marked)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Move the cursor's mark: without colour nothing else shows it."""
+        event.stop()
+        before, self._cursor = self._cursor, self.list.highlighted
+        for index in (before, self._cursor):
+            if index is not None and index < len(self._rows):
+                self.list.replace_option_prompt_at_index(index, self._row(index))
 
     def _note(self, problem: str) -> None:
         unwell = [log for log in self._logs if log.health < LogHealth.WARNING]
         counts = [
-            f"{sum(log.health is health for log in unwell)} {_MARKS[health][0][2:]}"
+            f"{sum(log.health is health for log in unwell)} {HEALTH_MARKS[health][0][2:]}"
             for health in LogHealth
             if any(log.health is health for log in unwell)
         ]
@@ -193,7 +176,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             return
         if self._marked.pop(log.path, None) is None and len(self._marked) < PANE_LIMIT:
             self._marked[log.path] = self._ref(log)
-        self.list.replace_option_prompt_at_index(index, self._row(log, self._now(), self._width))
+        self.list.replace_option_prompt_at_index(index, self._row(index))
         self.action_move("cursor_down")
         self._note("")
 
@@ -228,14 +211,3 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         """Return the log with the node and ranks that were read."""
         ref = self._refs[log.path]
         return LogRef(ref.name, ref.path, ref.role, log.node or ref.node, log.ranks)
-
-
-def _title(log: SurveyedLog) -> str:
-    place = " ".join(
-        part for part in (f"{log.node}," if log.node and log.ranks else log.node, log.ranks) if part
-    )
-    return f"{ROLE_TITLES[log.role]} {place}".rstrip()
-
-
-def _text(log: SurveyedLog) -> str:
-    return f"{_title(log)} {log.name} {_MARKS[log.health][0]} {log.reason}"

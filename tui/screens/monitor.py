@@ -15,6 +15,7 @@ from launcher.text import clean
 from launcher.transports.base import Transport
 from tui.background import call_on, in_background, post
 from tui.commands import Scope, bindings
+from tui.formatting import plural
 from tui.logview.pane import LogPane
 from tui.logview.panes import LogPanes
 from tui.logview.reader_thread import ReaderThread
@@ -30,6 +31,7 @@ from tui.screens.resuming import ResumeSent
 from tui.screens.run_actions import RunActions
 from tui.widgets.curve import CurveView
 from tui.widgets.keybar import KeyBar
+from tui.widgets.panel import Panel
 from tui.widgets.status_panel import StatusPanel
 from tui.widgets.timeline import Timeline, current_line
 
@@ -78,9 +80,16 @@ class MonitorScreen(Screen[None]):
         self.view = RunView(RunSummary(opening), reason="opening the run …")
         self.status = StatusPanel()
         self.timeline = Timeline()
-        self.timeline_box = VerticalScroll(self.timeline, id="timeline")
+        self.timeline_box = VerticalScroll(self.timeline)
         self.curve = CurveView()
         self.panes = LogPanes()
+        self._panels = {
+            name: Panel(content, title=f"{key} {name}", id=name)
+            for key, (name, content) in enumerate(
+                (("timeline", self.timeline_box), ("curve", self.curve), ("logs", self.panes)), 1
+            )
+        }
+        self._upper = Horizontal(self._panels["timeline"], self._panels["curve"], id="upper")
         self.log_commands = LogCommands(
             self,
             self.panes,
@@ -117,18 +126,12 @@ class MonitorScreen(Screen[None]):
         """Lay out."""
         yield self.status
         with Vertical(id="panes"):
-            with Horizontal(id="upper"):
-                yield self.timeline_box
-                with Vertical(id="curve"):
-                    yield self.curve
-            with Vertical(id="logs"):
-                yield self.panes
+            yield self._upper
+            yield self._panels["logs"]
         yield KeyBar(Scope.MONITOR, Scope.APP)
 
     def on_mount(self) -> None:
         """Show the frame; the run is opened after the first paint."""
-        for key, pane in enumerate(PANES, 1):
-            self.query_one(f"#{pane}").border_title = f"{key} {pane}"
         self.action_show_pane(self._pane)
         self._arrange()
         self.call_after_refresh(self._poller.start)
@@ -251,10 +254,24 @@ class MonitorScreen(Screen[None]):
             milestones=timeline_hidden,
         )
         self.timeline.show(self.view, now)
-        self.set_class(self.panes.zoomed, "-zoomed")
-        self.set_class(len(self.panes.panes) > 1, "-several")
+        self._show_counts()
+        # Of this widget, not of the screen: that would compute the styles of all panes anew.
+        self._upper.set_class(self.panes.zoomed, "-zoomed")
+        self._upper.set_class(len(self.panes.panes) > 1, "-several")
         self.panes.update_status()
         self.query_one(KeyBar).update_keys()
+
+    def _show_counts(self) -> None:
+        """Show at the right of each panel's rule what it holds."""
+        view = self.view
+        reached = sum(entry.reached for entry in view.timeline)
+        counts = {
+            "timeline": f"{reached} of {len(view.timeline)}" if view.timeline else "",
+            "curve": self.curve.position,
+            "logs": plural(len(view.logs), "log") if view.logs else "",
+        }
+        for key, (name, panel) in enumerate(self._panels.items(), 1):
+            panel.set_title(f"{key} {name}", counts[name])
 
     def _show_current(self) -> None:
         """Scroll the timeline to the current milestone."""
@@ -269,6 +286,10 @@ class MonitorScreen(Screen[None]):
     def on_log_tabs_clicked(self, event: LogTabs.Clicked) -> None:
         """Show the log that was clicked."""
         self.log_commands.show_tab(event.role)
+
+    def on_timeline_milestone_clicked(self, event: Timeline.MilestoneClicked) -> None:
+        """Go to the line of the milestone that was clicked."""
+        self.log_commands.go_to_milestone(event.entry)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
@@ -307,6 +328,7 @@ class MonitorScreen(Screen[None]):
     def action_next_metric(self) -> None:
         """Show another metric in the curve."""
         self.curve.next_metric()
+        self._show_counts()
         if not self.has_class("-wide"):
             self.action_show_pane("curve")
 

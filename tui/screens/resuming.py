@@ -1,19 +1,26 @@
-"""Resumption of a run that saved and stopped: the question, and one more job of the run."""
+"""Resumption of a run: the question with its cost, and one more job of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.screen import Screen
 
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
-from tui.opening import ActionFailed, local
+from tui.opening import ActionFailed
 from tui.screens.cancelling import ask_to_trust
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
+
+if TYPE_CHECKING:
+    from launcher.runs import RunStore
+    from launcher.submit.resume import ResumePlan
+
+_CANNOT = "This run cannot be resumed"
 
 
 class ResumeSent(Message):
@@ -24,21 +31,87 @@ class ResumeSent(Message):
         self.directory = directory
 
 
-def ask_to_resume(screen: Screen[None], directory: str, reason: str, new_run: Callable[[], None]) -> None:
-    """Ask whether a run goes on, or `new_run` is prepared with its settings.
+def ask_to_resume(
+    screen: Screen[None], directory: str, *, reason: str = "", new_run: Callable[[], None] | None = None
+) -> None:
+    """Lay out one more job of a run, ask, and submit it.
 
+    `reason`: why the run ended. `new_run`, where given, is the other choice: it prepares a new run.
     The screen gets a `ResumeSent` message, or an `ActionFailed` where no job could be submitted.
     """
 
+    def lay_out() -> None:
+        from launcher.runs import load
+        from launcher.submit.resume import lay_out_resume
+
+        store = _store_of(directory)
+        # Read anew: the run may have got further jobs since it was opened.
+        plan = lay_out_resume(load(store.transport, directory), store)
+        call_on(screen, lambda: _ask(screen, plan, reason, new_run))
+
+    def failed(error: ExplainedError) -> None:
+        if new_run is None:
+            post(screen, ActionFailed(error))
+        else:
+            call_on(screen, partial(_offer_new_run, screen, error, new_run))
+
+    in_background(lay_out, "resume", failed)
+
+
+def _ask(screen: Screen[None], plan: ResumePlan, reason: str, new_run: Callable[[], None] | None) -> None:
+    """Ask whether the job is submitted."""
+
     def answered(answer: str | None) -> None:
         if answer == "resume":
-            in_background(submit, "resume", failed)
-        elif answer == "new":
+            _submit(screen, plan)
+        elif answer == "new" and new_run is not None:
             new_run()
 
+    if new_run is not None:
+        choices = [
+            DialogChoice("r", "resume from its checkpoint", "resume"),
+            DialogChoice("n", "a new run with its settings", "new"),
+        ]
+    else:
+        choices = [DialogChoice("y", "submit the job", "resume"), DialogChoice("n", "not now", "no")]
+    text = "\n\n".join(part for part in (reason, resumption_in_words(plan)) if part)
+    # Without another choice the answer that costs nothing is the first one.
+    dialog = ChoiceDialog("Resume this run?", text, choices, chosen=0 if new_run is not None else 1)
+    screen.app.push_screen(dialog, answered)
+
+
+def resumption_in_words(plan: ResumePlan) -> str:
+    """Say where the job would begin, and what it costs at most."""
+    total = f" of {plan.max_steps}" if plan.max_steps is not None else ""
+    begin = f"from the checkpoint of step {plan.step}{total}" if plan.step is not None else "from step 0"
+    return (
+        f"One more job of {plan.run.spec.id}, {begin} (step {plan.done} was reached).\n"
+        f"At most {plan.cost.gpu_hours:.1f} GPU hours."
+    )
+
+
+def _offer_new_run(screen: Screen[None], error: ExplainedError, new_run: Callable[[], None]) -> None:
+    """Say why the run cannot be resumed, and offer a new one."""
+
+    def answered(answer: str | None) -> None:
+        if answer == "new":
+            new_run()
+
+    choices = [
+        DialogChoice("n", "a new run with its settings", "new"),
+        DialogChoice("b", "back to the monitor", "back"),
+    ]
+    screen.app.push_screen(ChoiceDialog(_CANNOT, str(error), choices), answered)
+
+
+def _submit(screen: Screen[None], plan: ResumePlan) -> None:
+    """Submit the job on a thread; of a run that others can write only once the user trusts it."""
+
     def submit(*, trust: bool = False) -> None:
-        resume(directory, trust=trust)
-        post(screen, ResumeSent(directory))
+        from launcher.submit.resume import go_on
+
+        run = go_on(plan, _store_of(plan.run.directory), trust=trust)
+        post(screen, ResumeSent(run.directory))
 
     def failed(error: ExplainedError) -> None:
         from launcher.ownership import ForeignRunError
@@ -48,24 +121,12 @@ def ask_to_resume(screen: Screen[None], directory: str, reason: str, new_run: Ca
         else:
             post(screen, ActionFailed(error))
 
-    choices = [
-        DialogChoice("r", "resume from its checkpoint", "resume"),
-        DialogChoice("n", "a new run with its settings", "new"),
-    ]
-    screen.app.push_screen(ChoiceDialog("Resume this run?", reason, choices), answered)
+    in_background(submit, "resume", failed)
 
 
-def resume(directory: str, *, trust: bool = False) -> None:
-    """Submit one more job of a run, from its last checkpoint.
+def _store_of(directory: str) -> RunStore:
+    """Return the store that a run is in: not every monitored run is in the user's own."""
+    from launcher.runs import RunStore
+    from launcher.transports.local import LocalTransport
 
-    Raises:
-        ForeignRunError: others can write its directory, and `trust` is not given.
-        InputError: its directory cannot be read, or it was moved.
-        LaunchError: there is nothing left to do, or Slurm refuses the job.
-        TransportError: its machine does not answer.
-    """
-    from launcher.runs import RunStore, load
-    from launcher.submit.resume import go_on, lay_out_resume
-
-    store = RunStore(local(), str(Path(directory).parent))
-    go_on(lay_out_resume(load(store.transport, directory), store), store, trust=trust)
+    return RunStore(LocalTransport(), str(Path(directory).parent))

@@ -26,7 +26,6 @@ from tui.screens.resuming import ask_to_resume
 
 if TYPE_CHECKING:
     from launcher.runs import Run
-    from launcher.submit.resume import ResumePlan
 
 _NODES_OFFERED = 12
 
@@ -124,27 +123,28 @@ class RunActions:
         A run that stopped to save can be resumed instead.
         """
         # Imported late: the monitor opens earlier without the wizard.
-        from tui.screens.wizard.from_run import remedies, wizard_state_of
+        from tui.screens.wizard.from_run import remedies, variable_remedies, wizard_state_of
 
         run = self._run
         if run is None:
             return
         view = self._view()
         if view.state is JobState.STOPPED:
-            ask_to_resume(
-                self._screen, run.directory, view.reason, lambda: self._host.run_again(wizard_state_of(run))
-            )
+            self._resume(reason=view.reason, new_run=lambda: self._host.run_again(wizard_state_of(run)))
             return
-        overrides = remedies(view.findings)
-        if not overrides:
+        overrides, variables = remedies(view.findings), variable_remedies(view.findings)
+        if not overrides and not variables:
             self._host.run_again(wizard_state_of(run))
             return
 
         def answered(answer: str | None) -> None:
-            if answer is not None:
-                self._host.run_again(wizard_state_of(run, overrides if answer == "with" else ()))
+            if answer == "with":
+                self._host.run_again(wizard_state_of(run, overrides, variables))
+            elif answer is not None:
+                self._host.run_again(wizard_state_of(run))
 
-        changes = "\n".join(item.removeprefix("++") for item in overrides)
+        edits = [item.removeprefix("++") for item in overrides]
+        changes = "\n".join([*edits, *(f"{item}  (variable of the job)" for item in variables)])
         choices = [
             DialogChoice("w", "with these changes", "with"),
             DialogChoice("p", "without changes", "plain"),
@@ -154,41 +154,13 @@ class RunActions:
 
     def resume(self) -> None:
         """Ask, and submit one more job of the run from its last checkpoint."""
+        self._resume()
+
+    def _resume(self, *, reason: str = "", new_run: Callable[[], None] | None = None) -> None:
         run = self._run
-        if run is None:
-            return
-
-        def lay_out() -> None:
-            from launcher.submit.resume import lay_out_resume
-            from tui.headless.stores import run_store
-
-            plan = lay_out_resume(run, run_store())
-            call_on(self._screen, lambda: self._ask_to_resume(plan))
-
-        self._note("looking for the last checkpoint …")
-        in_background(lay_out, "resume", self._failed)
-
-    def _ask_to_resume(self, plan: ResumePlan) -> None:
-        total = f" of {plan.max_steps}" if plan.max_steps is not None else ""
-        begin = f"from the checkpoint of step {plan.step}{total}" if plan.step is not None else "from step 0"
-        text = (
-            f"One more job of {plan.run.spec.id}, {begin} (step {plan.done} was reached).\n"
-            f"At most {plan.cost.gpu_hours:.1f} GPU hours."
-        )
-
-        def answered(answer: str | None) -> None:
-            if answer == "submit":
-                in_background(submit, "resume", self._failed)
-
-        def submit() -> None:
-            from launcher.submit.resume import go_on
-            from tui.headless.stores import run_store
-
-            directory = go_on(plan, run_store()).directory
-            call_on(self._screen, lambda: self._host.submitted(self._screen, directory))
-
-        choices = [DialogChoice("y", "submit the job", "submit"), DialogChoice("n", "not now", "no")]
-        self._screen.app.push_screen(ChoiceDialog("Resume this run?", text, choices, chosen=1), answered)
+        if run is not None:
+            self._note("looking for the last checkpoint …")
+            ask_to_resume(self._screen, run.directory, reason=reason, new_run=new_run)
 
     # ------------------------------------------------------------ report
 

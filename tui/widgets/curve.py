@@ -34,6 +34,13 @@ class CurveView(Widget):
             self.refresh()
 
     @property
+    def position(self) -> str:
+        """Which of the metrics is shown, in words; empty where there is no other."""
+        names = [curve.name for curve in self._curves]
+        index = names.index(self._name) if self._name in names else 0
+        return f"metric {index + 1} of {len(names)}" if len(names) > 1 else ""
+
+    @property
     def metrics(self) -> int:
         """Number of metrics that can be shown."""
         return len(self._curves)

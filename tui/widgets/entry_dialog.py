@@ -67,6 +67,7 @@ class EntryDialog(ModalScreen[str | None]):
     EntryDialog.-in-place .entry-box { position: absolute; }
     EntryDialog Input { height: 1; width: 1fr; border: none; padding: 0; background: $panel; }
     EntryDialog.-in-place Input { background: $primary 40%; }
+    EntryDialog.-in-place ChoiceList, EntryDialog.-in-place .entry-hint { border-left: outer $primary; }
     EntryDialog.-list Input { height: 0; }
     EntryDialog.-list ChoiceList { margin: 0; }
     EntryDialog ChoiceList { max-height: 9; background: $surface; }
@@ -159,7 +160,7 @@ class EntryDialog(ModalScreen[str | None]):
         width = min(max(self._place.width, _LEAST_WIDTH), self.size.width)
         x = min(self._place.offset.x, self.size.width - width)
         rows = 1 + (min(len(self.list.choices), _MOST_CHOICES) if self.list.display else 0)
-        rows += -(-len(self._hint[0]) // max(width, 1)) if self._hint[0] else 0
+        rows += -(-len(self._hint[0]) // max(width - 1, 1)) if self._hint[0] else 0
         y = min(self._place.offset.y, max(self.size.height - rows, 0))
         box.styles.width = width
         box.styles.offset = (x, y)

@@ -16,6 +16,10 @@ from tui.widgets.styled_lines import StyledLines
 _ATTEMPTS_SHOWN = 3
 _FINDINGS_SHOWN = 3
 _BAR_WIDTH = 20
+_MARKS_FROM = 60
+"""Columns from which each milestone has its mark also beside a long line."""
+_COUNT = 6
+"""Columns of the number of milestones: `12/13 `."""
 _ARROW = "   → "
 
 
@@ -37,17 +41,25 @@ class StatusPanel(StyledLines):
         not visible, so that they are shown here.
         """
         width = self.size.width or self.app.size.width
-        lines = state_lines(view, now, width, stopping=stopping, unanswered=unanswered)
-        if milestones:
-            lines[2] = _with_milestones(lines[2], view, width)
-        self.set_lines(lines)
+        self.set_lines(
+            state_lines(view, now, width, stopping=stopping, unanswered=unanswered, milestones=milestones)
+        )
 
 
 def state_lines(
-    view: RunView, now: float, width: int, *, stopping: bool = False, unanswered: float = 0.0
+    view: RunView,
+    now: float,
+    width: int,
+    *,
+    stopping: bool = False,
+    unanswered: float = 0.0,
+    milestones: bool = False,
 ) -> list[Content]:
     """Return the panel's lines, each at most `width` cells wide."""
-    lines = [_title(view, width), _progress(view, width), _activity_line(view, now, stopping=stopping)]
+    activity = _activity_line(view, now, stopping=stopping)
+    if milestones:
+        activity = _with_milestones(activity, view, width)
+    lines = [_title(view, width), _progress(view, width), activity]
     if view.problem:
         lines.append(Content.assemble((" ! cannot read: ", "$text-error bold"), view.problem))
     elif unanswered:
@@ -67,10 +79,15 @@ def state_lines(
 
 
 def _with_milestones(line: Content, view: RunView, width: int) -> Content:
-    """Return the line with the milestones at its end."""
-    room = width - line.cell_length - 1
+    """Return the line with the milestones at its end; a long line is cut for their marks."""
+    marks = len(view.timeline) if width >= _MARKS_FROM else _COUNT
+    room = max(width - line.cell_length - 1, min(marks + 2, width))
     strip = milestone_strip(view, room - 2)
-    return Content.assemble(line, " " * (room - strip.cell_length), strip) if strip.cell_length else line
+    if not strip.cell_length:
+        return line
+    line = line.truncate(max(width - strip.cell_length - 3, 0), ellipsis=True)
+    gap = width - line.cell_length - strip.cell_length - 1
+    return Content.assemble(line, " " * max(gap, 0), strip)
 
 
 def _title(view: RunView, width: int) -> Content:
@@ -82,8 +99,8 @@ def _title(view: RunView, width: int) -> Content:
         (f" {state} ", f"{STYLES[view.state]} bold"),
         (f" {view.summary.title}", "bold"),
         (set_cell_size("", max(room - cell_len(detail), 0)), ""),
-        (detail, "dim"),
-    )
+        (f"{detail} ", "dim"),
+    ).stylize("on $panel")
 
 
 def _progress(view: RunView, width: int) -> Content:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rich.cells import set_cell_size
 from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 
 from launcher.logs.events import JobState
 from tui.formatting import GLYPHS, STYLES, clock_time, duration
@@ -17,9 +19,26 @@ WIDTH = 2 + _TITLE + _TIME + _TOOK + 1
 class Timeline(StyledLines):
     """Reached milestones with time and duration, the awaited one with the time spent waiting."""
 
+    class MilestoneClicked(Message):
+        """A milestone was clicked."""
+
+        def __init__(self, entry: TimelineEntry) -> None:
+            super().__init__()
+            self.entry = entry
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: tuple[TimelineEntry, ...] = ()
+
     def show(self, view: RunView, now: float) -> None:
         """Show a view at the time `now`."""
+        self._entries = tuple(view.timeline)
         self.set_lines(timeline_lines(view, now))
+
+    def on_click(self, event: Click) -> None:
+        """Report the milestone under the pointer."""
+        if 0 <= event.y < len(self._entries):
+            self.post_message(self.MilestoneClicked(self._entries[event.y]))
 
 
 def timeline_lines(view: RunView, now: float) -> list[Content]:

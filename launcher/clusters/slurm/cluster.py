@@ -27,7 +27,13 @@ from launcher.clusters.slurm.jobs import JobRecord
 from launcher.clusters.slurm.messages import busy, failure, gave_up, read_job_id, read_test_only
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.queue import Queue, Snapshot
-from launcher.clusters.slurm.render import again, render, sbatch_options, script_for_test_only
+from launcher.clusters.slurm.render import (
+    again,
+    render,
+    render_script,
+    sbatch_options,
+    script_for_test_only,
+)
 from launcher.clusters.slurm.stopping import Stopping, scancel_command, settle_intents
 from launcher.errors import RefusedError, TransportError, UnreachableError
 from launcher.fields import FIELDS, Field
@@ -37,6 +43,7 @@ from launcher.plan import LaunchPlan, passed_on
 from launcher.request import JobOptions
 from launcher.runs import SUMMARY, Job, Run, RunStore
 from launcher.signals import uninterrupted
+from launcher.sites import Site
 from launcher.transports.base import Completed, Transport
 
 LOOKED_UP_WITHIN_S = 45.0
@@ -105,6 +112,12 @@ class SlurmCluster:
         if done.code:
             raise failure("sbatch --test-only", done.code, done.stderr)
         return read_test_only(done.stderr).start
+
+    def plan_script(
+        self, options: JobOptions, site: Site, identity: str, directory: Path, script: str
+    ) -> RenderedJobs:
+        """Return a job that runs a script of a run's directory instead of the launcher."""
+        return render_script(self.environment, options, site, identity, directory, script)
 
     def plan_again(self, plan: LaunchPlan, time_s: int | None) -> LaunchPlan:
         """Return the plan of one more job of a run, from that of its first; `time_s`: another time limit.

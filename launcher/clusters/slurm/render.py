@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from launcher.clusters.base import RenderedJobs, RunLayout
-from launcher.clusters.slurm.batch import Batch, bare_batch, key_file
+from launcher.clusters.slurm.batch import Batch, bare_batch, common_environment, job_script, key_file
 from launcher.clusters.slurm.containers import container_batch
 from launcher.durations import format_time_limit
 from launcher.fields import FIELDS
 from launcher.plan import LaunchPlan, new_token
 from launcher.request import JobOptions
 from launcher.runs import RUN_FILES, SECRETS
+from launcher.sites import Site
 from launcher.transports.base import Transport
 from recipes.inheritance import EffectiveRecipe
 
@@ -61,6 +62,30 @@ def _plan(layout: RunLayout, files: tuple[str, ...], batch: Batch) -> LaunchPlan
         str(directory / "job.sh"),
     )
     return LaunchPlan(token, argv, batch.cwd, batch.environment, files, output)
+
+
+def render_script(
+    environment: Mapping[str, str],
+    options: JobOptions,
+    site: Site,
+    identity: str,
+    directory: Path,
+    script: str,
+) -> RenderedJobs:
+    """Render a job that runs a script of a run's directory instead of the launcher."""
+    files = {"job.sh": job_script(site, options, script)}
+    token, output = new_token(), str(directory / "logs" / "slurm-%j.out")
+    argv = (
+        "sbatch",
+        "--parsable",
+        *sbatch_options(options, f"dt-{identity}", token),
+        f"--output={output}",
+        f"--chdir={directory}",
+        str(directory / "job.sh"),
+    )
+    variables = {**common_environment(environment, options), "RUN_DIR": str(directory)}
+    plan = LaunchPlan(token, argv, str(directory), variables, (*RUN_FILES, *files), output)
+    return RenderedJobs(files, (plan,))
 
 
 def again(plan: LaunchPlan, time_s: int | None) -> LaunchPlan:

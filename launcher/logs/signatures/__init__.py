@@ -81,6 +81,8 @@ class Signature:
     """Better advice, by the driver's activity."""
     variables: tuple[str, ...]
     """Environment variables that affect it."""
+    set_variables: tuple[tuple[str, str], ...]
+    """Names and values of those that are the remedy as they stand."""
     source: tuple[str, ...]
     retried: bool
     generic: bool
@@ -213,6 +215,7 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
         advice=_advice(table),
         phases={item["name"]: _advice(item) for item in table.get("phase", ())},
         variables=tuple(table.get("variables", ())),
+        set_variables=tuple(table.get("set_variables", {}).items()),
         source=tuple(table["source"]),
         retried=table.get("retried", False),
         generic=table.get("generic", False),

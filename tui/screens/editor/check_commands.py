@@ -34,6 +34,11 @@ class CheckCommands:
         on_key = [item for item in screen.analysis.findings_on(row.key) if item.outcome in ("fail", "warn")]
         return on_key[0] if on_key else None
 
+    def is_fixable(self) -> bool:
+        """Return whether an edit is proposed for the finding that `f` is about."""
+        finding = self.finding()
+        return finding is not None and any(fix.edits for fix in finding.fixes)
+
     def is_overfull(self) -> bool:
         """Return whether a phase does not fit."""
         memory = self._screen.analysis.memory if self._screen.analysis is not None else None
@@ -70,7 +75,7 @@ class CheckCommands:
                     f"{result.id}: no edit of the recipe alone repairs this: {result.message}", "warn"
                 )
 
-        self._screen.worker.ask(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
+        self._screen.worker.ask_first(lambda analyser, analysis: analyser.fixes(analysis, result), answered)
 
     def _apply_fix(self, result: Result, fix: Fix) -> None:
         self._apply(fix, f"fixed {result.id}: {fix.title} (u undoes)")
@@ -121,7 +126,7 @@ class CheckCommands:
                 lambda answer: self._apply_change(changes[int(answer)]) if answer is not None else None,
             )
 
-        screen.worker.ask(lambda analyser, analysis: analyser.what_would_fit(analysis), offer)
+        screen.worker.ask_first(lambda analyser, analysis: analyser.what_would_fit(analysis), offer)
 
     def _apply_change(self, change: FittingChange) -> None:
         screen = self._screen

@@ -8,7 +8,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from launcher.text import clean
-from tui.screens.editor.detail_lines import detail_lines, finding_lines
+from tui.screens.editor.detail_lines import DetailHints, detail_lines, finding_lines
 from tui.widgets.fact_lines import wrapped
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
@@ -33,19 +33,26 @@ class DetailsPanel(Panel):
     def _width(self) -> int:
         return max(self._box.size.width - 3, _LEAST_WIDTH)
 
-    def show_error(self, state: EditState) -> None:
+    def show_error(self, state: EditState, *, has_tree: bool) -> None:
         """Show why the text cannot be read."""
-        lines = [Content(clean(text)) for text in str(state.error).split("\n")]
-        pieces = [piece for line in lines for piece in wrapped(line, self._width)]
-        self._show(pieces, f"no YAML: line {state.error_line}", "the tree is the last good one")
+        remark = "the tree is the last good one" if has_tree else ""
+        self._show(self._error_lines(state.error), f"not YAML: line {state.error_line}", remark)
+
+    def show_failure(self, error: Exception) -> None:
+        """Show why the file cannot be opened."""
+        self._show(self._error_lines(error), "cannot be opened")
+
+    def _error_lines(self, error: Exception | None) -> list[Content]:
+        lines = [Content(clean(text)) for text in str(error).split("\n")]
+        return [piece for line in lines for piece in wrapped(line, self._width)]
 
     def show_finding(self, finding: Result) -> None:
         """Show a finding of the checks."""
         self._show(finding_lines(finding, self._width), f"{finding.id}: {finding.title}")
 
-    def show_key(self, row: OutlineRow | None, details: KeyDetails) -> None:
+    def show_key(self, row: OutlineRow | None, details: KeyDetails, hints: DetailHints) -> None:
         """Show a key; `row` is None for one that is not set."""
-        self._show(detail_lines(row, details, self._width), clean(details.key), clean(details.type))
+        self._show(detail_lines(row, details, self._width, hints), clean(details.key), clean(details.type))
 
     def _show(self, lines: list[Content], title: str, subtitle: str = "") -> None:
         self._lines.set_lines(lines)

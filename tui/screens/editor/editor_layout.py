@@ -1,22 +1,20 @@
-"""The editor's panes: tree, text, details, checks; what each shows, and how they stay in step."""
+"""The editor as it is shown: what each pane says of session and analysis, and how they stay in step."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 
 from launcher.text import clean
 from recipes.checks import Result
 from recipes.editing import Placement
-from tui.commands import Scope, bindings
-from tui.screens.editor.checks_panel import MEMORY_UNKNOWN, ChecksPanel
-from tui.screens.editor.details_panel import DetailsPanel
+from tui.screens.editor.checks_panel import MEMORY_UNKNOWN
+from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
+from tui.screens.editor.editor_panes import EditorPanes
+from tui.screens.editor.key_holds import LEAVING_KEYS
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
@@ -26,55 +24,33 @@ from tui.screens.editor.preflight_lines import (
     placement_text,
     summary,
 )
-from tui.screens.editor.session_worker import (
+from tui.screens.editor.session_messages import (
     AnalysisReady,
     JobFailed,
-    OpenedFile,
     PreviewRefused,
     SessionChanged,
     SessionView,
-    SessionWorker,
 )
-from tui.screens.editor.text_mode import RecipeTextArea
+from tui.screens.editor.session_worker import OpenedFile, SessionWorker
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.editor.title_text import title_text
 from tui.screens.host import Host
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
 from tui.widgets.keybar import KeyBar
-from tui.widgets.message_line import MessageLine
-from tui.widgets.panel import Panel
-from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from recipes.editing import Analysis, KeyDetails, OutlineRow
 
-PANES = ("tree", "text", "checks")
-WIDE = 110
 _DETAILS_DELAY_S = 0.02
 """Pause of the cursor after which the details are looked up: holding a key down skips them."""
-_COMMANDS_OF_PANE = {
-    "tree": ("editor.edit", "editor.find", "editor.add", "editor.save", "editor.undo", "editor.fix"),
-    "text": ("editor.edit", "editor.text", "editor.external", "editor.save"),
-    "checks": ("editor.fix", "editor.fit", "editor.place", "editor.save"),
-}
 
 
-class EditorLayout(Screen[None]):
+class EditorLayout(EditorPanes):
     """Shows a session and its analysis; the commands are those of its subclass."""
-
-    BINDINGS = bindings(Scope.EDITOR)
-    SCOPES: tuple[Scope, ...] = (Scope.EDITOR, Scope.OUTLINE, Scope.APP)
-    ABOUT = (
-        "A recipe: what NeMo-RL gets at the left, the file at the right. ● is set in this file, ◆ there over "
-        "a parent's value, ▲ by an override, # commented out; ↳ follows another key, ? is unknown to "
-        "NeMo-RL, ✗ would fail; without a mark: inherited. Unsaved edits are kept on disk after each change."
-    )
 
     def __init__(self, host: Host, file: OpenedFile, key: str = "", line: int = 0) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
         self.host, self.file = host, file
         self._first_key, self._first_line = key, line
         self.placement = Placement()
@@ -83,9 +59,12 @@ class EditorLayout(Screen[None]):
         self.analysis: Analysis | None = None
         """The analysis of the present text, without what is still being typed."""
         self.findings: tuple[Result, ...] = ()
-        self.pane = "tree"
         self.others = ""
         """Who else edits the file."""
+        self.next_key = ""
+        """Key to go to once it is in the tree: the one that was set or added."""
+        self._opening = True
+        """Whether the recipe has not been shown yet, or said to be unreadable."""
         self._has_error = False
         self._done = ""
         """Words for the edit that the next analysis follows."""
@@ -93,33 +72,6 @@ class EditorLayout(Screen[None]):
         self._details_timer: Timer | None = None
         self._in_step = False
         """Whether a pane is moved because the other one moved."""
-        self.title_line = StyledLines(classes="title-line")
-        self.tree_view = OutlineView()
-        self.text_view = RecipeTextView()
-        self.text_area: RecipeTextArea | None = None
-        self.strip = StyledLines(id="editor-strip")
-        self.summary_line = StyledLines(id="editor-summary")
-        self.message = MessageLine()
-        self.tree_panel = Panel(self.tree_view, title="1 recipe", id="editor-tree")
-        self.text_panel = Panel(self.text_view, title="2 file", id="editor-text")
-        self.details_panel = DetailsPanel()
-        self.checks_panel = ChecksPanel()
-        self.finding_list = self.checks_panel.finding_list
-
-    def compose(self) -> ComposeResult:
-        """Lay out."""
-        yield self.title_line
-        with Vertical(id="editor"):
-            with Horizontal(id="editor-upper"):
-                yield self.tree_panel
-                yield self.text_panel
-            with Horizontal(id="editor-lower"):
-                yield self.details_panel
-                yield self.checks_panel
-        yield self.strip
-        yield self.summary_line
-        yield self.message
-        yield KeyBar(*self.SCOPES)
 
     def on_mount(self) -> None:
         """Show the frame; the file is read on a thread."""
@@ -132,6 +84,12 @@ class EditorLayout(Screen[None]):
         """End the thread; what was typed last is on disk then."""
         self.worker.stop()
         await asyncio.to_thread(self.worker.wait)
+
+    def holds_key(self, key: str) -> bool:
+        """Return whether a key has to wait: for the recipe, or for what the keys before it asked for."""
+        if self._opening:
+            return key not in LEAVING_KEYS
+        return self.worker.holds.holds(key, in_dialog=self.app.screen is not self)
 
     @property
     def unsaved_remark(self) -> str:
@@ -156,7 +114,7 @@ class EditorLayout(Screen[None]):
         event.stop()
         self.view = event.view
         state = event.view.state
-        self.text_view.show(state.text, event.view.changed_lines, state.error_line or 0)
+        self.text_view.show(state.text, event.view.changes.lines, state.error_line or 0)
         if event.done:
             self._done = event.done
             self.message.say(event.done)
@@ -175,7 +133,7 @@ class EditorLayout(Screen[None]):
                 dialog.say(text or "no new failure", outcome or "pass")
             self._show_checks(analysis)
             return
-        self.analysis = analysis
+        self.analysis, self._opening = analysis, False
         self.findings = findings_of(analysis)
         self._show_details()
         had_error, self._has_error = self._has_error, analysis.error is not None
@@ -189,6 +147,8 @@ class EditorLayout(Screen[None]):
             self.message.say(self._done)
         self._done = ""
         self._show_analysis(analysis, first=before is None)
+        if self.next_key and self.go_to(self.next_key):
+            self.next_key = ""
 
     def on_preview_refused(self, event: PreviewRefused) -> None:
         """Say why the value that is being typed cannot stand there."""
@@ -200,6 +160,9 @@ class EditorLayout(Screen[None]):
     def on_job_failed(self, event: JobFailed) -> None:
         """Say why a job could not be done."""
         event.stop()
+        self._opening, self.next_key = False, ""
+        if self.view is None:
+            self.details_panel.show_failure(event.error)
         if event.retry is not None:
             event.retry(event.error)
         self.message.say(_error_text(event.error), "fail")
@@ -267,6 +230,10 @@ class EditorLayout(Screen[None]):
             return row.lines.first
         return self.text_view.line
 
+    def pane_shown(self) -> None:
+        """Look up the details of what has the focus now."""
+        self._look_up_details()
+
     def _look_up_details(self) -> None:
         if self._details_timer is not None:
             self._details_timer.stop()
@@ -305,12 +272,17 @@ class EditorLayout(Screen[None]):
     def _show_details(self) -> None:
         """Show what has the focus in full: the error of the text, the finding, or the key."""
         details, finding, view = self._details, self.current_finding, self.view
-        if self.text_area is not None and view is not None and view.state.error is not None:
-            self.details_panel.show_error(view.state)
+        broken = view is not None and view.state.error is not None
+        if view is not None and broken and (self.text_area is not None or self.row is None):
+            self.details_panel.show_error(view.state, has_tree=self.row is not None)
         elif self.pane == "checks" and finding is not None:
             self.details_panel.show_finding(finding)
         elif details is not None and self.analysis is not None:
-            self.details_panel.show_key(self.analysis.outline.row(details.key), details)
+            row = self.row
+            if row is None or row.key != details.key:
+                row = self.analysis.outline.row(details.key)
+            hints = TREE_HINTS if self.text_area is None else TEXT_MODE_HINTS
+            self.details_panel.show_key(row, details, hints)
 
     # ------------------------------------------------------------ in step
 
@@ -347,6 +319,7 @@ class EditorLayout(Screen[None]):
     def _go_to_line(self, line: int) -> None:
         if self.analysis is None:
             return
+        self.set_text_title(f"line {line}")
         index = self.analysis.outline.at_line(line)
         if index is None:
             return
@@ -356,7 +329,6 @@ class EditorLayout(Screen[None]):
             self.go_to(row.key)
         if row.lines is not None:
             self.text_view.mark_quietly(row.lines.first, row.lines.last)
-        self.set_text_title(f"line {line}")
 
     def set_text_title(self, subtitle: str) -> None:
         """Set what stands at the right of the text's title."""
@@ -367,28 +339,6 @@ class EditorLayout(Screen[None]):
         event.stop()
         self._look_up_details()
         self.query_one(KeyBar).update_keys()
-
-    # ------------------------------------------------------------ panes
-
-    @property
-    def footer_first(self) -> tuple[str, ...]:
-        """Commands that the footer shows first."""
-        return _COMMANDS_OF_PANE[self.pane]
-
-    def action_show_pane(self, pane: str) -> None:
-        """Bring a pane to the front and focus it."""
-        self.pane = pane
-        for name in PANES:
-            self.set_class(name == pane, f"-{name}")
-        shown = self.text_area or self.text_view
-        self.set_focus({"tree": self.tree_view, "text": shown, "checks": self.finding_list}[pane])
-        self._look_up_details()
-        if self.is_mounted:
-            self.query_one(KeyBar).update_keys()
-
-    def action_next_pane(self, step: int) -> None:
-        """Go to the next or the previous pane."""
-        self.action_show_pane(PANES[(PANES.index(self.pane) + step) % len(PANES)])
 
 
 def _error_text(error: Exception) -> str:

@@ -36,6 +36,8 @@ class FileCommands:
         self._leaving = False
         self._asking = False
         """Whether the user is being asked about the file on disk."""
+        self._decisions = 0
+        """Answers about the file on disk: a look from before the last one is out of date."""
 
     # ------------------------------------------------------------ drafts
 
@@ -61,7 +63,7 @@ class FileCommands:
                     DiffScreen("Unsaved edits", {"against the file": diff}), lambda _: ask()
                 )
 
-            worker.with_session(lambda session: _draft_diff(session, draft.text), shown)
+            worker.with_session_first(lambda session: _draft_diff(session, draft.text), shown)
 
         def ask() -> None:
             choices = [
@@ -85,7 +87,10 @@ class FileCommands:
     def look(self) -> None:
         """Look at the file and for other editors; says what is new."""
         if not self._leaving and self._screen.view is not None:
-            self._screen.worker.with_session(self._look_around, self._noticed)
+            decisions = self._decisions
+            self._screen.worker.with_session(
+                self._look_around, lambda state: self._noticed(state, current=decisions == self._decisions)
+            )
 
     def leave(self) -> None:
         """Note that the file is no longer open here."""
@@ -105,15 +110,15 @@ class FileCommands:
         others = self._presence.others() if self._presence is not None else ()
         return ", ".join(map(_editor_text, others)), session.disk_change()
 
-    def _noticed(self, seen: tuple[str, str]) -> None:
-        others, disk = seen
+    def _noticed(self, state: tuple[str, str], *, current: bool = True) -> None:
+        others, disk = state
         screen = self._screen
         if others != screen.others:
             screen.others = others
             if others:
                 screen.message.say(f"another editor has this file open: {others}", "warn")
             screen.show_title()
-        if disk != self._disk:
+        if disk != self._disk and current:
             self._disk = disk
             if disk == "missing":
                 screen.message.say("the file is gone from the disk; w writes it again", "warn")
@@ -125,9 +130,12 @@ class FileCommands:
         if view is not None and not view.dirty and not saving:
             self._reload()
             return
-        if self._asking:
-            return
-        self._asking = True
+        if not self._asking:
+            # It is not asked again because of this change, also where nothing is decided.
+            self._asking, self._disk = True, "changed"
+            self._ask_which_text()
+
+    def _ask_which_text(self) -> None:
         choices = [
             DialogChoice("r", "reload: take the file; u brings your edits back", "reload"),
             DialogChoice("k", "keep mine: the next save replaces the file", "keep"),
@@ -138,7 +146,8 @@ class FileCommands:
 
     def _decide_disk(self, answer: str | None) -> None:
         worker = self._screen.worker
-        self._asking = False
+        self._asking = answer == "both"
+        self._decisions += 1
         if answer == "reload":
             self._reload()
         elif answer == "keep":
@@ -148,9 +157,9 @@ class FileCommands:
 
             def shown(diff: str) -> None:
                 screen = DiffScreen("Changed on disk", {"- on disk, + yours": diff})
-                self._screen.app.push_screen(screen, lambda _: self._ask_about_disk(saving=True))
+                self._screen.app.push_screen(screen, lambda _: self._ask_which_text())
 
-            worker.with_session(lambda session: session.diff_disk(), shown)
+            worker.with_session_first(lambda session: session.diff_disk(), shown)
 
     def _reload(self) -> None:
         self._disk = ""
@@ -166,7 +175,7 @@ class FileCommands:
         name = self._screen.file.path.name
 
         def edit(session: EditSession, analysis: Analysis) -> str:
-            changed = len(session.changed_lines())
+            changed = session.changes().total
             saved = session.save(even_broken=even_broken, accept_changes=accept_changes)
             others = "; other names of it (hard links) keep the old text" if saved.other_names else ""
             return f"saved {name}: {plural(changed, 'line')} changed{others}"
@@ -197,7 +206,7 @@ class FileCommands:
                 DialogChoice("y", "save it as it is", "save"),
             ]
             self._screen.app.push_screen(
-                ChoiceDialog("No YAML", f"{error}\n\nNeMo-RL could not read the file.", choices),
+                ChoiceDialog("Not YAML", f"{error}\n\nNeMo-RL could not read the file.", choices),
                 lambda answer: self._save(even_broken=True) if answer == "save" else None,
             )
         else:
@@ -217,7 +226,7 @@ class FileCommands:
             if answer == "save":
                 self.save()
 
-        self._screen.worker.with_session(lambda session: session.diff_saved(), shown)
+        self._screen.worker.with_session_first(lambda session: session.diff_saved(), shown)
 
     # ------------------------------------------------------------ other programs
 
@@ -288,7 +297,8 @@ def _reload(session: EditSession) -> str:
 
 
 def _editor_text(other: OtherEditor) -> str:
-    return clean(f"{other.user}@{other.host} (pid {other.pid})")
+    owner = f"{other.user}@{other.host}" if other.user else other.host
+    return clean(f"{owner} (pid {other.pid})")
 
 
 def _timestamp(draft: Draft) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
+from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.screens.editor.editor_choices import match_choice, value_choice
 from tui.screens.editor.editor_layout import EditorLayout
 from tui.widgets.choice_list import ListChoice
@@ -14,6 +15,7 @@ from tui.widgets.entry_dialog import EntryDialog, EntryPlace, EntryRequest
 
 if TYPE_CHECKING:
     from recipes.editing import Analysis, EditSession, KeyMatch, LegalValue, OutlineRow, RecipeAnalyser
+    from recipes.inheritance import EffectiveRecipe
 
 _MOST_MATCHES = 60
 
@@ -31,16 +33,17 @@ class KeyEditingScreen(EditorLayout):
             # A key that a parent has is set, not added.
             text, adding = text or row.written, False
         offset, width = self.tree_view.value_region()
-        in_place = row is not None and not self.text_area and self.tree_view.region.width > 0
+        in_place = row is not None and failed is None and self.tree_view.region.width > 0
         hint = _hint(row)
         title = f"{'Add' if adding else 'Set'} {key}"
         dialog = EntryDialog(
             EntryRequest(title, text, hint if failed is None else str(failed), filtered=True),
             place=EntryPlace(offset, width) if in_place else None,
-            typed=lambda typed: self.worker.preview(key, typed),
+            typed=lambda typed: self.worker.preview(key, typed, adding=adding),
         )
 
         def answered(typed: str | None) -> None:
+            self.worker.withdraw_offer()
             if typed is None or (
                 row is not None and typed == clean(text) and failed is None and row.state == "own"
             ):
@@ -53,20 +56,55 @@ class KeyEditingScreen(EditorLayout):
             dialog.set_choices(choices)
 
         self.app.push_screen(dialog, answered)
-        self.worker.ask(lambda analyser, analysis: analyser.legal_values(analysis, key), offer)
+        self.worker.offer(
+            lambda analyser, analysis, cancelled: analyser.legal_values(analysis, key, cancelled=cancelled),
+            offer,
+        )
 
-    def _set(self, key: str, text: str, *, adding: bool = False) -> None:
+    def _set(self, key: str, text: str, *, adding: bool = False, write_out: bool = False) -> None:
+        if adding and not text.strip():
+            self.message.say(f"no value was typed: {key} was not added (null is a value)", "warn")
+            return
+
         def edit(session: EditSession, analysis: Analysis) -> str:
             if adding:
-                session.add(key, text, inherited=analysis.recipe)
+                session.add(key, text, write_out=write_out, inherited=analysis.recipe)
             else:
-                session.set_text(key, text, inherited=analysis.recipe)
+                session.set_text(key, text, write_out=write_out, inherited=analysis.recipe)
             return f"{key}: {text}"
 
         def retry(error: ExplainedError) -> None:
+            self._ask_to_write_out(key, text, error, adding=adding)
+
+        self.next_key = key
+        self.worker.edit(edit, retry)
+
+    def _ask_to_write_out(self, key: str, text: str, error: ExplainedError, *, adding: bool) -> None:
+        """Offer a copy of what the key is in, where it stands in an anchor or follows another key."""
+
+        def correct() -> None:
             self.enter_value(key, text, failed=error, adding=adding)
 
-        self.worker.edit(edit, retry)
+        def decide(answer: str | None) -> None:
+            if answer == "copy":
+                self._set(key, text, adding=adding, write_out=True)
+            elif answer == "correct":
+                correct()
+
+        def tried(accepted: bool) -> None:
+            if not accepted:
+                correct()
+                return
+            choices = [
+                DialogChoice("y", "write a copy of the section here, and set it there", "copy"),
+                DialogChoice("e", "edit the value", "correct"),
+            ]
+            self.app.push_screen(ChoiceDialog("Not set", str(error), choices, chosen=1), decide)
+
+        inherited = self.analysis.recipe if self.analysis is not None else None
+        self.worker.with_session_first(
+            lambda session: _accepts_copy(session, key, text, inherited, adding=adding), tried
+        )
 
     def action_set_both(self) -> None:
         """Give the value to student and teacher."""
@@ -123,7 +161,7 @@ class KeyEditingScreen(EditorLayout):
             name = typed.rpartition(".")[2]
             return below or (analyser.find(analysis, name, limit=_MOST_MATCHES) if name else ())
 
-        self.worker.ask(search, show)
+        self.worker.search(search, show)
 
     def action_remove_key(self) -> None:
         """Remove the key from the file."""
@@ -133,11 +171,19 @@ class KeyEditingScreen(EditorLayout):
 
     def action_comment_out(self) -> None:
         """Comment the key out, or take it back in."""
-        row = self.row
-        if row is not None and row.state == "commented":
+        if self.commented_row is not None:
             self._edit_row(lambda session, analysis, key: session.comment_in(key), "took {} back in")
         else:
             self._edit_row(lambda session, analysis, key: session.comment_out(key), "commented {} out")
+
+    @property
+    def commented_row(self) -> OutlineRow | None:
+        """The row of the current key as it is commented out; None where it is not, or set in this file."""
+        row = self.row
+        if row is None or self.analysis is None or row.state == "own":
+            return None
+        rows = self.analysis.outline.rows
+        return next((item for item in rows if item.key == row.key and item.state == "commented"), None)
 
     def _edit_row(self, action: Callable[[EditSession, Analysis, str], object], done: str) -> None:
         row = self.row
@@ -173,7 +219,7 @@ class KeyEditingScreen(EditorLayout):
                     lambda session, analysis, name: session.set_comment(name, text), "remark on {}"
                 )
 
-        self.worker.with_session(lambda session: session.comment(key).beside, ask)
+        self.worker.with_session_first(lambda session: session.comment(key).beside, ask)
 
     # ------------------------------------------------------------ finding
 
@@ -206,7 +252,20 @@ class KeyEditingScreen(EditorLayout):
                     "no key, value or comment has this text" if unmatched else "", "warn" if unmatched else ""
                 )
 
-        self.worker.ask(lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show)
+        self.worker.search(
+            lambda analyser, analysis: analyser.find(analysis, typed, limit=_MOST_MATCHES), show
+        )
+
+
+def _accepts_copy(
+    session: EditSession, key: str, text: str, inherited: EffectiveRecipe | None, *, adding: bool
+) -> bool:
+    """Return whether the value can be set once what the key is in has been written out here."""
+    try:
+        session.preview_text(key, text, adding=adding, write_out=True, inherited=inherited)
+    except ExplainedError:
+        return False
+    return True
 
 
 def _hint(row: OutlineRow | None) -> str:

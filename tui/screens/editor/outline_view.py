@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -68,6 +68,18 @@ class OutlineCells:
         return cls(name, room - name)
 
 
+class RowId(NamedTuple):
+    """What tells a row from the others: a key may be set, and commented out elsewhere."""
+
+    key: str
+    commented: bool = False
+
+    @classmethod
+    def of(cls, row: OutlineRow) -> RowId:
+        """Return a row's identity."""
+        return cls(row.key, row.state == "commented")
+
+
 class OutlineView(LineView, can_focus=True, inherit_bindings=False):
     """Rows of the outline, one of them the current key."""
 
@@ -91,11 +103,11 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         super().__init__()
         self._rows: tuple[OutlineRow, ...] = ()
         self._shown: list[int] = []
-        self._at: dict[str, int] = {}
+        self._at: dict[RowId, int] = {}
         self._folded: set[str] = set()
         self._outcomes: Mapping[str, str] = {}
         self._cells = OutlineCells(20, 20)
-        self.key = ""
+        self._row_id = RowId("")
         self.cursor = 0
 
     # ------------------------------------------------------------ content
@@ -107,17 +119,26 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         self._settle()
 
     @property
+    def key(self) -> str:
+        """The key under the cursor."""
+        return self._row_id.key
+
+    @property
     def current(self) -> OutlineRow | None:
         """The row under the cursor."""
         return self._rows[self._shown[self.cursor]] if self.cursor < len(self._shown) else None
 
     def go_to(self, key: str) -> bool:
         """Move the cursor to a key, unfolding what is around it; False where there is no such key."""
-        if key not in self._at:
+        row = self._row_id if self._row_id.key == key else RowId(key)
+        return self._go(row) or self._go(RowId(key)) or self._go(RowId(key, commented=True))
+
+    def _go(self, row: RowId) -> bool:
+        if row not in self._at:
             return False
-        self._unfold_around(key)
+        self._unfold_around(self._at[row])
         self._layout()
-        self._move_to(self._shown.index(self._at[key]), jump=True)
+        self._move_to(self._shown.index(self._at[row]), jump=True)
         return True
 
     def value_region(self) -> tuple[Offset, int]:
@@ -127,7 +148,7 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         return Offset(x, y), self._cells.value
 
     def _layout(self) -> None:
-        self._at = {row.key: index for index, row in enumerate(self._rows)}
+        self._at = {RowId.of(row): index for index, row in enumerate(self._rows)}
         shown: list[int] = []
         hidden_below = -1
         for index, row in enumerate(self._rows):
@@ -146,18 +167,19 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
 
     def _settle(self) -> None:
         """Keep the cursor on its key, or where the key is gone, on the nearest one around it."""
-        key = self.key
-        while key and key not in self._at:
-            key = key.rpartition(".")[0]
-        if key in self._at:
-            self._unfold_around(key)
+        row = self._row_id
+        if row not in self._at:  # commented out, or taken back in
+            row = RowId(row.key, commented=not row.commented)
+        while row.key and row not in self._at:
+            row = RowId(row.key.rpartition(".")[0])
+        if row in self._at:
+            self._unfold_around(self._at[row])
             self._layout()
-            self._move_to(self._shown.index(self._at[key]))
+            self._move_to(self._shown.index(self._at[row]))
         elif self._shown:
             self._move_to(min(self.cursor, len(self._shown) - 1))
 
-    def _unfold_around(self, key: str) -> None:
-        index = self._at[key]
+    def _unfold_around(self, index: int) -> None:
         depth = self._rows[index].depth
         for row in reversed(self._rows[:index]):
             if row.depth < depth:
@@ -170,26 +192,27 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         self.cursor = min(max(cursor, 0), len(self._shown) - 1)
         self._reveal(jump=jump)
         self.refresh()
-        key = self._rows[self._shown[self.cursor]].key
-        if key != self.key:
-            self.key = key
-            self.post_message(self.KeyFocused(key))
+        row = RowId.of(self._rows[self._shown[self.cursor]])
+        if row != self._row_id:
+            self._row_id = row
+            self.post_message(self.KeyFocused(row.key))
 
     def _reveal(self, *, jump: bool = False) -> None:
         """Bring the cursor into view; after a jump with what is around it."""
-        height = max(self.size.height, 1)
-        top = self.scroll_offset.y
+        height, top = self.size.height, self.scroll_offset.y
+        if not height:  # not laid out: the resize reveals it
+            return
         if jump and not top <= self.cursor < top + height:
-            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False)
+            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False, force=True)
         elif self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
+            self.scroll_to(y=self.cursor, animate=False, force=True)
         elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
+            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def on_resize(self) -> None:
         """Divide the new width, and keep the cursor in view."""
         self._measure()
-        self._reveal()
+        self._reveal(jump=True)
         self.refresh()
 
     def on_click(self, event: Click) -> None:
@@ -259,8 +282,9 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
             self._folded |= sections
         self._layout()
         if row is not None:
-            key = row.key if self._at[row.key] in self._shown else row.key.partition(".")[0]
-            self._move_to(self._shown.index(self._at[key]) if self._at.get(key) in self._shown else 0)
+            near = (RowId.of(row), RowId(row.key.partition(".")[0]))
+            at = next((self._at[item] for item in near if self._at.get(item) in self._shown), None)
+            self._move_to(self._shown.index(at) if at is not None else 0)
 
     # ------------------------------------------------------------ painting
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from launcher.text import clean
 from recipes.editing.preflight_changes import changes
 from tui.formatting import plural
-from tui.theme import FAILURE, OK, WARNING
+from tui.theme import FAILURE, OK, UNDECIDED, WARNING
 from tui.widgets.choice_list import ListChoice
 from tui.widgets.meter import mark_of, meter
 
@@ -58,6 +58,17 @@ def finding_choices(findings: Iterable[Result]) -> list[ListChoice]:
 
 
 def summary(analysis: Analysis) -> Content:
+    """Return what the checks say of the text, or that it cannot be read, and what they said before."""
+    if analysis.state.error is None:
+        return _outcome(analysis)
+    style = f"{FAILURE.style} bold"
+    broken = Content.assemble((f"{FAILURE.glyph} not YAML, line {analysis.state.error_line}", style))
+    if not analysis.outline.rows:
+        return broken
+    return Content.assemble(broken, (" · as last read: ", "dim"), _outcome(analysis))
+
+
+def _outcome(analysis: Analysis) -> Content:
     """Return how many checks fail or warn, and whether the memory is sufficient."""
     counts = {outcome: sum(item.outcome == outcome for item in analysis.report.results) for outcome in _ORDER}
     parts: list[tuple[str, str]] = []
@@ -67,8 +78,8 @@ def summary(analysis: Analysis) -> Content:
         )
     if counts["warn"]:
         parts.append((f"{WARNING.glyph} {plural(counts['warn'], 'warning')}", WARNING.style))
-    if not parts:
-        parts.append((f"{OK.glyph} no failure predicted", OK.style))
+    if not any(counts.values()):
+        parts.append(_nothing_fails(analysis))
     if analysis.memory is not None:
         overfull = [phase for phase in analysis.memory.phases if not phase.fits]
         if overfull:
@@ -79,6 +90,18 @@ def summary(analysis: Analysis) -> Content:
     for part in parts:
         joined += [(" · ", "dim"), part] if joined else [part]
     return Content.assemble(*joined)
+
+
+def _nothing_fails(analysis: Analysis) -> tuple[str, str]:
+    """Return that nothing fails, or why nothing could be checked."""
+    results = analysis.report.results
+    undecided = [item for item in results if item.outcome == "unknown"]
+    if undecided and not any(item.outcome == "pass" for item in results):
+        return (
+            f"{UNDECIDED.glyph} nothing checked: {clean(undecided[0].message).removeprefix('unknown: ')}",
+            UNDECIDED.style,
+        )
+    return f"{OK.glyph} no failure predicted", OK.style
 
 
 def placement_text(placement: Placement, analysis: Analysis | None) -> str:

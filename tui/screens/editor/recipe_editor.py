@@ -11,7 +11,8 @@ from tui.screens.editor.check_commands import CheckCommands
 from tui.screens.editor.file_commands import FileCommands
 from tui.screens.editor.key_editing import KeyEditingScreen
 from tui.screens.editor.outline_view import OutlineView
-from tui.screens.editor.session_worker import OpenedFile, SessionOpened
+from tui.screens.editor.session_messages import SessionOpened
+from tui.screens.editor.session_worker import OpenedFile
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
@@ -65,14 +66,17 @@ class RecipeEditorScreen(KeyEditingScreen):
             "add_key": ready and in_tree,
             "remove_key": own and row is not None and row.state == "own",
             "remark": own,
-            "comment_out": own,
+            "comment_out": own or (in_tree and self.commented_row is not None),
             "set_both": ready and in_tree and self._details is not None and bool(self._details.counterpart),
-            "fix": ready and self._checks.finding() is not None,
-            "choose_fix": ready and self._checks.finding() is not None,
+            "fix": ready and self._checks.is_fixable(),
+            "choose_fix": ready and self._checks.is_fixable(),
             "what_would_fit": ready and self._checks.is_overfull(),
             "undo": view is not None and view.can_undo,
             "redo": view is not None and view.can_redo,
             "diff": view is not None,
+            "edit_text": view is not None,
+            "external_editor": view is not None,
+            "change_place": view is not None,
             "save": view is not None and view.dirty,
             "open_origin": ready and self._foreign_origin() is not None,
             "next_finding": bool(self.findings),

@@ -1,7 +1,7 @@
 """The thread that owns an edit session: edits, analyses, drafts and queries, in the order of the requests.
 
 The event loop never touches the session: it sends jobs, and gets views and analyses as messages. An analysis
-is given up as soon as another job waits, so that the latest text is analysed next.
+is given up as soon as a job waits that changes what is analysed, so that the latest text is analysed next.
 """
 
 from __future__ import annotations
@@ -15,16 +15,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from textual.message import Message
 from textual.message_pump import MessagePump
 
 from recipes.errors import ExplainedError
 from tui.background import call_on, post
+from tui.screens.editor.key_holds import CHOOSING_KEYS, LIST_KEYS, KeyHolds
+from tui.screens.editor.session_messages import (
+    NO_CHANGES,
+    AnalysisReady,
+    JobFailed,
+    PreviewRefused,
+    SessionChanged,
+    SessionOpened,
+    SessionView,
+)
 
 if TYPE_CHECKING:
     from launcher.storage.drafts import Draft
     from recipes.editing import Analysis, EditSession, EditState, Placement, RecipeAnalyser
 
+Cancelled = Callable[[], bool]
 Answer = TypeVar("Answer")
 _END_S = 2.0
 """Longest wait for the last jobs when an editor is closed."""
@@ -32,63 +42,12 @@ _DRAFT_FIRST_S = 0.5
 """Longest wait for the draft before an analysis: a state directory that hangs must not hold it up."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionView:
-    """What the screen shows of a session."""
-
-    state: EditState
-    dirty: bool
-    changed_lines: frozenset[int]
-    can_undo: bool
-    can_redo: bool
-    unsaved_draft: bool = False
-    """Whether the draft could not be kept, so that leaving would lose the edits."""
-
-
-class SessionChanged(Message):
-    """The text, or what is known of its file, changed; `done` says by what."""
-
-    def __init__(self, view: SessionView, done: str) -> None:
-        super().__init__()
-        self.view, self.done = view, done
-
-
-class AnalysisReady(Message):
-    """The text was analysed; `preview`: with a value that is still being typed."""
-
-    def __init__(self, analysis: Analysis, *, preview: bool) -> None:
-        super().__init__()
-        self.analysis, self.preview = analysis, preview
-
-
-class PreviewRefused(Message):
-    """The value that is being typed cannot stand there."""
-
-    def __init__(self, error: ExplainedError) -> None:
-        super().__init__()
-        self.error = error
-
-
-class JobFailed(Message):
-    """A job could not be done, and changed nothing; `retry` is called with the error where there is one."""
-
-    def __init__(self, error: ExplainedError, retry: Callable[[ExplainedError], None] | None) -> None:
-        super().__init__()
-        self.error, self.retry = error, retry
-
-
-class SessionOpened(Message):
-    """The file was read; `drafts` are unsaved edits of it that an editor left behind."""
-
-    def __init__(self, drafts: tuple[Draft, ...]) -> None:
-        super().__init__()
-        self.drafts = drafts
-
-
 @dataclass(slots=True)
 class _Job:
     run: Callable[[], None]
     retry: Callable[[ExplainedError], None] | None = None
+    supersedes: bool = False
+    """Whether it changes what is analysed, so that an analysis under way is of no use."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +67,17 @@ class SessionWorker:
         self._file = file
         self._placement = placement
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._superseding_put = 0
+        self._superseding_taken = 0
         self._typed: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
         self._session: EditSession | None = None
         self._analyser: RecipeAnalyser | None = None
         self._analysis: Analysis | None = None
         self._preview: EditState | None = None
+        self._offer: Callable[[], None] | None = None
+        """A query to answer while no job waits."""
+        self.holds = KeyHolds()
+        self._offer_hold = 0
         self._stale = False
         """Whether the session changed since the last analysis."""
         self._opened: bytes | None = None
@@ -145,7 +110,8 @@ class SessionWorker:
             session = self._current_session
             self._changed(session, action(session, self._current_analysis))
 
-        self._put(run, retry)
+        self._put(run, retry, supersedes=True)
+        self._hold_until_analysed()
 
     def type_text(self, text: str, *, merge_step: bool) -> None:
         """Take the text of the text mode; of texts that wait only the last is read.
@@ -155,9 +121,9 @@ class SessionWorker:
         if self._session is not None:
             self._writer.put(text, self._opened)
         self._typed.put((text, merge_step))
-        self._put(self._take_typed)
+        self._put(self._take_typed, supersedes=True)
 
-    def preview(self, key: str, text: str | None) -> None:
+    def preview(self, key: str, text: str | None, *, adding: bool = False) -> None:
         """Analyse the recipe as it would be with a typed value; None: as it is again."""
 
         def run() -> None:
@@ -167,11 +133,11 @@ class SessionWorker:
                 post(self._target, AnalysisReady(analysis, preview=False))
                 return
             try:
-                self._preview = session.preview_text(key, text, inherited=analysis.recipe)
+                self._preview = session.preview_text(key, text, adding=adding, inherited=analysis.recipe)
             except ExplainedError as error:
                 post(self._target, PreviewRefused(error))
 
-        self._put(run)
+        self._put(run, supersedes=True)
 
     def place(self, placement: Placement) -> None:
         """Analyse for another place."""
@@ -179,48 +145,109 @@ class SessionWorker:
         def run() -> None:
             self._placement, self._stale = placement, True
 
-        self._put(run)
+        self._put(run, supersedes=True)
+        self._hold_until_analysed()
 
     def ask(
         self, query: Callable[[RecipeAnalyser, Analysis], Answer], answered: Callable[[Answer], None]
     ) -> None:
         """Ask the analyser; `answered` is called on the event loop."""
+        self._put(lambda: self._answer(query, answered))
+
+    def ask_first(
+        self, query: Callable[[RecipeAnalyser, Analysis], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        """Ask the analyser; keys wait for the answer."""
+        self._holding(lambda: self._answer(query, answered))
+
+    def search(
+        self, query: Callable[[RecipeAnalyser, Analysis], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        """Ask for the choices of a dialog; the keys that choose among them wait for the answer."""
+        self._holding(lambda: self._answer(query, answered), CHOOSING_KEYS)
+
+    def offer(
+        self,
+        query: Callable[[RecipeAnalyser, Analysis, Cancelled], Answer],
+        answered: Callable[[Answer], None],
+    ) -> None:
+        """Ask for choices that take a while: while no job waits, and again after one that came between."""
+        self.withdraw_offer()
+        self._offer_hold = number = self.holds.hold(LIST_KEYS)
 
         def run() -> None:
             assert self._analyser is not None
-            answer = query(self._analyser, self._current_analysis)
+            answer = query(self._analyser, self._current_analysis, self._is_superseded)
+            self._offer = None
             call_on(self._target, lambda: answered(answer))
+            call_on(self._target, lambda: self.holds.release(number))
 
-        self._put(run)
+        def begin() -> None:
+            self._offer = run
+
+        self._put(begin)
+
+    def withdraw_offer(self) -> None:
+        """Forget the query for choices: nobody waits for its answer."""
+        self.holds.release(self._offer_hold)
+
+        def withdraw() -> None:
+            self._offer = None
+
+        self._put(withdraw)
 
     def with_session(
         self, query: Callable[[EditSession], Answer], answered: Callable[[Answer], None]
     ) -> None:
         """Ask the session; `answered` is called on the event loop."""
+        self._put(lambda: self._answer_by_session(query, answered))
 
-        def run() -> None:
-            answer = query(self._current_session)
-            call_on(self._target, lambda: answered(answer))
+    def with_session_first(
+        self, query: Callable[[EditSession], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        """Ask the session; keys wait for the answer."""
+        self._holding(lambda: self._answer_by_session(query, answered))
 
-        self._put(run)
+    def _holding(self, run: Callable[[], None], keys: frozenset[str] | None = None) -> None:
+        """Have a job done; keys wait until its answer has been used."""
+        number = self.holds.hold(keys)
 
-    def settle(self) -> None:
-        """Send the present view again, such as after a look at the file."""
-        self._put(lambda: self._changed(self._current_session, "", edited=False))
+        def release_after() -> None:
+            try:
+                run()
+            finally:
+                call_on(self._target, lambda: self.holds.release(number))
 
-    def flush(self) -> None:
-        """Keep the draft on disk before going on."""
-        self._put(self._flush)
+        self._put(release_after)
 
-    def discard_draft(self) -> None:
-        """Forget the unsaved edits."""
-        self._put(lambda: self._writer.discard())
+    def _hold_until_analysed(self) -> None:
+        """Hold keys back until the analysis of the text as it is after the jobs so far has been shown."""
+
+        def analyse() -> None:
+            if self._session is not None:
+                self._writer.flush(_DRAFT_FIRST_S)
+                _ = self._current_analysis
+
+        self._holding(analyse)
 
     def discard_orphan(self, draft: Draft) -> None:
         """Forget a draft that an editor left behind."""
         self._put(lambda: self._drafts.discard(draft))
 
     # ------------------------------------------------------------ on the thread
+
+    def _answer(
+        self, query: Callable[[RecipeAnalyser, Analysis], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        assert self._analyser is not None
+        answer = query(self._analyser, self._current_analysis)
+        call_on(self._target, lambda: answered(answer))
+
+    def _answer_by_session(
+        self, query: Callable[[EditSession], Answer], answered: Callable[[Answer], None]
+    ) -> None:
+        answer = query(self._current_session)
+        call_on(self._target, lambda: answered(answer))
 
     @property
     def _current_session(self) -> EditSession:
@@ -235,11 +262,23 @@ class SessionWorker:
         assert self._analysis is not None
         return self._analysis
 
-    def _put(self, run: Callable[[], None], retry: Callable[[ExplainedError], None] | None = None) -> None:
-        self._jobs.put(_Job(run, retry))
+    def _put(
+        self,
+        run: Callable[[], None],
+        retry: Callable[[ExplainedError], None] | None = None,
+        *,
+        supersedes: bool = False,
+    ) -> None:
+        self._superseding_put += supersedes
+        self._jobs.put(_Job(run, retry, supersedes))
+
+    def _is_superseded(self) -> bool:
+        """Return whether a job waits that changes what is analysed."""
+        return self._superseding_put > self._superseding_taken
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
+            self._superseding_taken += job.supersedes
             try:
                 job.run()
                 if self._session is not None and self._jobs.empty():
@@ -248,6 +287,7 @@ class SessionWorker:
                 post(self._target, JobFailed(error, job.retry))
         if self._session is not None:
             self._flush()
+            self._writer.close()
 
     def _open(self) -> None:
         from launcher.storage.drafts import DraftStore
@@ -290,7 +330,7 @@ class SessionWorker:
         view = SessionView(
             session.state,
             session.dirty,
-            session.changed_lines() if session.dirty else frozenset(),
+            session.changes() if session.dirty else NO_CHANGES,
             session.can_undo,
             session.can_redo,
             self._writer.error is not None and session.dirty,
@@ -318,14 +358,28 @@ class SessionWorker:
             self._analyse(self._preview, preview=True)
         elif self._stale:
             self._analyse(self._current_session.state)
+        if self._offer is not None and self._jobs.empty():
+            self._make_offer(self._offer)
 
-    def _analyse(self, state: EditState, *, preview: bool = False, patient: bool = False) -> None:
+    def _make_offer(self, offer: Callable[[], None]) -> None:
         from recipes.editing import SupersededError
 
-        assert self._analyser is not None
-        given_up = (lambda: False) if patient else (lambda: not self._jobs.empty())
         try:
-            analysis = self._analyser.update(state, self._placement, cancelled=given_up)
+            offer()
+        except SupersededError:
+            return  # a job came between: the offer is made behind it
+        except ExplainedError:
+            self._offer = None
+            raise
+
+    def _analyse(self, state: EditState, *, preview: bool = False, patient: bool = False) -> None:
+        from recipes.editing import SupersededError, prepare_reading
+        from recipes.editing.predictor import never
+
+        assert self._analyser is not None
+        cancelled = never if patient else self._is_superseded
+        try:
+            analysis = self._analyser.update(state, self._placement, cancelled=cancelled)
         except SupersededError:
             return
         if preview:
@@ -334,6 +388,7 @@ class SessionWorker:
             if self._analysis is None:
                 # What was read so far stays. Scanning it as garbage held the screen for 110 to 220 ms.
                 gc.freeze()
+                self._put(prepare_reading)
             self._analysis, self._stale = analysis, False
         post(self._target, AnalysisReady(analysis, preview=preview))
 

@@ -64,6 +64,10 @@ class RecipeTextArea(TextArea):
         """Ask for the session's redo."""
         self.post_message(self.CommandRequested("redo"))
 
+    def action_fix(self) -> None:
+        """Ask for the fix of the finding on the line's key."""
+        self.post_message(self.CommandRequested("fix"))
+
     def action_diff(self) -> None:
         """Ask for the difference to the file."""
         self.post_message(self.CommandRequested("diff"))

@@ -84,11 +84,17 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
 
     def _reveal(self, first: int, last: int) -> None:
         """Bring lines into view, moving no more than needed, with a line of context."""
-        height, top = max(self.size.height, 1), self.scroll_offset.y
+        height, top = self.size.height, self.scroll_offset.y
+        if not height:  # not shown: the resize reveals it
+            return
         if first - 1 < top:
-            self.scroll_to(y=max(first - 2, 0), animate=False)
+            self.scroll_to(y=max(first - 2, 0), animate=False, force=True)
         elif min(last, first + height - 1) > top + height:
-            self.scroll_to(y=min(last, first + height - 2) - height + 1, animate=False)
+            self.scroll_to(y=min(last, first + height - 2) - height + 1, animate=False, force=True)
+
+    def on_resize(self) -> None:
+        """Keep the current line in view."""
+        self._reveal(*(self._range if self._range[0] else (self.line, self.line)))
 
     def on_click(self, event: Click) -> None:
         """Move to the line that was clicked; a second click edits the text."""

@@ -12,7 +12,7 @@ from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
 if TYPE_CHECKING:
-    from tui.screens.editor.session_worker import SessionView
+    from tui.screens.editor.session_messages import SessionView
 
 
 def title_text(path: Path, view: SessionView | None, others: str) -> Content:
@@ -24,7 +24,7 @@ def title_text(path: Path, view: SessionView | None, others: str) -> Content:
     if view is not None and view.state.error is not None:
         parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
     if view is not None and view.dirty:
-        changed = plural(len(view.changed_lines), "line")
+        changed = plural(view.changes.total, "line")
         parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
     if view is not None and view.unsaved_draft:
         parts.append(("  ! the draft cannot be written", "$text-warning"))

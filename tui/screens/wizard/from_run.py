@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from launcher.durations import format_time_limit
 from launcher.effective import user_overrides
 from launcher.logs.events import FindingSeen
+from launcher.logs.signatures import catalogue
 from launcher.runs import Run
 from recipes.planning.edits import hydra
 from tui.screens.wizard.model import WizardState
@@ -19,8 +20,19 @@ def remedies(findings: Iterable[FindingSeen]) -> tuple[str, ...]:
     return tuple(f"++{edit.key}={hydra(edit.to)}" for edit in edits if edit.to is not None)
 
 
-def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
-    """Return the state that repeats a Slurm run, with further overrides."""
+def variable_remedies(findings: Iterable[FindingSeen]) -> tuple[str, ...]:
+    """Return the variables that the advice on a run's failure sets, as `NAME=value`."""
+    signatures = catalogue().signatures
+    causes = (signatures.get(finding.id) for finding in findings if finding.root)
+    return tuple(
+        f"{name}={value}" for cause in causes if cause is not None for name, value in cause.set_variables
+    )
+
+
+def wizard_state_of(
+    run: Run, overrides: tuple[str, ...] = (), variables: tuple[str, ...] = ()
+) -> WizardState:
+    """Return the state that repeats a Slurm run, with further overrides and environment variables."""
     spec = run.spec
     texts = {"kind": spec.kind, "recipe": spec.recipe.source, "nodes": str(spec.nodes)}
     if spec.checkout is not None:
@@ -40,7 +52,7 @@ def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
         "profile": record.profile,
         "modules": record.modules,
         "env_file": record.env_file,
-        "env": shlex.join(record.env),
+        "env": shlex.join(_with_variables(record.env, variables)),
         "no_env": shlex.join(record.no_env),
         "sbatch_args": shlex.join(record.sbatch_args),
     }
@@ -52,3 +64,9 @@ def wizard_state_of(run: Run, overrides: tuple[str, ...] = ()) -> WizardState:
     }
     kept = {name: value for name, value in carried.items() if value and value != "ray_bare"}
     return WizardState(texts, (*user_overrides(spec), *overrides), carried=kept)
+
+
+def _with_variables(given: Iterable[str], variables: tuple[str, ...]) -> list[str]:
+    """Return the variables given to a run, with further ones in place of those of the same name."""
+    names = {variable.partition("=")[0] for variable in variables}
+    return [*(item for item in given if item.partition("=")[0] not in names), *variables]

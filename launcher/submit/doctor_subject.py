@@ -1,0 +1,256 @@
+"""What the doctor examines, from a request or from a planned submission.
+
+subject = subject_of(request, transport, runs, environment)    a request, however incomplete
+report = doctor_summary(plan, detection, store, environment)   the wizard's question: ready?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.checkout import choose
+from launcher.clusters.registry import detect
+from launcher.doctor.node_results import load_record
+from launcher.doctor.runner import LIMIT_S, examine, patient
+from launcher.doctor.subject import JobSize, Subject
+from launcher.errors import InputError, TransportError, UnreachableError
+from launcher.paths import cache_root
+from launcher.request import Kind, SubmitRequest, with_profile
+from launcher.site_choices import load_choices
+from launcher.sites import site_here
+from launcher.storage.decision import RunStorage
+from launcher.storage.location import locate
+from launcher.storage.size import checkpoint_size
+from launcher.submit.complete import account_in, smoke_target, time_limit_of
+from launcher.submit.job_environment import environment_of
+from launcher.submit.modules import loaded_modules, with_modules
+from launcher.submit.preflight import cluster_request
+from recipes.checks import ClusterRequest, Context, Inputs
+from recipes.inheritance import Resolver
+from recipes.reading import within
+
+if TYPE_CHECKING:
+    from launcher.checkout import NemoCheckout
+    from launcher.clusters.inventory import Detection
+    from launcher.doctor.verdict import HealthReport
+    from launcher.environment import JobEnvironment
+    from launcher.runs import RunStore
+    from launcher.submit.submit import SubmissionPlan
+    from launcher.transports.base import Transport
+    from recipes.errors import ExplainedError
+    from recipes.inheritance import EffectiveRecipe
+
+SLURM_S = 1.5
+"""How long Slurm's answer is waited for; it is cached, and takes 0.1 s on a healthy cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorRequest:
+    """A user's request to the doctor; None leaves the choice to the cluster and the recipe."""
+
+    recipe: Path | None = None
+    overrides: tuple[str, ...] = ()
+    kind: Kind = "training"
+    nodes: int | None = None
+    time: str | int | None = None
+    partition: str | None = None
+    account: str | None = None
+    profile: str | None = None
+    checkout: str | None = None
+    modules: str | None = None
+    container: str | None = None
+    """Image, where the job runs in one."""
+
+    def as_submit(self) -> SubmitRequest:
+        """Return the request of a submission that asks for the same."""
+        return SubmitRequest(
+            self.recipe or Path(),
+            self.nodes,
+            self.time,
+            overrides=self.overrides,
+            kind=self.kind,
+            partition=self.partition,
+            account=self.account,
+            profile=self.profile,
+            checkout=self.checkout,
+            modules=self.modules,
+            launcher="ray.sub" if self.container else "ray_bare",
+            container=self.container,
+        )
+
+
+def subject_of(
+    request: DoctorRequest, transport: Transport, runs: Path, environment: Mapping[str, str]
+) -> Subject:
+    """Return what is examined for a request; what cannot be told is left open, and is a verdict of its own.
+
+    Raises:
+        RecipeError: the recipe cannot be read.
+        InputError: there is no such profile, module or time, or the site's file is damaged.
+        TransportError: this machine's files do not answer.
+    """
+    detection, slurm_problem = _detect(transport, environment)
+    site = detection.site if detection is not None else site_here(transport, environment)
+    wish = with_profile(request.as_submit(), site)
+    if detection is not None:
+        remembered = load_choices(transport, environment, site.id)
+        detection = with_modules(detection, wish, remembered.modules, environment)
+        site = detection.site
+    resolver = Resolver()
+    recipe = resolver.resolve(request.recipe, request.overrides) if request.recipe is not None else None
+    checkout, checkout_problem = _checkout(wish, transport, environment, with_recipe=recipe is not None)
+    size = _size(wish, detection, recipe)
+    shared = (str(runs), *((checkout.path,) if checkout is not None else ()))
+    job = environment_of(
+        wish,
+        site,
+        transport,
+        environment,
+        partition=size.partition,
+        shared=shared,
+        secrets=recipe.secret_variables if recipe is not None else frozenset(),
+    )
+    subject = Subject(
+        transport,
+        environment,
+        {**job.variables, **job.secrets},
+        site,
+        runs,
+        size,
+        detection,
+        slurm_problem,
+        job.decisions,
+        checkout,
+        checkout_problem,
+        loaded=loaded_modules(environment),
+        container=request.container or "",
+    )
+    if recipe is not None:
+        subject = _with_recipe(subject, recipe, wish.kind, job)
+    return with_measured(subject)
+
+
+def with_measured(subject: Subject) -> Subject:
+    """Return a subject with what was measured on nodes with its environments, if anything was."""
+    try:
+        record = within(lambda: load_record(subject), patient(LIMIT_S))
+    except (OSError, TransportError):
+        record = None  # a file system that hangs: the checks that use it will say so
+    return replace(subject, measured=record.nodes) if record is not None else subject
+
+
+def doctor_summary(
+    plan: SubmissionPlan, detection: Detection, store: RunStore, environment: Mapping[str, str]
+) -> HealthReport:
+    """Return whether everything is ready for a planned submission: the checks of this login node.
+
+    Nothing is changed; it takes at most some 3 s. For a rehearsal only what it needs is examined.
+    """
+    from launcher.doctor.check_table import LOGIN_CHECKS
+    from launcher.submit.submit import storage_of
+
+    options, job = plan.options, plan.submission.plans[0].environment
+    slurm = options.slurm
+    size = JobSize(
+        options.nodes,
+        options.gpus_per_node,
+        slurm.time_s * slurm.chain if slurm is not None else None,
+        slurm.partition if slurm is not None else None,
+        slurm.account if slurm is not None else None,
+    )
+    layout = plan.submission.layout
+    subject = Subject(
+        store.transport,
+        environment,
+        {**job, **options.keys},
+        layout.site,
+        Path(store.root),
+        size,
+        detection,
+        decisions=options.environment.decisions if options.environment is not None else (),
+        checkout=options.checkout,
+        storage=storage_of(plan, store, environment),
+        loaded=loaded_modules(environment),
+        container=job.get("CONTAINER", "") if options.request.launcher == "ray.sub" else "",
+    )
+    if options.kind != "rehearsal":
+        inputs = Inputs.of(
+            environment={**job, **options.keys},
+            checkout=Path(options.checkout.path) if options.checkout is not None else None,
+        )
+        subject = replace(subject, context=Context(plan.submission.recipe, inputs))
+    checks = [check for check in LOGIN_CHECKS if options.kind != "rehearsal" or check.id not in _OF_CHECKOUT]
+    return examine(checks, with_measured(subject))
+
+
+_OF_CHECKOUT = frozenset(("D10", "D12", "D27", "D38"))
+"""Checks that a rehearsal does not need: it runs without a checkout."""
+
+
+def _detect(
+    transport: Transport, environment: Mapping[str, str]
+) -> tuple[Detection | None, ExplainedError | None]:
+    limit_s = patient(SLURM_S)
+    try:
+        return within(lambda: detect(transport, environment, cache_root(environment)), limit_s), None
+    except TransportError as error:
+        return None, error
+    except TimeoutError:
+        return None, UnreachableError(
+            f"Slurm gave no answer within {limit_s:.3g} s", fix="Slurm may be overloaded; try again later."
+        )
+
+
+def _checkout(
+    request: SubmitRequest, transport: Transport, environment: Mapping[str, str], *, with_recipe: bool
+) -> tuple[NemoCheckout | None, ExplainedError | None]:
+    near = (request.recipe, Path.cwd()) if with_recipe else (Path.cwd(),)
+    try:
+        return choose(transport, request.checkout, environment, near=near), None
+    except (InputError, TransportError) as error:
+        return None, error
+
+
+def _size(request: SubmitRequest, detection: Detection | None, recipe: EffectiveRecipe | None) -> JobSize:
+    from recipes.planning import Setup
+
+    nodes = request.nodes or (Setup.of(recipe).nodes if recipe is not None else 1)
+    time_s = time_limit_of(request.time) if request.time is not None else None
+    name = request.partition
+    if detection is not None and name is None:
+        target = smoke_target(detection, nodes, time_s or 0) if request.kind == "smoke" else None
+        default = next((item.name for item in detection.partitions if item.default), None)
+        name = target[0] if target is not None else default
+    partition = detection.partition(name) if detection is not None and name is not None else None
+    account = request.account or (account_in(detection, partition) if detection is not None else None)
+    gpus = request.gpus_per_node
+    if gpus is None and partition is not None:
+        gpus = partition.gpus.count
+    return JobSize(nodes, gpus, time_s, name, account)
+
+
+def _with_recipe(subject: Subject, recipe: EffectiveRecipe, kind: Kind, job: JobEnvironment) -> Subject:
+    """Return a subject with its recipe: what the run reads, and what it would write."""
+    variables = {**job.variables, **job.secrets}
+    checkout = Path(subject.checkout.path) if subject.checkout is not None else None
+    size = subject.size
+    request = cluster_request(
+        ClusterRequest(size.nodes, size.gpus_per_node, time_s=size.time_s),
+        kind,
+        subject.site,
+        subject.partition,
+        variables,
+    )
+    inputs = Inputs.of(environment=variables, checkout=checkout, request=request)
+    written = checkpoint_size(recipe, inputs.models.find(str(recipe.get("policy.model_name", ""))))
+    directory = recipe.get("checkpointing.checkpoint_dir")
+    checkpoints = None
+    if written.kept != 0 and isinstance(directory, str) and directory:
+        path = (checkout or subject.runs) / directory
+        checkpoints = locate(subject.transport, path, subject.shell)
+    root = locate(subject.transport, subject.runs, subject.shell)
+    storage = RunStorage(root, checkpoints, written, kind, subject.site.scratch)
+    return replace(subject, context=Context(recipe, inputs), storage=storage)

@@ -1,0 +1,394 @@
+"""The doctor: what is not ready for a run, why, and the commands that help."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import Resize
+from textual.screen import Screen
+
+from tui.background import call_on, in_background, post
+from tui.clipboard import copy_to_tmux, in_tmux
+from tui.commands import Scope, bindings
+from tui.opening import ActionFailed
+from tui.widgets.choice_list import ChoiceList, ListChoice
+from tui.widgets.fact_lines import Fact, fact_lines
+from tui.widgets.keybar import KeyBar
+from tui.widgets.message_line import MessageLine
+from tui.widgets.panel import Panel
+from tui.widgets.styled_lines import StyledLines
+
+if TYPE_CHECKING:
+    from launcher.doctor.fixing import FixStep
+    from launcher.doctor.subject import Subject
+    from launcher.doctor.verdict import Examination, HealthReport
+    from launcher.submit.doctor_subject import DoctorRequest
+    from tui.screens.host import Host
+
+ABOUT = (
+    "Everything that a run needs and that can be known before it waits in the queue. Nothing is changed "
+    "without a question; `distill-tui doctor` prints the same."
+)
+WIDE = 110
+_DETAILS = 9
+"""Rows of the details below the list, with their rule."""
+_FILES_S = 2.0
+_ORDER = ("fail", "warn", "unknown", "pass")
+_STATIONS = {"login": "this login node", "node": "a node", "nodes": "between nodes"}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorStart:
+    """What is examined: a request to the doctor (None: what every run needs), and where runs are kept."""
+
+    request: DoctorRequest | None
+    runs: Path
+
+
+class CheckList(ChoiceList, can_focus=True):
+    """The checks; the arrows move the cursor."""
+
+    BINDINGS = [  # noqa: RUF012 - as Textual declares it
+        Binding("up,k", "step(-1)", "Up", show=False),
+        Binding("down,j", "step(1)", "Down", show=False),
+        Binding("pageup", "step(-10)", "Page up", show=False),
+        Binding("pagedown", "step(10)", "Page down", show=False),
+        Binding("home", "step(-1000)", "First", show=False),
+        Binding("end", "step(1000)", "Last", show=False),
+    ]
+    DEFAULT_CSS = "CheckList { height: 1fr; }"
+
+    def action_step(self, rows: int) -> None:
+        """Move the cursor."""
+        self.move(rows)
+        self.post_message(self.Moved())
+
+
+class DoctorScreen(Screen[None]):
+    """Lists verdicts, worst first, with the selected one in full."""
+
+    BINDINGS = bindings(Scope.DOCTOR)
+    SCOPES = (Scope.DOCTOR, Scope.APP)
+    ABOUT = ABOUT
+    DEFAULT_CSS = f"""
+    DoctorScreen #doctor {{ height: 1fr; layout: vertical; }}
+    DoctorScreen #doctor-checks {{ height: 1fr; }}
+    DoctorScreen #doctor-details {{ height: {_DETAILS}; }}
+    DoctorScreen.-wide #doctor {{ layout: horizontal; }}
+    DoctorScreen.-wide #doctor-checks, DoctorScreen.-wide #doctor-details {{ width: 1fr; height: 1fr; }}
+    DoctorScreen #doctor-details StyledLines {{ padding: 0 1; }}
+    """
+
+    def __init__(self, host: Host, start: DoctorStart) -> None:
+        super().__init__()
+        self._host, self._start = host, start
+        self._subject: Subject | None = None
+        self._report: HealthReport | None = None
+        self._examining = False
+        self._with_passed = False
+        self._title_line = StyledLines(classes="title-line")
+        self._list = CheckList()
+        self._checks = Panel(self._list, title="1 checks", id="doctor-checks")
+        self._detail = StyledLines()
+        self._details = Panel(self._detail, title="details", id="doctor-details")
+        self._message = MessageLine()
+
+    def compose(self) -> ComposeResult:
+        """Lay out."""
+        yield self._title_line
+        with Horizontal(id="doctor"):
+            yield self._checks
+            yield self._details
+        yield self._message
+        yield KeyBar(*self.SCOPES)
+
+    def on_mount(self) -> None:
+        """Examine."""
+        self._list.focus()
+        self.action_again()
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the panels side by side where there is room."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self.call_after_refresh(self._show_details)
+
+    # ------------------------------------------------------------ examining
+
+    def action_again(self) -> None:
+        """Make the checks again."""
+        if not self._examining:
+            self._message.say("")
+            self._begin()
+
+    def _begin(self) -> None:
+        """Make the checks on a thread."""
+        self._examining = True
+        self._paint()
+        in_background(self._examine, "doctor", self._failed)
+
+    def _examine(self) -> None:
+        from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+        from launcher.doctor.last_report import save_report
+        from launcher.doctor.runner import examine
+        from launcher.submit.doctor_subject import DoctorRequest, subject_of
+        from launcher.transports.local import LocalTransport
+
+        request = self._start.request or DoctorRequest()
+        subject = subject_of(request, LocalTransport(_FILES_S), self._start.runs, os.environ)
+        report = examine(LOGIN_CHECKS, subject)
+        if subject.measured:
+            report = report.merged(examine(NODE_CHECKS, subject))
+        recipe = subject.context.recipe.path if subject.context is not None else None
+        save_report(subject.transport, os.environ, report, recipe)
+        call_on(self, lambda: self._take(subject, report))
+
+    def _take(self, subject: Subject, report: HealthReport) -> None:
+        self._subject, self._report, self._examining = subject, report, False
+        self._paint()
+
+    def _failed(self, error: object) -> None:
+        def show() -> None:
+            self._examining = False
+            self._message.say(getattr(error, "what", ""), "fail")
+            self._paint()
+
+        call_on(self, show)
+
+    # ------------------------------------------------------------ painting
+
+    def _paint(self) -> None:
+        listed = self._listed()
+        current = self._list.current.value if self._list.current is not None else ""
+        cursor = next((number for number, item in enumerate(listed) if item.check.id == current), 0)
+        self._list.show([_choice(item) for item in listed], cursor)
+        hidden = len(self._report.with_outcome("pass")) if self._report and not self._with_passed else 0
+        self._checks.set_title("1 checks", f"{hidden} passed, not listed" if hidden else "")
+        request = self._start.request
+        name = request.recipe.name if request is not None and request.recipe is not None else "every run"
+        parts: list[tuple[str, str]] = [(" doctor ", "bold $text-primary"), (f" {name}", "bold")]
+        if self._examining:
+            parts.append(("   examining …", "dim"))
+        elif self._report is not None:
+            mark = ("✓ ready", "$text-success") if self._report.ok else ("✗ not ready", "$text-error")
+            parts += [(f"   {mark[0]}", mark[1]), (f"   {self._report.in_words()}", "dim")]
+        line = Content.assemble(*parts)
+        self._title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
+        self._show_details()
+        self.query_one(KeyBar).update_keys()
+
+    def _listed(self) -> list[Examination]:
+        report = self._report
+        if report is None:
+            return []
+        outcomes = _ORDER if self._with_passed else _ORDER[:-1]
+        return [
+            item for outcome in outcomes for item in report.examinations if item.verdict.outcome == outcome
+        ]
+
+    @property
+    def selected(self) -> Examination | None:
+        """The check under the cursor."""
+        listed = self._listed()
+        return listed[self._list.cursor] if 0 <= self._list.cursor < len(listed) else None
+
+    def on_choice_list_moved(self) -> None:
+        """Show the selected check."""
+        self._show_details()
+
+    def on_choice_list_choice_clicked(self, event: ChoiceList.ChoiceClicked) -> None:
+        """Select the check that was clicked."""
+        self._list.move(event.index - self._list.cursor)
+        self._show_details()
+
+    def _show_details(self) -> None:
+        item = self.selected
+        if item is None:
+            text = "Examining …" if self._examining else "Nothing is missing." if self._report else ""
+            self._details.set_title("details")
+            self._detail.set_lines([Content(text)])
+            return
+        self._details.set_title(f"{item.check.id} {item.check.title}", _STATIONS[item.check.station])
+        width = max(self._details.size.width - 2, 20)
+        self._detail.set_lines(fact_lines(_facts(item), width))
+        self.query_one(KeyBar).update_keys()
+
+    # ------------------------------------------------------------ commands
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a command is valid now."""
+        item = self.selected
+        remedy = item.verdict.remedy if item is not None else None
+        if action == "copy":
+            return remedy is not None
+        if action == "fix":
+            return remedy is not None and remedy.automatic and not self._examining
+        if action == "fix_all":
+            return bool(self._automatic()) and not self._examining
+        if action == "nodes":
+            return self._subject is not None and self._subject.detection is not None
+        return True
+
+    def action_passed(self) -> None:
+        """List what passed, too, or only the rest."""
+        self._with_passed = not self._with_passed
+        self._paint()
+
+    def action_back(self) -> None:
+        """Leave."""
+        self.dismiss(None)
+
+    def action_copy(self) -> None:
+        """Copy the commands of the selected check."""
+        item = self.selected
+        if item is None or item.verdict.remedy is None:
+            return
+        text = "\n".join(item.verdict.remedy.commands)
+
+        def copy() -> None:
+            if not (in_tmux(os.environ) and copy_to_tmux(text)):
+                call_on(self, lambda: self.app.copy_to_clipboard(text))
+            call_on(self, lambda: self._message.say("copied", "pass"))
+
+        in_background(copy, "copy", self._failed)
+
+    def _automatic(self) -> tuple[FixStep, ...]:
+        from launcher.doctor.fixing import steps
+
+        if self._report is None:
+            return ()
+        return tuple(step for step in steps(self._report) if step.automatic)
+
+    def action_fix(self) -> None:
+        """Run the commands of the selected check, after a question."""
+        item = self.selected
+        if item is not None:
+            self._ask_and_run([step for step in self._automatic() if item.check.id in step.checks])
+
+    def action_fix_all(self) -> None:
+        """Run all commands that can be run as they are, after a question."""
+        self._ask_and_run(self._automatic())
+
+    def _ask_and_run(self, chosen: Sequence[FixStep]) -> None:
+        from tui.screens.dialogs import ChoiceDialog, DialogChoice
+
+        if not chosen:
+            return
+        text = "\n".join(step.command for step in chosen)
+        changes = "; ".join(dict.fromkeys(step.changes for step in chosen if step.changes))
+        question = f"{text}\n\nchanges {changes}" if changes else text
+        choices = [DialogChoice("y", "run in this terminal", "run"), DialogChoice("n", "not now", "")]
+
+        def answered(answer: str | None) -> None:
+            if answer == "run":
+                self._run(chosen)
+
+        title = f"Run {len(chosen)} commands?" if len(chosen) > 1 else "Run this command?"
+        self.app.push_screen(ChoiceDialog(title, question, choices), answered)
+
+    def _run(self, chosen: Sequence[FixStep]) -> None:
+        """Run commands on the terminal, where their progress is seen; ctrl-c ends one."""
+        try:
+            with self.app.suspend():
+                codes = run_on_terminal(chosen, print_line)
+        except SuspendNotSupported:
+            self._message.say("this works only from a terminal", "fail")
+            return
+        self.refresh(layout=True)
+        failures = sum(code != 0 for code in codes)
+        done = len(codes) - failures
+        self._message.say(f"{done} of {len(chosen)} commands succeeded", "fail" if failures else "pass")
+        self._begin()
+
+    def action_nodes(self) -> None:
+        """Measure nodes in a job, after a question."""
+        subject = self._subject
+        if subject is not None:
+            in_background(lambda: self._plan_nodes(subject), "doctor-plan", self._failed)
+
+    def _plan_nodes(self, subject: Subject) -> None:
+        from launcher.doctor.node_job import plan_examination, send_examination
+        from launcher.runs import user_store
+        from tui.opening import local
+
+        store = user_store(local(), self._start.runs)
+        examination = plan_examination(subject, store, os.environ)
+        size = examination.size
+        text = (
+            f"{size.nodes} nodes of {size.partition} for at most {(size.time_s or 0) // 60} minutes, "
+            f"account {size.account or '-'}. The run is watched like any other; its verdicts are listed here."
+        )
+
+        def send() -> None:
+            run = send_examination(examination, subject, store)
+            call_on(self, lambda: self._host.open_run(run.directory))
+
+        def answered(answer: str | None) -> None:
+            if answer == "submit":
+                in_background(send, "doctor-send", lambda error: post(self, ActionFailed(error)))
+
+        def ask() -> None:
+            from tui.screens.dialogs import ChoiceDialog, DialogChoice
+
+            choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "not now", "")]
+            self.app.push_screen(ChoiceDialog("Examine nodes?", text, choices), answered)
+
+        call_on(self, ask)
+
+    def on_action_failed(self, event: ActionFailed) -> None:
+        """Show why the job was not submitted."""
+        from tui.screens.dialogs import error_dialog
+
+        event.stop()
+        self.app.push_screen(error_dialog(event.error))
+
+
+def print_line(line: str) -> None:
+    """Print a line on the terminal while the screen is suspended."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def run_on_terminal(chosen: Sequence[FixStep], tell: Callable[[str], None]) -> list[int]:
+    """Run commands one after the other and return their exit codes; an interrupt ends them."""
+    from launcher.doctor.fixing import run_step
+
+    codes = []
+    for number, step in enumerate(chosen, 1):
+        tell(f"\n[{number}/{len(chosen)}] {step.command}")
+        try:
+            codes.append(run_step(step, os.environ))
+        except KeyboardInterrupt:
+            tell("interrupted; the same command goes on where it was")
+            codes.append(130)
+            break
+        tell("done" if codes[-1] == 0 else f"exit code {codes[-1]}")
+    return codes
+
+
+def _choice(item: Examination) -> ListChoice:
+    return ListChoice(
+        f"{item.check.id} {item.check.title}", item.verdict.evidence, item.verdict.outcome, item.check.id
+    )
+
+
+def _facts(item: Examination) -> list[Fact]:
+    from launcher.text import clean
+
+    facts = [Fact("evidence", clean(item.verdict.evidence))]
+    remedy = item.verdict.remedy
+    if remedy is not None and item.verdict.outcome != "pass":
+        facts += [Fact("fix", clean(command), "$text-primary") for command in remedy.commands]
+        if remedy.changes:
+            facts.append(Fact("changes", clean(remedy.changes)))
+    if item.check.foretells:
+        facts.append(Fact("foretells", ", ".join(item.check.foretells), "dim"))
+    return facts
