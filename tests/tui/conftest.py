@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import launcher.clusters.registry
+import launcher.overview.lister
 import tui.run_list
 import tui.run_poller
 
@@ -17,6 +18,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look more often than a person could see."""
     monkeypatch.setattr(tui.run_poller, "POLL_S", 0.1)
     monkeypatch.setattr(tui.run_list, "LIST_S", 0.2)
+    monkeypatch.setattr(launcher.overview.lister, "LIVE_S", 0.2)
 
 
 @pytest.fixture(autouse=True)

@@ -110,7 +110,9 @@ class HomeScreen(Screen[None]):
         self.set_interval(_TICK_S, self._show)
 
     def on_screen_resume(self) -> None:
-        """Poll while the list is visible."""
+        """Poll while the list is visible; what was under way when a dialog opened is over."""
+        if self._message.endswith("…"):
+            self._message = ""
         self.set_focus(self.runs)
         if self._started:
             self._poller.resume()
