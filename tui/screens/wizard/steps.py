@@ -251,7 +251,8 @@ class StepScreen(StepLayout):
         line = said if self._message else summary(status, assessment)
         self.summary.set_lines([line.truncate(width - 2, ellipsis=True)])
         self._label_go_button()
-        self.query_one(KeyBar).update_keys()
+        for bar in self.query(KeyBar):  # none before the screen is composed
+            bar.update_keys()
 
     def _show_panels(self) -> list[Content]:
         """Show form and field, in one column with the facts below; return the facts."""
