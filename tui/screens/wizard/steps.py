@@ -40,8 +40,7 @@ from tui.screens.wizard.pages import (
 )
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.screens.wizard.step_layout import StepLayout
-from tui.widgets.choice_list import ListChoice
-from tui.widgets.entry_dialog import EntryDialog, EntryRequest
+from tui.screens.wizard.value_list import value_list
 from tui.widgets.form import Form, NextButton
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines_box import LinesBox
@@ -57,8 +56,6 @@ _REVIEW_COMMANDS = (
 )  # fmt: skip
 _DETAIL_ROWS = 16
 """Rows of a wide screen that its frame, and all of a field's details but its values, may take."""
-_LISTED = 9
-"""Choices that a list shows at once; longer lists are filtered by typing."""
 
 
 class StepScreen(StepLayout):
@@ -254,7 +251,8 @@ class StepScreen(StepLayout):
         line = said if self._message else summary(status, assessment)
         self.summary.set_lines([line.truncate(width - 2, ellipsis=True)])
         self._label_go_button()
-        self.query_one(KeyBar).update_keys()
+        for bar in self.query(KeyBar):  # none before the screen is composed
+            bar.update_keys()
 
     def _show_panels(self) -> list[Content]:
         """Show form and field, in one column with the facts below; return the facts."""
@@ -367,13 +365,6 @@ class StepScreen(StepLayout):
         if candidates:
             described = {choice.value: choice for choice in choices}
             choices = tuple(described.get(value, FieldChoice(value)) for value in candidates)
-        present = text_of(name, self.wizard_state, self.status)
-        options = tuple(
-            ListChoice(item.label or item.value or "none", item.description, value=item.value,
-                       detail=item.description)
-            for item in choices
-        )  # fmt: skip
-        shown = next((option.text for option in options if option.value == present), "")
 
         async def take(value: str | None) -> None:
             if value is not None:
@@ -383,9 +374,8 @@ class StepScreen(StepLayout):
                     )
                 )
 
-        entry = EntryRequest(field_of(name).title, shown, "", options, filtered=True, choose=True)
-        several = len(options) > _LISTED
-        self.app.push_screen(EntryDialog(entry, typed=_typed if several else None), take)
+        present = text_of(name, self.wizard_state, self.status)
+        self.app.push_screen(value_list(field_of(name).title, choices, present), take)
 
     async def action_reset(self) -> None:
         """Reset the focused field to its default."""
@@ -408,7 +398,3 @@ class StepScreen(StepLayout):
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""
         self._poller.ask_slurm(refresh=True)
-
-
-def _typed(text: str) -> None:
-    """Let a list be filtered by typing: nothing else follows from the text."""
