@@ -28,7 +28,9 @@ _SECRET_KEY = re.compile(
 )
 """What a key is called that is a secret: most keys are those of a mapping."""
 _QUOTE_ESCAPE = r"\\{0,3}"
-_FREE = r"(?![«<]|\*{3}|\$\{|\$[A-Z_]{2}|\.{3}|…|(?:None|null|true|false|True|False|unset|undefined|VALUE)(?!\w))"
+_FREE = (
+    r"(?![«<]|\*{3}|\$\{|\$[A-Z_]{2}|\.{3}|…|(?:None|null|true|false|True|False|unset|undefined|VALUE)(?!\w))"
+)
 """Beginning of no placeholder: removed already, an interpolation, a variable."""
 _VALUE = (
     rf"(?:{_QUOTE_ESCAPE}\"{_FREE}(?P<double>(?:\\[^\"\n]|[^\"\\\n]){{4,4000}})"
