@@ -113,7 +113,7 @@ class Author:
 
     def row(self, title: str) -> str:
         """Return the line of a field."""
-        return next((line for line in self.tmux.text.splitlines() if line[3:].startswith(title)), "")
+        return next((line for line in self.tmux.text.splitlines() if line[3:].startswith(f"{title}  ")), "")
 
     def review(self) -> None:
         """Go to the review, and wait until everything is planned."""
@@ -224,7 +224,7 @@ def test_saving_into_the_file_changes_the_chosen_lines_alone(author: Author) -> 
     short(author)
     author.review()
     author.save("save into distillation_math")
-    author.tmux.see("what is saved in distillation_math.yaml", "+  max_num_steps: 6")
+    author.tmux.see("what is saved in distillation_math.yaml", "max_num_steps: 6")
     author.tmux.press("w")
     author.tmux.see("✓ saved into")
     changed = [
