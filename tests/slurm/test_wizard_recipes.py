@@ -249,7 +249,7 @@ def test_choices_that_are_used_once_change_no_file(author: Author) -> None:
     assert "++distillation.max_num_steps=6" in overrides
 
 
-def test_the_first_users_recipe_by_choices_and_its_scale_out(author: Author, shared: Path) -> None:
+def test_the_first_users_recipe_by_choices(author: Author, shared: Path) -> None:
     template = shared / "seed-template" / "my-distillation-1n4g.yaml"
     author.start()
     author.fill("Recipe", f"{author.checkout}/{STOCK}")
