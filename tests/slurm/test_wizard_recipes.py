@@ -113,7 +113,7 @@ class Author:
 
     def row(self, title: str) -> str:
         """Return the line of a field."""
-        return next((line for line in self.tmux.text.splitlines() if line[3:].startswith(title)), "")
+        return next((line for line in self.tmux.text.splitlines() if line[3:].startswith(f"{title}  ")), "")
 
     def review(self) -> None:
         """Go to the review, and wait until everything is planned."""
@@ -224,7 +224,7 @@ def test_saving_into_the_file_changes_the_chosen_lines_alone(author: Author) -> 
     short(author)
     author.review()
     author.save("save into distillation_math")
-    author.tmux.see("what is saved in distillation_math.yaml", "+  max_num_steps: 6")
+    author.tmux.see("what is saved in distillation_math.yaml", "max_num_steps: 6")
     author.tmux.press("w")
     author.tmux.see("✓ saved into")
     changed = [
@@ -249,7 +249,7 @@ def test_choices_that_are_used_once_change_no_file(author: Author) -> None:
     assert "++distillation.max_num_steps=6" in overrides
 
 
-def test_the_first_users_recipe_by_choices_and_its_scale_out(author: Author, shared: Path) -> None:
+def test_the_first_users_recipe_by_choices(author: Author, shared: Path) -> None:
     template = shared / "seed-template" / "my-distillation-1n4g.yaml"
     author.start()
     author.fill("Recipe", f"{author.checkout}/{STOCK}")
