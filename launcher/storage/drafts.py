@@ -202,6 +202,8 @@ class DraftWriter:
         self._writing = False
         self._discarded = False
         self._closing = False
+        self._saved = False
+        """Whether the file was written and not discarded."""
         self._thread: threading.Thread | None = None
 
     def put(self, text: str, opened: bytes | None) -> None:
@@ -224,6 +226,7 @@ class DraftWriter:
         with self._condition:
             self._pending, self._kept, self._discarded = None, None, True
             self._condition.wait_for(lambda: not self._writing, 5.0)
+            self._saved = False
         with contextlib.suppress(OSError):
             self.store.file(self.token, self.path).unlink()
 
@@ -255,10 +258,10 @@ class DraftWriter:
                 self._condition.notify_all()
 
     def _write(self, job: tuple[str, bytes | None], *, flush: bool, closed: bool) -> None:
-        if flush and not self.store.file(self.token, self.path).exists():
+        if flush and self._saved and not self.store.file(self.token, self.path).exists():
             return  # it was taken over, or discarded, by another one
         try:
             self.store.save(self.token, self.path, job[0], job[1], flush=flush, closed=closed)
-            self.error = None
+            self._saved, self.error = True, None
         except OSError as error:
             self.error = error

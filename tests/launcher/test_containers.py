@@ -130,4 +130,5 @@ def test_the_time_left_is_found_out_where_there_is_a_squeue(desk: Desk) -> None:
     detection = re.search(r"checkpointing\.checkpoint_must_save_by='00:00:(\d\d):(\d\d)'", value)
     assert detection is not None, value
     # The hour less what `chain.sh` keeps back for set-up, saving and a step, and the time it took itself.
-    assert 33 * 60 < int(detection[1]) * 60 + int(detection[2]) <= 35 * 60, value
+    # Now is taken in whole seconds, twice.
+    assert 33 * 60 < int(detection[1]) * 60 + int(detection[2]) <= 35 * 60 + 1, value

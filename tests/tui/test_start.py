@@ -36,8 +36,8 @@ from tui.app import DistillApp
 from tui.app_settings import AppSettings
 
 class Probe(DistillApp):
-    def on_mount(self):
-        super().on_mount()
+    async def on_mount(self):
+        await super().on_mount()
         self.call_after_refresh(self.report)
 
     def report(self):

@@ -155,7 +155,7 @@ raise SystemExit(run_app(runs_root=Path(sys.argv[2])))
     program = (sys.executable, "-c", code, str(ROOT), str(tmp_path / "runs"))
     with opened(program=program) as terminal:
         terminal.see("No runs yet.")
-        terminal.press(b"r")
+        terminal.press(b"\x1b[15~")  # F5
         assert terminal.wait() == 1
         after = terminal.written.rpartition(b"\x1b[?1049l")[2]
         assert b"internal error (ZeroDivisionError)" in after

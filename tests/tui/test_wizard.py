@@ -109,7 +109,7 @@ async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
 async def test_from_the_list_to_the_monitor(node: LoginNode) -> None:
     (node.root / "r.yaml").symlink_to(node.recipe)
     async with shown(node.runs) as screen:
-        await screen.see("No runs yet. Press n")
+        await screen.see("No runs yet.", "a new run, step by step")
         await screen.press("n")
         await screen.see("1 Cluster", "‹ booster ›", "4 a100 40 GiB", "closed", "down")
         await screen.press("right")
