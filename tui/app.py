@@ -107,7 +107,11 @@ class DistillApp(App[None]):
             self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
-        """Import the other screens on a thread, so that no key waits for a slow file system."""
+        """Import the other screens after the first paint, so that neither it nor a later key waits."""
+        self.call_after_refresh(self._import_screens)
+
+    def _import_screens(self) -> None:
+        """Import on a thread: a file system may be slow."""
         in_background(
             lambda: _import_screens(freeze=self.settings.guarded),
             "imports",
