@@ -153,10 +153,6 @@ class ChartsScreen(ChartCommands):
         """Show how the charts are looked at."""
         self._show_title()
 
-    def on_resize(self) -> None:
-        """Show which charts are on the screen now."""
-        self.call_after_refresh(self._show_title)
-
     def _arrange(self) -> None:
         words = self.field.value.casefold().split() if self.field is not None else []
         shown = [item for item in self._series if all(word in item.name.casefold() for word in words)]

@@ -153,6 +153,10 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         self.refresh()
         self.post_message(self.ViewChanged())
 
+    def on_resize(self) -> None:
+        """Tell that another number of charts has room."""
+        self.post_message(self.ViewChanged())
+
     def on_click(self, event: Click) -> None:
         """Select the chart under the pointer; the selected one gets all of the room."""
         columns, rows = self.shape
