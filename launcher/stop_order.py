@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from launcher.clusters.registry import cluster_of
+from launcher.errors import LaunchError
 from launcher.job_records import request_stop
 from launcher.ownership import require_own
 from launcher.runs import Run, load
@@ -37,7 +39,7 @@ def stop_run(
 
     Raises:
         ForeignRunError: the run is another user's, or others can write it.
-        LaunchError: it does not stop.
+        LaunchError: it does not stop, or is another user's and none of its jobs is the user's.
         TransportError: its machine gives no answer; it may still run.
     """
     run = load(transport, directory)
@@ -49,7 +51,21 @@ def stop_run(
             return False
     before = _requests(run)
     run = cluster_of(run, transport, say=say).cancel(run, run.jobs[-1])
-    return bool(_requests(run) - before)
+    stopped = bool(_requests(run) - before)
+    if not stopped:
+        _require_none_of_others(transport, run)
+    return stopped
+
+
+def _require_none_of_others(transport: Transport, run: Run) -> None:
+    """Refuse to call another user's run stopped: Slurm's list of one's own jobs does not have its jobs."""
+    owner = transport.ownership(run.directory)
+    if owner is not None and not owner.is_own:
+        raise LaunchError(
+            f"no job of {run.spec.id} was stopped: none of its jobs is yours",
+            where=Path(run.directory),
+            fix=f"The directory belongs to {owner.user}, who can stop them.",
+        )
 
 
 def _requests(run: Run) -> set[tuple[str, datetime]]:

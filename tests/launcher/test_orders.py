@@ -316,3 +316,13 @@ def test_the_output_of_a_job_follows_no_link(tmp_path: Path) -> None:
     with pytest.raises(TransportError, match="cannot be started"):
         LocalTransport().spawn(["true"], env={}, cwd=str(tmp_path), output=str(output))
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_another_users_run_whose_jobs_are_not_listed_is_not_called_stopped(tmp_path: Path) -> None:
+    here = this_process()
+    gone = JobProcess(host=here.host, boot=here.boot, pid=here.pid, started=here.started + 1)
+    run = make_run(tmp_path, host=here.host, process=gone)
+    assert stop_run(LocalTransport(), run.directory) is False
+    with pytest.raises(LaunchError, match="none of its jobs is yours") as refused:
+        stop_run(OfBob(), run.directory, trust=True)
+    assert "bob" in refused.value.fix

@@ -53,7 +53,11 @@ def test_who_may_do_what_with_whose_run(user: User, project: Path) -> None:
         refused = as_other(user, project, *order)
         assert refused.returncode != 0
         assert user.cluster.settings.user in refused.stderr
-    as_other(user, project, "cancel", str(directory), "--trust")  # what is not his stays, see the end
+    trusted = as_other(
+        user, project, "cancel", str(directory), "--trust"
+    )  # what is not his stays, see the end
+    assert trusted.returncode == 1, trusted.stdout + trusted.stderr
+    assert "none of its jobs is yours" in trusted.stderr
     forged = project / directory.name
     subprocess.run(["cp", "-r", directory, forged], check=True)
     for path in (forged, *forged.rglob("*")):
