@@ -184,6 +184,7 @@ def legal_settings(draw: st.DrawFn) -> tuple[list[str], ClusterRequest]:
     return overrides, replace(REQUEST, available_nodes=nodes)
 
 
+@pytest.mark.long
 @given(legal_settings())
 def test_legal_settings_raise_no_alarm(world: World, settings: tuple[list[str], ClusterRequest]) -> None:
     overrides, request = settings

@@ -87,6 +87,7 @@ def reached(root: Path, script: str) -> set[str]:
     return {path.removeprefix("nemo_rl/") for path in paths if path is not None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in RELEASES[:-1]), RELEASES[-1]]
 )

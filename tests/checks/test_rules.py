@@ -343,6 +343,7 @@ def test_every_rule_has_a_violation() -> None:
     assert [rule.id for rule in RULES] == [f"C{number}" for number in range(1, 85)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}:{','.join(case.overrides)[:40]}")
 def test_a_violation_is_found_by_its_rule_alone_and_its_fixes_work(
     legal: World, tmp_path: Path, case: Case

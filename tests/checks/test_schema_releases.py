@@ -72,6 +72,7 @@ def test_all_overrides_are_judged_as_the_release_judges(
     compare(shared, trees[name], name, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TREES)
 def test_stock_recipes_have_the_types_and_keys_of_their_release(trees: dict[str, Path], name: str) -> None:
     resolver = Resolver()
@@ -125,6 +126,7 @@ VALUES = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @given(data=st.data())
 def test_no_value_in_any_key_breaks_the_judgement(
     data: st.DataObject, schema_cache: Path, tmp_path_factory: pytest.TempPathFactory

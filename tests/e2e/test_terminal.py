@@ -102,6 +102,7 @@ def test_a_killed_terminal_leaves_the_run_which_is_found_again_and_cancelled(
     terminal.wait_for("END 0")
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_demo_stops_its_run(terminal: Terminal, tmp_path: Path) -> None:
     command = Command(tmp_path / "runs")
     terminal.open(command, "demo", columns=160, rows=48)

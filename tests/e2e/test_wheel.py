@@ -6,6 +6,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import ROOT, run
 
 CARRIED = (
@@ -31,6 +33,7 @@ def test_the_wheel_carries_recipes_scripts_and_sites(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "docs/"))]
 
 
+@pytest.mark.long
 def test_the_source_distribution_carries_them_too(uv: str, tmp_path: Path) -> None:
     run(uv, "build", "--offline", "--quiet", "--sdist", "--out-dir", tmp_path, cwd=ROOT)
     (built,) = tmp_path.glob("*.tar.gz")

@@ -24,6 +24,7 @@ def nothing(attempt: Attempt, folder: Path, outcome: Outcome) -> Iterator[str]:
     return iter(())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", GROUPS)
 def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
     make, _ = GROUPS[group]

@@ -10,6 +10,7 @@ from tests.hostile.recipe_inputs import KINDS, LARGE, recipe_attempts
 from tests.hostile.verdicts import tally, unchanged_unless_edited
 
 
+@pytest.mark.long
 def test_hostile_recipes_of_every_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = tally(recipe_attempts(2 * len(KINDS), seed=1), tmp_path, unchanged_unless_edited)
     with capsys.disabled():

@@ -49,6 +49,7 @@ def edit_in_pairs(directory: Path, pairs: int) -> None:
     assert done.stdout == "['r.yaml']\n", done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_two_edits_at_once_lose_nothing(tmp_path: Path) -> None:
     edit_in_pairs(tmp_path, 3)
 

@@ -159,6 +159,7 @@ def run_script(*arguments: str, cwd: Path, **environment: str) -> subprocess.Com
     )
 
 
+@pytest.mark.long
 def test_the_command_explains_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = run_script("--config", str(RECIPE), "loss_fn.kl_type=revers", cwd=tmp_path)
     assert done.returncode == 1

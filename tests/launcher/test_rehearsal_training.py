@@ -133,6 +133,7 @@ SAVES = (
 )
 
 
+@pytest.mark.long
 def test_a_resumed_run_equals_an_uninterrupted_one(capsys: pytest.CaptureFixture[str]) -> None:
     whole = rehearse(capsys, *SAVES, "checkpointing.checkpoint_dir=whole", "distillation.max_num_steps=14")
     first = rehearse(capsys, *SAVES, "checkpointing.checkpoint_dir=part", "distillation.max_num_steps=4")

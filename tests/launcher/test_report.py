@@ -175,6 +175,7 @@ def test_the_tail_of_a_log_is_read_from_its_end(tmp_path: Path) -> None:
     assert "No such file" in gone
 
 
+@pytest.mark.long
 def test_the_command(logs: Path, tmp_path: Path) -> None:
     command = Command(tmp_path / "runs")
     done = command("report", str(logs), "--json", "--tar", str(tmp_path / "out.tgz"))

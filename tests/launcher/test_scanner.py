@@ -172,6 +172,7 @@ _TEXTS = (
 _PRINTED = st.lists(st.tuples(st.sampled_from(_PROCESSES), st.sampled_from(_TEXTS)), max_size=40)
 
 
+@pytest.mark.long
 @given(_PRINTED, st.integers(0, 250))
 def test_lines_that_are_passed_over_would_have_changed_nothing(
     printed: list[tuple[str, str]], between: int

@@ -97,6 +97,7 @@ def test_the_other_runs_are_listed(
     assert good.directory in listed(tmp_path, capsys, monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILES[:3])
 def test_every_key_with_every_value(tmp_path: Path, name: str) -> None:
     """Nothing but an explained error, and never the loss of the other run."""

@@ -286,6 +286,7 @@ def run_edits(files: list[Path], rounds: int) -> int:
     return count
 
 
+@pytest.mark.long
 def test_edits_of_a_sample_change_nothing_else(sample: list[Path]) -> None:
     assert run_edits(sample[::6], 1) >= 35
 

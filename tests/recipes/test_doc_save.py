@@ -155,6 +155,7 @@ def test_what_is_read_only_is_not_written(where: str) -> None:
         shutil.rmtree(directory)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("moment", "expected"),
     [

@@ -97,6 +97,7 @@ def test_a_bad_override_is_explained(override: str, corpus: list[Path]) -> None:
     assert "KEY=VALUE" in str(caught.value)
 
 
+@pytest.mark.long
 def test_random_edits_keep_equal_to_nemo_rls_loader(
     distillation: list[Path], nemo_rl: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -286,6 +286,7 @@ def check_scanners(text: str) -> None:
         assert fast == events_of(text, yaml.SafeLoader), text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
 @given(DOCUMENTS)
 @settings(max_examples=300)

@@ -107,6 +107,7 @@ async def test_cancel_from_the_list(tmp_path: Path, jobs: Jobs) -> None:
         assert not await jobs.still_alive()
 
 
+@pytest.mark.long
 async def test_a_run_that_does_not_stop_is_told(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +121,7 @@ async def test_a_run_that_does_not_stop_is_told(
         await screen.see("c cancel")
 
 
+@pytest.mark.long
 async def test_quitting_leaves_runs_alone(tmp_path: Path, jobs: Jobs) -> None:
     jobs.start()
     for key in ("q", "ctrl+c", "ctrl+q"):
@@ -154,6 +156,7 @@ async def test_ctrl_c_while_the_demo_is_starting(tmp_path: Path, jobs: Jobs) -> 
     assert not jobs.alive()
 
 
+@pytest.mark.long
 async def test_q_in_the_demo_asks(tmp_path: Path, jobs: Jobs) -> None:
     async with shown(tmp_path, demo=DemoStart(jobs.start)) as screen:
         await screen.see("● running")

@@ -108,6 +108,7 @@ def test_the_help_names_every_command_within_its_width() -> None:
     assert max(len(line) for line in text.split("\n")) <= 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["f1", "question_mark"])
 async def test_help_on_both_screens(tmp_path: Path, key: str) -> None:
     running(tmp_path, host="elsewhere")
@@ -140,6 +141,7 @@ def titles(*places: Scope, without: tuple[str, ...] = ()) -> set[str]:
     return {command.title for command in commands(*places) if wanted(command)}
 
 
+@pytest.mark.long
 async def test_the_palette_offers_what_is_valid_and_does_it(tmp_path: Path) -> None:
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path, NARROW) as screen:

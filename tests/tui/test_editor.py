@@ -313,6 +313,7 @@ async def test_tree_and_text_are_in_step(world: EditorWorld, monkeypatch: Any) -
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [NARROW, pytest.param(WIDE, marks=pytest.mark.slow)])
 async def test_nothing_of_a_file_is_obeyed_by_the_terminal(
     tmp_path: Path, monkeypatch: Any, size: tuple[int, int]

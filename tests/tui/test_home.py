@@ -33,6 +33,7 @@ def some_runs(root: Path) -> Replay:
     return live
 
 
+@pytest.mark.long
 @BOTH
 async def test_runs_newest_first_with_what_matters(tmp_path: Path, size: tuple[int, int]) -> None:
     some_runs(tmp_path)
@@ -64,6 +65,7 @@ async def test_no_runs_say_what_to_do(tmp_path: Path) -> None:
         await screen.see("1 run in", "demo")
 
 
+@pytest.mark.long
 async def test_filter(tmp_path: Path) -> None:
     some_runs(tmp_path)
     async with shown(tmp_path) as screen:
@@ -162,6 +164,7 @@ def test_a_summary_may_hold_anything(tmp_path: Path) -> None:
     assert len(filled_row(row, {"metrics": {"loss": [0.5] * 500}}).losses) == 64
 
 
+@pytest.mark.long
 async def test_many_runs_scroll(tmp_path: Path) -> None:
     for number in range(40):
         running(

@@ -49,6 +49,7 @@ async def goes_on(screen: Screen, replay: Replay, text: str) -> None:
     await screen.see(text, "following")
 
 
+@pytest.mark.long
 async def test_replaced_deleted_forbidden_and_odd(tmp_path: Path, forbidding: type[Forbidding]) -> None:
     replay = running(tmp_path, host="elsewhere")
     log = replay.logs / "ray-driver.log"
@@ -76,6 +77,7 @@ async def test_replaced_deleted_forbidden_and_odd(tmp_path: Path, forbidding: ty
         await goes_on(screen, replay, "after odd bytes")
 
 
+@pytest.mark.long
 async def test_a_directory_that_vanishes_and_comes_back(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     async with shown(tmp_path, open_run="demo") as screen:

@@ -134,6 +134,7 @@ async def test_a_filter_keeps_the_place(tmp_path: Path) -> None:
         await screen.see("number 124")
 
 
+@pytest.mark.long
 async def test_findings_cause_first_in_whatever_log_they_are(tmp_path: Path) -> None:
     replay = filled(tmp_path)
     replay.append("ray-driver.log", FAILURE + "more\n" * 100)
@@ -218,6 +219,7 @@ def suspended(_: object) -> Iterator[None]:
     yield
 
 
+@pytest.mark.long
 async def test_the_pager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay = filled(tmp_path)
     log = replay.logs / "ray-driver.log"
@@ -299,6 +301,7 @@ def endless(_: StrideSearch) -> bool:
     return False
 
 
+@pytest.mark.long
 async def test_a_search_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path)
     async with shown(tmp_path, open_run="demo") as screen:

@@ -88,6 +88,7 @@ async def test_every_wrapped_line_is_met_by_paging(tmp_path: Path) -> None:
             assert {f"end of {n}" for n in range(120)} <= {line[line.rfind("end") :] for line in met}
 
 
+@pytest.mark.long
 async def test_a_match_in_a_wrapped_log_is_in_sight(tmp_path: Path) -> None:
     long_lines(tmp_path)
     async with shown(tmp_path, open_run="demo") as screen:

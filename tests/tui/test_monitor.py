@@ -121,6 +121,7 @@ async def test_logs_by_their_roles(tmp_path: Path) -> None:
         await screen.see("▸worker 12/12", "Ray worker 12 runs on jwb0012")
 
 
+@pytest.mark.long
 async def test_the_driver_s_log_is_shown_as_soon_as_there_is_one_unless_another_was_chosen(
     tmp_path: Path,
 ) -> None:
@@ -135,6 +136,7 @@ async def test_the_driver_s_log_is_shown_as_soon_as_there_is_one_unless_another_
         await screen.see("▸head", "worker 2")
 
 
+@pytest.mark.long
 async def test_follow_and_pause(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     replay.append("ray-driver.log", "".join(f"line {number}\n" for number in range(300)))
@@ -215,6 +217,7 @@ async def test_long_lines_scroll_sideways_and_bars_show_their_last_state(tmp_pat
         await screen.see("Loading: 100%")
 
 
+@pytest.mark.long
 async def test_a_log_that_is_truncated_or_gone(tmp_path: Path) -> None:
     replay = running(tmp_path, host="elsewhere")
     log = replay.logs / "ray-driver.log"
@@ -231,6 +234,7 @@ async def test_a_log_that_is_truncated_or_gone(tmp_path: Path) -> None:
         await screen.see("back again")
 
 
+@pytest.mark.long
 async def test_leaving_the_monitor(tmp_path: Path) -> None:
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path) as screen:
@@ -278,6 +282,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     Hanging.answer.set()
 
 
+@pytest.mark.long
 async def test_a_file_system_that_does_not_answer_is_told(tmp_path: Path, hanging: threading.Event) -> None:
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path, open_run="demo") as screen:

@@ -58,6 +58,7 @@ def test_a_resumption_in_words(tmp_path: Path) -> None:
     assert "At most 8.0 GPU hours." in words
 
 
+@pytest.mark.long
 async def test_a_run_that_others_can_write_is_resumed_only_on_the_users_word(
     tmp_path: Path, submissions: Submissions
 ) -> None:

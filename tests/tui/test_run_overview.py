@@ -73,6 +73,7 @@ async def test_sort_group_mark_rename_remove_and_compare(tmp_path: Path) -> None
     assert sorted(name[16:21] for name in os.listdir(tmp_path)) == ["alpha", "beta-"]
 
 
+@pytest.mark.long
 async def test_jobs_of_other_programs_and_a_silent_slurm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

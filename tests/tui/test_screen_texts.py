@@ -23,6 +23,7 @@ def maker() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "size", [pytest.param((80, 24), id="80x24"), pytest.param((160, 48), id="160x48", marks=pytest.mark.slow)]
 )

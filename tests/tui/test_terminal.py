@@ -59,6 +59,7 @@ def test_pipes_get_the_hint(tmp_path: Path) -> None:
     assert not done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 0)],
@@ -76,6 +77,7 @@ def test_signals_restore_the_terminal(tmp_path: Path, number: signal.Signals, co
         assert terminal.modes() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ignored", [False, True], ids=["hangup", "hangup-ignored"])
 def test_a_lost_terminal_ends_the_app(tmp_path: Path, ignored: bool) -> None:
     with opened(environment=runs(tmp_path), ignore_hangup=ignored) as terminal:
@@ -141,6 +143,7 @@ def test_no_color_means_none(tmp_path: Path) -> None:
         assert re.match(rb"(?:\d+;)*4[;m]", chosen), chosen
 
 
+@pytest.mark.long
 def test_a_fault_of_ours_is_three_lines_and_restores_the_terminal(tmp_path: Path) -> None:
     code = """
 import sys

@@ -367,6 +367,7 @@ async def test_a_smaller_window_has_the_same_keys(node: LoginNode) -> None:
         await screen.see("Job", "resources")
 
 
+@pytest.mark.long
 async def test_no_slurm_here(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(node.root / "bin"))
     for command in ("sinfo", "scontrol", "sacctmgr", "sbatch", "squeue"):

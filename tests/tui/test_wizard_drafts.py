@@ -45,6 +45,7 @@ def test_nothing_is_written_before_something_is_changed(node: LoginNode) -> None
     assert (keeper.kept, keeper.failed, written()) == (False, False, [])
 
 
+@pytest.mark.long
 async def test_a_draft_survives_its_wizard_and_goes_on_at_its_step(node: LoginNode) -> None:
     async with wizard(node) as screen:
         await to_step(screen, "batches")

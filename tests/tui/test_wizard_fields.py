@@ -199,6 +199,7 @@ def focused_field(screen: Screen) -> str:
     return row.item.name if row is not None else ""
 
 
+@pytest.mark.long
 async def test_tab_completes_a_path_lists_several_and_else_goes_on(
     node: LoginNode,
     monkeypatch: pytest.MonkeyPatch,

@@ -31,6 +31,7 @@ async def texts_are(screen: Screen, **texts: str) -> None:
     )
 
 
+@pytest.mark.long
 async def test_typing_replaces_the_value_of_a_field(node: LoginNode) -> None:  # noqa: F811
     async with wizard(node) as screen:
         await to_step(screen, "job")
@@ -95,6 +96,7 @@ async def test_keys_that_arrive_together_land_where_the_ones_before_them_led(
         await texts_are(screen, **texts)
 
 
+@pytest.mark.long
 async def test_a_dialog_takes_the_keys_that_arrive_with_the_one_that_opens_it(
     node: LoginNode,  # noqa: F811
 ) -> None:
@@ -125,6 +127,7 @@ def test_a_typed_path_is_continued(
     assert completed_path(text) == completed
 
 
+@pytest.mark.long
 async def test_the_right_arrow_takes_the_rest_of_a_path(
     node: LoginNode,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
