@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import importlib.metadata
 import json
+import os
 import re
 import sys
 import time
@@ -96,21 +97,24 @@ def _wheel(pattern: str, package: str) -> dict[str, Any]:
 
 
 def _load(files: list[str]) -> list[str]:
-    """Load a family by names, as its libraries load one another; from the package where no path has it."""
+    """Load a family as its libraries load one another: from LD_LIBRARY_PATH first, then from beside them.
+
+    Their own search path is a RUNPATH of $ORIGIN, which comes after LD_LIBRARY_PATH and before the system's
+    directories (ld.so(8)): a copy that only the system has does no harm.
+    """
     errors = []
     for file in files:
         name = Path(file).name
         try:
-            ctypes.CDLL(name)
+            ctypes.CDLL(name if _is_on_library_path(name) else file)
         except OSError as error:
-            if "cannot open shared object file" not in str(error) or name not in str(error):
-                errors.append(str(error)[:300])
-                continue
-            try:
-                ctypes.CDLL(file)
-            except OSError as of_package:
-                errors.append(str(of_package)[:300])
+            errors.append(str(error)[:300])
     return errors
+
+
+def _is_on_library_path(name: str) -> bool:
+    directories = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    return any(Path(directory, name).exists() for directory in directories)
 
 
 def _mapped() -> list[str]:
