@@ -43,6 +43,7 @@ LIMIT_S = 60.0
 _DIRECTORY = "/p/project/carla"
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[a-z-]+)-[0-9a-f]{4}")
 _TOKEN = re.compile(r"dt-[0-9a-f]{16}")
+_BLANK = "(?: |&#160;)"
 _PICTURE_ID = re.compile(r"terminal-\d+")
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -218,14 +219,18 @@ async def take_overview(
 
 
 def _same_each_time(text: str) -> str:
-    """Replace what differs each time: the moment of the last answer, and sizes on disk."""
+    """Replace what differs each time, in text or SVG: the moment of the last answer, and sizes on disk."""
     text = re.sub(
-        r"(?:since|as(?: |&#160;)of)(?: |&#160;)\d\d:\d\d:\d\d",
-        lambda match: match[0][:-8] + "04:24:36",
-        text,
+        rf"(?:since|as{_BLANK}of){_BLANK}\d\d:\d\d:\d\d", lambda match: match[0][:-8] + "04:24:36", text
     )
-    text = re.sub(r" *\d+(?:\.\d)? kB", lambda match: "80.0 kB".rjust(len(match[0])), text)
+    text = re.sub(rf"{_BLANK}*\d+(?:\.\d)?(?P<blank>{_BLANK})kB", _same_size, text)
     return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
+
+
+def _same_size(match: re.Match[str]) -> str:
+    """Return a size that takes as many columns as the one that was there."""
+    columns = len(match[0].replace("&#160;", " "))
+    return "80.0 kB".rjust(columns).replace(" ", match["blank"])
 
 
 @contextmanager
@@ -371,7 +376,8 @@ def take_all() -> dict[str, str]:
     for size in SIZES:
         with overview_runs() as root:
             for name, (svg, text) in asyncio.run(take_overview(root, size)).items():
-                taken |= {f"{name}.svg": _same_each_time(svg), f"text/{name}.txt": text}
+                svg = _PICTURE_ID.sub(f"terminal-{adler32(name.encode())}", _same_each_time(svg))
+                taken |= {f"{name}.svg": svg, f"text/{name}.txt": text}
     for size in WIZARD_SIZES:
         with login_node() as node, disk_of_another_day():
             taken |= asyncio.run(take_wizard(node, size))
