@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 from pathlib import Path
 
@@ -52,8 +54,11 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_everything_of_a_host(environment: dict[str, str], config: Path) -> None:
-    home = Path.home()  # ssh takes it from the user database, whatever HOME is
+def test_everything_of_a_host(
+    environment: dict[str, str], config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = pwd.getpwuid(os.getuid()).pw_dir  # ssh takes it from the user database, whatever HOME is
+    monkeypatch.setenv("HOME", home)  # paramiko does not
     host = resolve_host("juwels", environment, config=config)
     assert (host.alias, host.hostname, host.user, host.port) == (
         "juwels", "juwels-booster.example.org", "carla1", 22,

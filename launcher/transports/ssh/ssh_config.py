@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -92,7 +94,7 @@ def _resolve(alias: str, environment: Mapping[str, str], config: Path | None, de
             where=str(config or "~/.ssh/config"),
             fix="Use ProxyJump HOST, which does the same for hosts that speak SSH.",
         )
-    home = Path.home()
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # as ssh expands `~` (ssh_config(5), TOKENS)
     jump = _first(options, "proxyjump")
     jumps = [] if jump in ("", "none") else [part.strip() for part in jump.split(",")]
     port = _number(alias, options, "port", 22)
