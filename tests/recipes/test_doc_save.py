@@ -42,7 +42,7 @@ def save(path: Path, before: str = "", after: str = "") -> subprocess.CompletedP
         "from recipes import files\nfrom recipes.document import Document\n"
         "from recipes.errors import ExplainedError\n"
         # Another user may not read the checkout: what is imported late is imported now.
-        "import omegaconf, yaml.cyaml, recipes.secret_finder\n"
+        "import omegaconf, yaml.cyaml\nstr(ExplainedError('key=value', fix='-'))\n"
         f"document = Document.open(Path({str(path)!r}))\ndocument.set('a', 2)\n{before}\n"
         "try:\n    document.save()\nexcept ExplainedError as error:\n"
         "    print(error)\n    raise SystemExit(int(error.exit_code))\n" + after
