@@ -67,7 +67,7 @@ async def test_names_logs_and_reasons(tmp_path: Path) -> None:
             for key, wanted in (
                 ()
                 if size == NARROW
-                else (("l", "dir-logs/ray-driver.log"), ("c", "Cancel this run?"), ("f1", "Help"))
+                else (("l", "type a part of a node"), ("c", "Cancel this run?"), ("f1", "Help"))
             ):
                 await screen.press(key)
                 await screen.see(wanted)

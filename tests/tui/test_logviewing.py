@@ -316,3 +316,20 @@ async def test_a_search_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
         await screen.press("escape")
         await screen.see("search stopped")
         assert screen.monitor.logs.text.navigator.stop_search() is False  # none is under way
+
+
+async def test_a_jump_that_is_answered_before_the_first_lines_leads_there_once_they_are_read(
+    tmp_path: Path,
+) -> None:
+    filled(tmp_path)
+    async with shown(tmp_path, open_run="demo") as screen:
+        await open_logs(screen)
+        await screen.see("following", "number 299")
+        view = screen.monitor.logs.text
+        logs = view._selection.logs
+        view.open(*((f"{label} again", path) for label, path in logs))  # nothing of it is read yet
+        view.set_follow(False)
+        view.move_to(120)
+        assert view.scroll_offset.y == 0
+        await screen.until(lambda: view.scroll_offset.y == 120, "the line")
+        await screen.see("paused")

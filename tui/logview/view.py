@@ -60,6 +60,8 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         """Number of lines on the last page, while lines are wrapped."""
         self.extent = Extent(generation=_UNREAD)
         self.follow = True
+        self._awaited_top: int | None = None
+        """First line of the page that a jump leads to, until it is read."""
         self.navigator = LogNavigator(self)
         self.wrapped = False
         """Whether long lines continue on the next row rather than beyond the edge."""
@@ -255,6 +257,8 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             navigator = self.navigator
             navigator.current = navigator.current + moved if navigator.current is not None else None
             self.move_to(self.scroll_offset.y + moved)
+        elif self._awaited_top is not None:  # a jump was answered before the first lines
+            self.move_to(self._awaited_top)
         self._moving = False
 
     def _unwrapped_size(self) -> Size:
@@ -299,7 +303,8 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
             )
 
     def move_to(self, line: int) -> None:
-        """Begin the page with a line, or show the last page."""
+        """Begin the page with a line, or show the last page; one that is not read yet, once it is."""
+        self._awaited_top = line if self.extent.generation == _UNREAD or line >= self.extent.lines else None
         was_moving, self._moving = self._moving, True
         self.scroll_to(y=line, animate=False, force=True)
         self._moving = was_moving
@@ -316,6 +321,7 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         if old_value > self.max_scroll_y:  # not the user's move: the view became taller
             self.request_lines()
             return
+        self._awaited_top = None
         follow = new_value >= self.max_scroll_y
         if follow != self.follow:
             self.follow = follow
