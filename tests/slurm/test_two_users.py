@@ -62,11 +62,13 @@ def test_who_may_do_what_with_whose_run(user: User, project: Path) -> None:
     subprocess.run(["cp", "-r", directory, forged], check=True)
     for path in (forged, *forged.rglob("*")):
         os.chown(path, user.cluster.settings.other_uid, user.cluster.settings.other_uid)
-    for order in (("cancel", str(forged)), ("resume", str(forged))):
-        refused_too = user(*order)
-        assert refused_too.returncode == 2, refused_too.stdout + refused_too.stderr
-        assert f"belongs to {user.cluster.settings.other_user}" in refused_too.stderr
-        assert "--trust" in refused_too.stderr
+    refused_too = user("cancel", str(forged))
+    assert refused_too.returncode == 2, refused_too.stdout + refused_too.stderr
+    assert f"belongs to {user.cluster.settings.other_user}" in refused_too.stderr
+    assert "--trust" in refused_too.stderr
+    held = user("resume", str(forged))  # her job of that number is still queued
+    assert held.returncode == 1
+    assert "has not ended" in held.stderr
     for look in (("watch", "--once", str(forged)), ("report", str(forged))):
         assert user(*look).returncode == 0
     assert user.cluster.as_user("squeue", "-h", "-j", job, "-o", "%T").strip() == "PENDING"
