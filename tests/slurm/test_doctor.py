@@ -103,7 +103,7 @@ def test_from_not_ready_to_a_submitted_run_by_the_offered_commands(shell: JscShe
     tmux.press("y")
     tmux.see("✓ ready", "commands succeeded", limit_s=60)
     tmux.press("b")
-    tmux.see("No runs yet", "n new")
+    tmux.see("n new")
     tmux.press("n")
     tmux.see("JUWELS Booster", "distill", "‹ booster ›")
     tmux.press("NPage")

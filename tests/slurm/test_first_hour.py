@@ -28,7 +28,7 @@ def test_python_needs_its_module(shell: JscShell) -> None:
 def test_wizard_from_nothing_to_a_completed_smoke_run(shell: JscShell, tmux: Tmux) -> None:
     before = shell.files_of_home()
     tmux.start(shell.argv("distill-tui", "--no-mouse"))
-    tmux.see("No runs yet", "n new")
+    tmux.see("n new")
     tmux.press("n")
     tmux.see("JUWELS Booster", "distill", "‹ booster ›")
     tmux.press("NPage")

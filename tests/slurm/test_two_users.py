@@ -70,6 +70,7 @@ def test_who_may_do_what_with_whose_run(user: User, project: Path) -> None:
     assert held.returncode == 1
     assert "has not ended" in held.stderr
     for look in (("watch", "--once", str(forged)), ("report", str(forged))):
-        assert user(*look).returncode == 0
+        seen = user(*look)
+        assert seen.returncode == 0, seen.stdout + seen.stderr
     assert user.cluster.as_user("squeue", "-h", "-j", job, "-o", "%T").strip() == "PENDING"
     assert sorted(path.name for path in forged.iterdir()) == sorted(path.name for path in directory.iterdir())

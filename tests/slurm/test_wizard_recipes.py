@@ -47,7 +47,7 @@ class Author:
         """Open the wizard at its second step, with the profile for pretended nodes."""
         changes = {"NEMO_RL_ROOT": str(self.checkout), "RAY_BARE_VENV": sys.prefix}
         self.tmux.start(self.user.argv("--no-mouse", **changes))
-        self.tmux.see("No runs yet", "n new")
+        self.tmux.see("n new")
         self.tmux.press("n")
         self.tmux.see("1 Cluster", "booster", "distill", "1-00:00:00")
         self.choose("Profile", "light")
