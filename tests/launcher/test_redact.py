@@ -147,3 +147,8 @@ def test_the_longest_goes_first() -> None:
     assert redact("/data/bob/x /data/y") == "~/x ~/y"
     assert redact("secret-two secret short") == f"{REMOVED} {REMOVED} short"
     assert REMOVED == "«removed»"
+
+
+@pytest.mark.parametrize("lines", [[], [""], ["a"], ["", ""], ["a", "", "b"]])
+def test_there_are_as_many_lines_as_before(lines: list[str]) -> None:
+    assert REDACT.lines(lines) == lines
