@@ -110,7 +110,7 @@ def test_from_not_ready_to_a_submitted_run_by_the_offered_commands(shell: JscShe
     tmux.see("‹ training ›", "Qwen/Qwen3-1.7B-Base")
     tmux.press("Right", "Down")
     tmux("send-keys", "-l", RECIPE)
-    tmux.see("‹ smoke ›", "this directory", "5 steps")
+    tmux.see("‹ smoke ›", "this direc", "5 steps")
     tmux.press("F8")
     tmux.see(f"smoke of {shell.checkout}/recipes/{RECIPE}", "develbooster")
     tmux.press("s")

@@ -35,7 +35,7 @@ def test_wizard_from_nothing_to_a_completed_smoke_run(shell: JscShell, tmux: Tmu
     tmux.see("‹ training ›", "Qwen/Qwen3-1.7B-Base")
     tmux.press("Right", "Down")
     tmux("send-keys", "-l", RECIPE)
-    tmux.see("‹ smoke ›", "this directory", "5 steps")
+    tmux.see("‹ smoke ›", "this direc", "5 steps")
     tmux.press("F8")
     tmux.see(f"smoke of {shell.checkout}/recipes/{RECIPE}", "develbooster")
     tmux.press("s")
