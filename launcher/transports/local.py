@@ -17,17 +17,16 @@ import signal
 import stat
 import tempfile
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from launcher.errors import TransportError
 from launcher.signals import uninterrupted
-from launcher.text import clean, clean_lines
+from launcher.text import clean
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
+from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -88,7 +87,7 @@ class LocalTransport:
     def __init__(self, deadline_s: float = FILE_DEADLINE_S) -> None:
         self._deadline_s = deadline_s
         self._caller = _Caller()
-        self._commands: deque[float] = deque(maxlen=1000)
+        self._commands = CommandTimes()
 
     @property
     def host(self) -> str:
@@ -112,7 +111,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be run, or does not end in time.
         """
-        self._commands.append(time.monotonic())
+        self._commands.begin()
         try:
             completed = run_bounded(argv, env=env, cwd=cwd, timeout_s=timeout_s)
         except TimeoutError:
@@ -123,12 +122,11 @@ class LocalTransport:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         except ValueError as error:  # a null byte in an argument
             raise TransportError(f"'{clean(argv[0])}' cannot be run: {error}") from error
-        return Completed(completed.code, _text(completed.stdout), _text(completed.stderr))
+        return Completed(completed.code, output_text(completed.stdout), output_text(completed.stderr))
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
-        begin = time.monotonic() - seconds
-        return sum(moment >= begin for moment in list(self._commands))
+        return self._commands.within(seconds)
 
     def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name.
@@ -151,7 +149,7 @@ class LocalTransport:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "cannot stat", path) from error
+            raise access_error(error, "cannot stat", path) from error
 
     def ownership(self, path: str) -> Ownership | None:
         """Return who owns `path` and can write it; None if there is none.
@@ -164,7 +162,7 @@ class LocalTransport:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "cannot stat", path) from error
+            raise access_error(error, "cannot stat", path) from error
         return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), _writable_by(status))
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
@@ -276,15 +274,7 @@ class LocalTransport:
         try:
             return self._caller.call(action, f"{failure} {path}", self._deadline_s)
         except OSError as error:
-            raise _explained(error, failure, path) from error
-
-
-def _explained(error: OSError, failure: str, path: str) -> TransportError:
-    return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
-
-
-def _text(data: bytes) -> str:
-    return clean_lines(data.decode("utf-8", errors="replace"))
+            raise access_error(error, failure, path) from error
 
 
 def _entry(name: str, status: os.stat_result) -> FileStat:
@@ -357,8 +347,7 @@ def _writable_by(status: os.stat_result) -> str:
         group = grp.getgrgid(status.st_gid)
     except KeyError:
         return f"group {status.st_gid}"
-    is_private = group.gr_name == owner and set(group.gr_mem) <= {owner}
-    return "" if is_private else f"group {group.gr_name}"
+    return "" if is_private_group(group.gr_name, owner, group.gr_mem) else f"group {group.gr_name}"
 
 
 def _was_started_with(pid: int, assignment: str) -> bool:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import Protocol, TypeVar
 
 from launcher.errors import TransportError
-from launcher.text import clean, clean_lines
+from launcher.text import clean
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
 from launcher.transports.ssh.remote_shell import run_remote, run_script
@@ -67,7 +66,7 @@ class SshTransport:
         self.connection = SshConnection(host, prompter)
         self._deadline_s = deadline_s
         self._files: RemoteFiles = SftpFiles(self.connection, deadline_s)
-        self._commands: deque[float] = deque(maxlen=1000)
+        self._commands = CommandTimes()
         self._node = ""
         self._environment: Mapping[str, str] | None = None
 
@@ -99,14 +98,13 @@ class SshTransport:
         Raises:
             TransportError: it cannot be run, does not end in time, or the connection broke.
         """
-        self._commands.append(time.monotonic())
+        self._commands.begin()
         done = run_remote(self.connection, argv, env=env, cwd=cwd, timeout_s=timeout_s)
-        return Completed(done.code, _text(done.stdout), _text(done.stderr))
+        return Completed(done.code, output_text(done.stdout), output_text(done.stderr))
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
-        begin = time.monotonic() - seconds
-        return sum(moment >= begin for moment in list(self._commands))
+        return self._commands.within(seconds)
 
     def environment(self) -> Mapping[str, str]:
         """Return the variables that the user's login shell sets on the host; asked for once.
@@ -147,7 +145,7 @@ class SshTransport:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "cannot stat", path) from error
+            raise access_error(error, "cannot stat", path) from error
 
     def ownership(self, path: str) -> Ownership | None:
         """Return who owns `path` and can write it; None if there is none.
@@ -161,11 +159,11 @@ class SshTransport:
         )
         done = run_script(self.connection, body, "stat", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
         if done.code != 0:
-            message = _text(done.stderr).strip()
+            message = output_text(done.stderr).strip()
             if "No such file" in message or "Not a directory" in message:
                 return None
             raise TransportError(f"cannot stat {clean(path)}: {message.rpartition(':')[2].strip()}")
-        first, own, members = [*_text(done.stdout).split("\n"), ""][:3]
+        first, own, members = [*output_text(done.stdout).split("\n"), ""][:3]
         uid, user, group, mode = first.split(" ")
         return Ownership(user, uid == own.strip(), _writable_by(user, group, int(mode, 8), members))
 
@@ -227,10 +225,10 @@ class SshTransport:
             "{ read started; echo $pid $started; }; cat /proc/sys/kernel/random/boot_id; uname -n; }"
         )
         done = run_script(self.connection, body, argv[0], env=env, cwd=cwd, timeout_s=self._deadline_s)
-        lines = _text(done.stdout).split("\n")
+        lines = output_text(done.stdout).split("\n")
         numbers = lines[0].split() if lines else []
         if done.code != 0 or len(numbers) != 2 or len(lines) < 3:
-            reason = _text(done.stderr).strip() or "no process"
+            reason = output_text(done.stderr).strip() or "no process"
             raise TransportError(f"'{clean(argv[0])}' cannot be started: {reason}")
         return ProcessId(lines[2].strip(), lines[1].strip(), int(numbers[0]), int(numbers[1]))
 
@@ -271,7 +269,7 @@ class SshTransport:
             " && echo $started $pid; done | sort -n | head -n 1"
         )
         done = run_script(self.connection, body, "sh", timeout_s=self._deadline_s)
-        lines = _text(done.stdout).split("\n")
+        lines = output_text(done.stdout).split("\n")
         if len(lines) < 3 or not lines[2].strip():
             return None
         started, pid = map(int, lines[2].split())
@@ -293,7 +291,7 @@ class SshTransport:
         try:
             return self._with_files(action)
         except OSError as error:
-            raise _explained(error, failure, path) from error
+            raise access_error(error, failure, path) from error
 
     def _with_files(self, action: Callable[[RemoteFiles], Result]) -> Result:
         try:
@@ -309,13 +307,5 @@ def _writable_by(user: str, group: str, mode: int, members: str) -> str:
         return "everybody"
     if not mode & 0o020:
         return ""
-    others = {name for name in members.strip().split(",") if name} - {user}
-    return "" if group == user and not others else f"group {group}"
-
-
-def _explained(error: OSError, failure: str, path: str) -> TransportError:
-    return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
-
-
-def _text(data: bytes) -> str:
-    return clean_lines(data.decode("utf-8", errors="replace"))
+    names = filter(None, members.strip().split(","))
+    return "" if is_private_group(group, user, names) else f"group {group}"
