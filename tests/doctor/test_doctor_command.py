@@ -14,7 +14,7 @@ import pytest
 from launcher.clusters.registry import detect
 from launcher.doctor import check_docs, fixing
 from launcher.doctor.check_table import LOGIN_CHECKS
-from launcher.doctor.last_report import load_report
+from launcher.doctor.last_report import latest_report
 from launcher.doctor.node_job import imports_of, plan_examination
 from launcher.doctor.runner import examine
 from launcher.errors import InputError
@@ -69,9 +69,9 @@ def test_json_has_every_verdict_with_its_fix(place: Place) -> None:
     assert model["fix"]["command"] == f"hf download {MODEL}"
     assert "hf-offline" in model["foretells"]
     assert [check for check, item in checks.items() if item["outcome"] == "fail"] == ["D22"]
-    kept = load_report(place.environment)
+    kept = latest_report(place.environment)
     assert kept is not None
-    assert [item["id"] for item in kept["checks"]] == list(checks)
+    assert [item["id"] for item in kept.checks] == list(checks)
     script = fixing.script(examine(LOGIN_CHECKS, place.subject(), limit_s=20))
     assert f"\nhf download {MODEL}\n" in script
     assert "# D22 Models are in the cache" in script
