@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from launcher.checkout import choose
 from launcher.clusters.registry import detect
+from launcher.doctor.doctor_request import DoctorRequest
 from launcher.doctor.last_report import save_report
 from launcher.doctor.node_results import load_record
 from launcher.doctor.runner import LIMIT_S, examine, patient
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
     from launcher.doctor.last_report import KeptReport
     from launcher.doctor.verdict import HealthReport
-    from launcher.runs import RunSpec, RunStore
+    from launcher.runs import RunStore
     from launcher.sites import Site
     from launcher.submit.submit import SubmissionPlan
     from launcher.transports.base import Transport
@@ -44,58 +45,8 @@ if TYPE_CHECKING:
 
 SLURM_S = 1.5
 """How long Slurm's answer is waited for; it is cached, and takes 0.1 s on a healthy cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorRequest:
-    """A user's request to the doctor; None leaves the choice to the cluster and the recipe."""
-
-    recipe: Path | None = None
-    overrides: tuple[str, ...] = ()
-    kind: Kind = "training"
-    nodes: int | None = None
-    time: str | int | None = None
-    partition: str | None = None
-    account: str | None = None
-    profile: str | None = None
-    checkout: str | None = None
-    modules: str | None = None
-    container: str | None = None
-    """Image, where the job runs in one."""
-
-    def as_submit(self) -> SubmitRequest:
-        """Return the request of a submission that asks for the same."""
-        return SubmitRequest(
-            self.recipe or Path(),
-            self.nodes,
-            self.time,
-            overrides=self.overrides,
-            kind=self.kind,
-            partition=self.partition,
-            account=self.account,
-            profile=self.profile,
-            checkout=self.checkout,
-            modules=self.modules,
-            launcher="ray.sub" if self.container else "ray_bare",
-            container=self.container,
-        )
-
-
-def request_for_run(spec: RunSpec) -> DoctorRequest | None:
-    """Return the request for another run like one that there is; None where its recipe is not known."""
-    if spec.kind not in ("training", "smoke") or not Path(spec.recipe.source).is_absolute():
-        return None
-    slurm = spec.slurm
-    return DoctorRequest(
-        Path(spec.recipe.source),
-        spec.recipe.overrides,
-        spec.kind,
-        spec.nodes,
-        slurm.time_s if slurm is not None else None,
-        slurm.partition if slurm is not None else None,
-        slurm.account if slurm is not None else None,
-        checkout=spec.checkout,
-    )
+_JUTIL_S = 1.0
+"""How long jutil is waited for beside it: what is left of budgets."""
 
 
 def subject_of(
@@ -246,7 +197,8 @@ def _detect(
 ) -> tuple[Detection | None, ExplainedError | None]:
     limit_s = patient(SLURM_S)
     try:
-        return within(lambda: detect(transport, environment, cache_root(environment)), limit_s), None
+        cache, jutil_s = cache_root(environment), patient(_JUTIL_S)
+        return within(lambda: detect(transport, environment, cache, budgets_s=jutil_s), limit_s), None
     except TransportError as error:
         return None, error
     except TimeoutError:

@@ -11,6 +11,7 @@ import pytest
 
 from launcher.doctor import machine_checks
 from launcher.storage import quotas
+from launcher.submit import doctor_subject
 from tests.doctor.place import MODEL, VLLM, WORKER, Place, make_venv
 
 Plant = Callable[[Place, pytest.MonkeyPatch], None]
@@ -58,6 +59,12 @@ def _(place: Place, _patch: pytest.MonkeyPatch) -> None:
 @fault("D03 another account", "fail", "second may not use booster; first may", "--account first")
 def _(place: Place, _patch: pytest.MonkeyPatch) -> None:
     place.request["account"] = "second"
+
+
+@fault("D04 jutil hangs", "unknown", "jutil gave no answer", "distill-tui detect --refresh")
+def _(place: Place, patch: pytest.MonkeyPatch) -> None:
+    place.command("jutil", "exec sleep 60")
+    patch.setattr(doctor_subject, "_JUTIL_S", 0.2)
 
 
 @fault("D05 the home is nearly full", "warn", "of a quota of", "sort -h")

@@ -15,10 +15,10 @@ from tui.headless.output import SCHEMA, ask, print_json, say, show
 if TYPE_CHECKING:
     import argparse
 
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
     from launcher.runs import Run, RunStore
-    from launcher.submit.doctor_subject import DoctorRequest
 
 MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 _FILES_S = 2.0
@@ -58,7 +58,7 @@ def _on_screen(request: DoctorRequest) -> int:
 
 
 def _request(options: argparse.Namespace) -> DoctorRequest:
-    from launcher.submit.doctor_subject import DoctorRequest
+    from launcher.doctor.doctor_request import DoctorRequest
 
     file = options.file
     overrides = tuple(options.override)

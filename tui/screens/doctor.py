@@ -28,10 +28,10 @@ from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.doctor.fixing import FixStep
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
-    from launcher.submit.doctor_subject import DoctorRequest
     from tui.screens.host import Host
 
 ABOUT = (
@@ -138,10 +138,11 @@ class DoctorScreen(Screen[None]):
 
     def _examine(self) -> None:
         from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+        from launcher.doctor.doctor_request import DoctorRequest
         from launcher.doctor.last_report import save_report
         from launcher.doctor.runner import examine
         from launcher.logs.signatures import catalogue
-        from launcher.submit.doctor_subject import DoctorRequest, subject_of
+        from launcher.submit.doctor_subject import subject_of
         from launcher.transports.local import LocalTransport
 
         request = self._start.request or DoctorRequest()

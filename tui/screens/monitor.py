@@ -37,7 +37,7 @@ from tui.widgets.status_panel import StatusPanel
 from tui.widgets.timeline import Timeline, current_line
 
 if TYPE_CHECKING:
-    from launcher.submit.doctor_subject import DoctorRequest
+    from launcher.doctor.doctor_request import DoctorRequest
 
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
@@ -123,9 +123,9 @@ class MonitorScreen(Screen[None]):
 
     def doctor_request(self) -> DoctorRequest | None:
         """Return what the doctor examines from here: the place of another run like this one."""
-        from launcher.submit.doctor_subject import request_for_run
+        from launcher.doctor.doctor_request import DoctorRequest
 
-        return request_for_run(self._run.spec) if self._run is not None else None
+        return DoctorRequest.of_run(self._run.spec) if self._run is not None else None
 
     @property
     def watch_transport(self) -> Transport | None:

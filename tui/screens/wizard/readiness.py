@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
     from launcher.doctor.last_report import KeptReport
     from launcher.request import SubmitRequest
-    from launcher.submit.doctor_subject import DoctorRequest
     from launcher.submit.submit import SubmissionPlan
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import DraftStatus
@@ -113,11 +112,11 @@ class ReadyWatch:
         in_background(read, "doctor-kept", lambda _: None)
 
     def _begin(self, plan: SubmissionPlan, detection: Detection) -> None:
-        from launcher.submit.doctor_subject import ready_report
-
         self._running = True
 
         def examine() -> None:
+            from launcher.submit.doctor_subject import ready_report
+
             resolver = self._resolver()
             kept = _kept(plan, resolver)
             call_on(self._target, lambda: self._show_kept(kept))
@@ -157,27 +156,6 @@ def _kept(plan: SubmissionPlan, resolver: DraftResolver) -> KeptReport | None:
     checkout = plan.options.checkout
     path = checkout.path if checkout is not None else ""
     return load_report(resolver.environment, plan.submission.layout.site.id, path)
-
-
-def doctor_request(request: SubmitRequest) -> DoctorRequest:
-    """Return the request to the doctor that a request for a submission comes to."""
-    from launcher.submit.doctor_subject import DoctorRequest
-
-    if request.kind == "rehearsal":  # it needs neither the recipe's models nor the checkout
-        return DoctorRequest()
-    return DoctorRequest(
-        request.recipe,
-        request.overrides,
-        request.kind,
-        request.nodes,
-        request.time,
-        request.partition,
-        request.account,
-        request.profile,
-        request.checkout,
-        request.modules,
-        request.container,
-    )
 
 
 def ready_section(answer: ReadyAnswer, recipe: Path | None, now: float) -> list[Content]:

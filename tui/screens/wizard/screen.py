@@ -21,7 +21,7 @@ from tui.screens.wizard.findings import assess
 from tui.screens.wizard.model import DraftStatus, WizardState, kind_of
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
-from tui.screens.wizard.readiness import ReadyWatch, doctor_request, ready_section
+from tui.screens.wizard.readiness import ReadyWatch, ready_section
 from tui.screens.wizard.recipe_saving import RecipeSaving
 from tui.screens.wizard.review import (
     environment_rows,
@@ -37,8 +37,8 @@ from tui.screens.wizard.steps import StepScreen
 from tui.screens.wizard.validation import errors
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.storage.wizard_drafts import RunDraftWriter
-    from launcher.submit.doctor_subject import DoctorRequest
     from recipes.planning import Fix
 
 _ASKING = "querying Slurm …"
@@ -112,11 +112,13 @@ class WizardScreen(StepScreen):
 
     def doctor_request(self) -> DoctorRequest | None:
         """Return what the doctor examines from here; None for what every run needs."""
+        from launcher.doctor.doctor_request import DoctorRequest
+
         if self._is_current and self.status.plan is not None:
-            return doctor_request(self.status.plan.request)
+            return DoctorRequest.of_submission(self.status.plan.request)
         if self.status.path is None or errors(self.wizard_state, self.status):
             return None
-        return doctor_request(request_of(self.wizard_state, self.status))
+        return DoctorRequest.of_submission(request_of(self.wizard_state, self.status))
 
     def on_screen_resume(self) -> None:
         """Take what the doctor has found meanwhile, and check again: its commands fetch what checks miss."""
