@@ -30,7 +30,9 @@ sys.path.insert(0, str(HERE.parent))
 from textual.pilot import Pilot  # noqa: E402 - the project is found first
 from textual.widgets import Input  # noqa: E402
 
+import launcher.submit.doctor_subject  # noqa: E402
 import tui.usage_lines  # noqa: E402
+from launcher.doctor.last_report import KeptReport  # noqa: E402
 from tests.tui.fakeslurm import LoginNode  # noqa: E402
 from tui.app import DistillApp  # noqa: E402
 from tui.app_settings import AppSettings, EditStart  # noqa: E402
@@ -85,7 +87,7 @@ WIZARD_SHOTS = (
     Shot("wizard-batches", ("pagedown", "down", "down", *"30"), ("● Global batch", "✗ C22")),
     Shot("wizard-data", ("backspace", "backspace", *"16", "pagedown"), ("Data set", "Log directory")),
     Shot("wizard-job", ("pagedown", "2", "down", "down", *"2h30"), ("each node", "02:30:00")),
-    Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t")),
+    Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t", "1 not ready")),
     Shot("wizard-saving", ("w", "down"), ("Your choices", "save into"), ((80, 24),)),
 )
 """Each step of the wizard, with typed values, one of which would fail; and what becomes of them."""
@@ -302,6 +304,27 @@ def login_node() -> Iterator[LoginNode]:
 
 
 @contextmanager
+def doctor_of_another_day() -> Iterator[None]:
+    """Let the doctor say the same on every machine."""
+    missing = {
+        "id": "D18",
+        "title": "Workers' environments are built",
+        "where": "login",
+        "outcome": "fail",
+        "evidence": "not in /p/project1/me/venvs: the environment of VllmGenerationWorker",
+    }
+    passed = [{"id": f"D{number:02}", "title": "", "where": "login", "outcome": "pass", "evidence": ""}
+              for number in range(1, 18)]  # fmt: skip
+    original = launcher.submit.doctor_subject.ready_report
+    report = KeptReport(NOW - 180, "jwlogin01", "", (missing, *passed))
+    launcher.submit.doctor_subject.ready_report = lambda *_: report
+    try:
+        yield
+    finally:
+        launcher.submit.doctor_subject.ready_report = original
+
+
+@contextmanager
 def disk_of_another_day() -> Iterator[None]:
     """Let the disk have the same room on every machine."""
     original = shutil.disk_usage
@@ -379,7 +402,7 @@ def take_all() -> dict[str, str]:
                 svg = _PICTURE_ID.sub(f"terminal-{adler32(name.encode())}", _same_each_time(svg))
                 taken |= {f"{name}.svg": svg, f"text/{name}.txt": text}
     for size in WIZARD_SIZES:
-        with login_node() as node, disk_of_another_day():
+        with login_node() as node, disk_of_another_day(), doctor_of_another_day():
             taken |= asyncio.run(take_wizard(node, size))
     for size in SIZES:
         with login_node() as node:

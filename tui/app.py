@@ -33,10 +33,10 @@ from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
     from launcher.storage.wizard_drafts import RunDraftWriter
-    from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen

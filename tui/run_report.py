@@ -63,7 +63,7 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
 
     if run is None:
         return ReportFacts()
-    from launcher.doctor.last_report import load_report
+    from launcher.doctor.last_report import latest_report
     from launcher.plan import PlanRecord
     from launcher.stored import read_stored
     from launcher.transports.local import LocalTransport
@@ -75,6 +75,7 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
     except ExplainedError:
         environment = {}
     changes, problem = _changes(run)
+    examined = latest_report(os.environ)
     return ReportFacts(
         run.spec.recipe.source,
         changes,
@@ -82,7 +83,7 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
         environment,
         _jobs(run, warn),
         _checkout(run.spec),
-        load_report(os.environ) or {},
+        examined.as_json() if examined is not None else {},
     )
 
 

@@ -55,9 +55,16 @@ def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str
 
 
 def detect(
-    transport: Transport, environment: Mapping[str, str], cache: Path, *, refresh: bool = False
+    transport: Transport,
+    environment: Mapping[str, str],
+    cache: Path,
+    *,
+    refresh: bool = False,
+    budgets_s: float | None = None,
 ) -> Detection:
     """Return what the cluster of a transport's machine offers; answers are cached for hours.
+
+    `budgets_s`: how long what is left of budgets is waited for; None: to its end.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -65,7 +72,7 @@ def detect(
     """
     from launcher.clusters.slurm.detect import detect as detect_slurm
 
-    return detect_slurm(transport, environment, cache, refresh=refresh)
+    return detect_slurm(transport, environment, cache, refresh=refresh, budgets_s=budgets_s)
 
 
 def accounting(

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS, nearest
+from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
-from launcher.storage.location import mount_of, mounts
+from launcher.storage.quotas import mount_of, mounts, nearest
 from launcher.text import clean
 
 if TYPE_CHECKING:

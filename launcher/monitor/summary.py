@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import (
     Event,
     FindingSeen,
@@ -188,6 +189,7 @@ def finding_json(item: FindingSeen) -> dict[str, Any]:
         "tier": item.tier,
         "confidence": item.confidence,
         "edits": [{"key": edit.key, "to": edit.to, "how": edit.how} for edit in item.edits],
+        "doctor": list(checks_foretelling(item.id)),
         "time": item.time,
     }
 
@@ -216,6 +218,8 @@ def event_json(event: Event) -> dict[str, Any]:
             body[item.name] = _plain(value)
     if isinstance(event, MilestoneReached):
         body["title"] = MILESTONE_TITLES[event.id]
+    if isinstance(event, FindingSeen):
+        body["doctor"] = list(checks_foretelling(event.id))
     return body
 
 

@@ -143,7 +143,7 @@ def _lives(pid: str) -> bool:
 
 
 ISOLATED = """
-import sys, threading, time
+import subprocess, sys, threading, time
 from launcher.doctor.isolation import isolated
 from launcher.errors import TransportError
 
@@ -153,6 +153,9 @@ def action():
     if sys.argv[1] == "fails":
         raise TransportError("what", where="there", fix="so")
     threading.Thread(target=time.sleep, args=(600,)).start()
+    if sys.argv[1] == "leaves a process":
+        # It stands for a child that cannot be ended: what is read from this program must end all the same.
+        return ["x" * subprocess.Popen(["sleep", "200"]).pid]
     return ["x" * 100_000]
 
 try:
@@ -162,6 +165,14 @@ except TransportError as error:
 except TimeoutError as error:
     print(error)
 """
+
+
+def test_what_is_left_behind_keeps_no_stream_open() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ISOLATED, "leaves a process", "60"],
+        capture_output=True, text=True, check=True, timeout=100,
+    )  # fmt: skip
+    os.kill(int(done.stdout), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,8 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
                 lines.append(f"    -> {item['fix']}")
             if item["edits"]:
                 lines.append(f"    recipe: {', '.join(map(_edit, item['edits']))}")
+            if checks := item.get("doctor"):
+                lines.append(f"    `distill-tui doctor` looks for it before a run: {', '.join(checks)}")
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from launcher.request import Cost, SubmitRequest
     from launcher.submit.submit import StartEstimate, SubmissionPlan
+
+_STALE_AFTER_S = 86_400.0
+"""Age at which the doctor's findings are not mentioned any more."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -185,6 +189,20 @@ def _describe(proposal: SubmissionPlan) -> None:
         say(f"unknown: {', '.join(unknown)}; `check` says what is missing")
     for question in proposal.asks:
         say(f"memory: {question}")
+    if unready := _unready(proposal):
+        say(f"doctor: {unready}")
+
+
+def _unready(proposal: SubmissionPlan) -> str:
+    """Return what the doctor last missed for this recipe, as one line; empty where it missed nothing."""
+    from launcher.doctor.last_report import load_report
+
+    checkout = proposal.options.checkout
+    site = proposal.submission.layout.site.id
+    report = load_report(os.environ, site, checkout.path if checkout is not None else "")
+    if report is None or report.recipe != str(proposal.submission.recipe.path):
+        return ""
+    return report.failures_in_words(time.time(), within_s=_STALE_AFTER_S)
 
 
 def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:

@@ -6,13 +6,22 @@ One `sinfo`, one `sacctmgr`, one `scontrol show partition`; `sacctmgr show qos` 
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from launcher.clusters.inventory import Account, Budget, Detection, DetectionProblem, Partition
+from launcher.clusters.inventory import (
+    NO_BUDGETS,
+    Account,
+    Budget,
+    Detection,
+    DetectionProblem,
+    Partition,
+)
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
@@ -67,9 +76,12 @@ def detect(
     cache: Path,
     *,
     refresh: bool = False,
+    budgets_s: float | None = None,
     now: Callable[[], float] = time.time,
 ) -> Detection:
     """Return the cluster's partitions, accounts and limits, from the cache where it is fresh.
+
+    `budgets_s`: how long jutil is waited for, which is asked beside Slurm then; None: after it, to its end.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -80,14 +92,14 @@ def detect(
     cache_file = cache / f"slurm-{clean(transport.host).replace('/', '_')}-{client.user}.json"
     answers = None if refresh else _load_cached(transport, cache_file, environment, now())
     if answers is None:
-        answers = ask(client)
+        answers = ask(client, budgets_s)
         if not answers.problems:
             _save_cached(transport, cache_file, environment, answers, now())
     return interpret(site, answers, client.user)
 
 
-def ask(client: SlurmClient) -> Answers:
-    """Run Slurm's commands.
+def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
+    """Run Slurm's commands, and jutil.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -100,6 +112,7 @@ def ask(client: SlurmClient) -> Answers:
         raise _no_slurm(client, error) from error
     problems: list[DetectionProblem] = []
     keeps_accounts = True
+    asked_budgets = _BudgetQuery(client, budgets_s)
 
     def output_of(*argv: str) -> str | None:
         try:
@@ -125,8 +138,8 @@ def ask(client: SlurmClient) -> Answers:
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
-    budgets = _budgets(client, problems)
-    quotas = _quotas(client, budgets or "")
+    budgets, quotas, more = asked_budgets.answer()
+    problems += more
     return Answers(
         version, sinfo, partitions, accounts, qos, cluster, budgets, quotas, keeps_accounts, tuple(problems)
     )
@@ -140,21 +153,51 @@ def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
     )
 
 
-def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | None:
-    """Ask jutil, which most sites do not have."""
+_BudgetAnswer: TypeAlias = tuple[str | None, Mapping[str, str], tuple[DetectionProblem, ...]]
+"""What jutil says of the budgets, of what is left of each, and why it says nothing."""
+
+
+class _BudgetQuery:
+    """Asks jutil, which takes seconds: beside Slurm where it is not waited for to its end."""
+
+    def __init__(self, client: SlurmClient, limit_s: float | None) -> None:
+        self._client, self._limit_s = client, limit_s
+        self._answers: queue.SimpleQueue[_BudgetAnswer] = queue.SimpleQueue()
+        self._begun = time.monotonic()
+        if limit_s is not None:
+            threading.Thread(target=self._ask, name="jutil", daemon=True).start()
+
+    def answer(self) -> _BudgetAnswer:
+        """Return the answer."""
+        if self._limit_s is None:
+            return self._answer()
+        left_s = self._limit_s - (time.monotonic() - self._begun)
+        try:
+            return self._answers.get(timeout=max(left_s, 0.001))
+        except queue.Empty:
+            return None, {}, (DetectionProblem(f"{NO_BUDGETS}: it did not end within {self._limit_s:.3g} s"),)
+
+    def _ask(self) -> None:
+        self._answers.put(self._answer())
+
+    def _answer(self) -> _BudgetAnswer:
+        budgets, problem = _budgets(self._client)
+        if problem:
+            return None, {}, (DetectionProblem(f"{NO_BUDGETS}: {problem}"),)
+        return budgets, _quotas(self._client, budgets or ""), ()
+
+
+def _budgets(client: SlurmClient) -> tuple[str | None, str]:
+    """Ask jutil, which most sites do not have; return what it prints, and why it gave no answer."""
     try:
         done = client.run(BUDGETS_COMMAND)
     except UnreachableError as error:
-        problems.append(DetectionProblem(f"jutil gave no answer: {error.what}"))
-        return None
+        return None, error.what
     except TransportError:
-        return None
+        return None, ""
     if done.code:
-        problems.append(
-            DetectionProblem(f"jutil gave no answer: {message_of(done.stderr) or f'exit code {done.code}'}")
-        )
-        return None
-    return done.stdout
+        return None, message_of(done.stderr) or f"exit code {done.code}"
+    return done.stdout, ""
 
 
 def _quotas(client: SlurmClient, budgets: str) -> dict[str, str]:
