@@ -14,7 +14,7 @@ from recipes.errors import RecipeError
 from recipes.keys import KeyPath, format_key
 from recipes.yaml.check import EditRefusedError, Shape, checked, expected, shape, with_children
 from recipes.yaml.find import NotWrittenError, child_index, find_spot, key_of
-from recipes.yaml.layout import child_stop
+from recipes.yaml.layout import child_stop, is_explicit
 from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tree
 from recipes.yaml.offsets import BOM, LINE_BREAK
 from recipes.yaml.parse import parse
@@ -59,7 +59,7 @@ def comment_out(tree: Tree, path: KeyPath) -> Tree:
         raise EditRefusedError(
             f"'{format_key(path)}' shares its line with other values", where=tree.position(start), fix=fix
         )
-    if _is_explicit(tree, start):
+    if is_explicit(tree, start):
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(start))
     splices = _marks(tree, tree.lines.column(start), tree.lines.start(start), child_stop(tree, parent, index))
     if len(parent.children) == 1:
@@ -69,10 +69,6 @@ def comment_out(tree: Tree, path: KeyPath) -> Tree:
         return old[:index] + old[index + 1 :]
 
     return checked(tree, splices, expected(tree, spot.trail[:-1], with_children(drop)))
-
-
-def _is_explicit(tree: Tree, start: int) -> bool:
-    return tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith("?")
 
 
 def _marks(tree: Tree, column: int, start: int, stop: int) -> list[Splice]:
