@@ -153,6 +153,8 @@ class EditorLayout(EditorPanes):
             self._show_checks(analysis)
             return
         self.analysis, self._opening = analysis, False
+        if before is None:
+            self.call_after_refresh(self.host.opened)
         self.findings = findings_of(analysis)
         self._show_details()
         had_error, self._has_error = self._has_error, analysis.error is not None
@@ -180,6 +182,7 @@ class EditorLayout(EditorPanes):
         """Say why a job could not be done."""
         event.stop()
         self._opening, self.next_key = False, ""
+        self.host.opened()
         if self.view is None:
             self.details_panel.show_failure(event.error)
         if event.retry is not None:

@@ -72,7 +72,6 @@ class SessionWorker(JobThread):
         """A query to answer while no job waits."""
         self.holds = KeyHolds()
         self._offer_hold = 0
-        self._outline_shown = False
         self._stale = False
         """Whether the session changed since the last analysis."""
         self._opened: bytes | None = None
@@ -261,27 +260,34 @@ class SessionWorker(JobThread):
             self._writer.close()
 
     def _open(self) -> None:
-        from launcher.storage.drafts import DraftStore
+        """Read the file and show its tree; what is not needed for that is imported behind it."""
         from recipes.editing import EditSession, RecipeAnalyser
 
         file = self._file
-        self._drafts = DraftStore.of(file.environment)
         session = EditSession.open(file.path)
-        self._analyser = RecipeAnalyser(
+        analyser = RecipeAnalyser(
             file.path,
             checkout=checkout_for(file.path, file.environment),
             environment=file.environment,
             overrides=file.overrides,
         )
+        view = SessionView(session.state, dirty=False, changes=NO_CHANGES, can_undo=False, can_redo=False)
+        post(self._target, SessionChanged(view, ""))
+        self._show_outline(analyser.first_outline(session.state))
+        self._open_drafts(session)
+        self._analyser, self._session, self._stale = analyser, session, True
+
+    def _open_drafts(self, session: EditSession) -> None:
+        from launcher.storage.drafts import DraftStore
+
+        file = self._file
+        self._drafts = DraftStore.of(file.environment)
         self._writer = self._drafts.writer(file.path)
         self._opened = session.opened
-        self._session, self._stale = session, True
         drafts = tuple(
             draft for draft in self._drafts.orphans(file.path) if draft.differs_from(session.opened or b"")
         )
         post(self._target, SessionOpened(drafts))
-        self._changed(session, "", edited=False)
-        self._stale = True
 
     def _take_typed(self) -> None:
         text, merge_step = None, True
@@ -352,8 +358,6 @@ class SessionWorker(JobThread):
         assert self._analyser is not None
         cancelled = never if patient else self._is_superseded
         try:
-            if self._analysis is None:
-                self._show_outline(state)
             analysis = self._analyser.update(
                 state,
                 self._placement,
@@ -373,16 +377,11 @@ class SessionWorker(JobThread):
         post(self._target, AnalysisReady(analysis, preview=preview))
 
 
-    def _show_outline(self, state: EditState) -> None:
-        """Show the tree before anything of the checkout is read, which takes longer than all else."""
-        assert self._analyser is not None
-        if not self._outline_shown:
-            painted = threading.Event()
-            outline = self._analyser.first_outline(state)
-            post(self._target, OutlineReady(outline, complete=False, painted=painted.set))
-            # What follows would share the interpreter with the painting.
-            painted.wait(_PAINT_S)
-            self._outline_shown = True
+    def _show_outline(self, outline: Outline) -> None:
+        """Show the first tree, and wait until it is painted: what follows would share the interpreter."""
+        painted = threading.Event()
+        post(self._target, OutlineReady(outline, complete=False, painted=painted.set))
+        painted.wait(_PAINT_S)
 
     def _outlined(self, outline: Outline) -> None:
         post(self._target, OutlineReady(outline, complete=True))
