@@ -218,8 +218,13 @@ class EditorLayout(EditorPanes):
         """Go to the key, or the line, that the editor was opened for."""
         index = outline.at_line(self._first_line) if self._first_line else None
         key = outline.rows[index].key if index is not None else self._first_key
+        error_line = self.view.state.error_line if self.view is not None else None
         if key:
             self.go_to(key)
+        elif error_line is not None and not outline.rows:
+            # There is no tree yet: what can be corrected is the text.
+            self.action_show_pane("text")
+            self.text_view.go_to(error_line)
 
     def _show_checks(self, analysis: Analysis) -> None:
         width = max(self.size.width - 2, 1)
