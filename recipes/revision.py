@@ -61,9 +61,7 @@ def check_reads_back(before: Revision, after: Revision, name: str) -> None:
     # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.
     if before.composed.uncertain and not same(read_fast(before.tree.text, name), before.data):
         return
-    raise EditRefusedError(
-        "OmegaConf would not read the edited text back as the intended values", where=name
-    )
+    raise EditRefusedError("OmegaConf would not read the edited text back as the intended values", where=name)
 
 
 def changed_leaves(before: Value | None, after: Value | None) -> list[KeyPath]:

@@ -376,7 +376,6 @@ class SessionWorker(JobThread):
             self._analysis, self._stale = analysis, False
         post(self._target, AnalysisReady(analysis, preview=preview))
 
-
     def _show_outline(self, outline: Outline) -> None:
         """Show the first tree, and wait until it is painted: what follows would share the interpreter."""
         painted = threading.Event()
