@@ -66,6 +66,8 @@ class DistillApp(App[None]):
         self._leaving = Leaving(self, self.has_unsaved_draft, settings.demo)
         self._wizard_state: WizardState | None = None
         """What was typed in a wizard that was left, where no draft of it could be written."""
+        self._imported = False
+        """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
         self.set_class(settings.screen.compact, "-compact")
 
@@ -107,8 +109,18 @@ class DistillApp(App[None]):
             self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
-        """Import the other screens after the first paint, so that neither it nor a later key waits."""
-        self.call_after_refresh(self._import_screens)
+        """Import the other screens after the first paint, so that neither it nor a later key waits.
+
+        A recipe is read first: the imports would share the interpreter with that.
+        """
+        if self.settings.edit is None or self.settings.edit.path is None:
+            self.call_after_refresh(self._import_screens)
+
+    def opened(self) -> None:
+        """Import the other screens, now that the recipe is shown which the app was started for."""
+        if self.settings.edit is not None and self.settings.edit.path is not None and not self._imported:
+            self._imported = True
+            self._import_screens()
 
     def _import_screens(self) -> None:
         """Import on a thread: a file system may be slow."""

@@ -28,7 +28,7 @@ from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.secrets import masked
 
 if TYPE_CHECKING:
-    from recipes.document import Revision
+    from recipes.revision import Revision
     from recipes.planning import Fix
 
 _READS = "C5"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recipes.keys import KeyPath, Step, format_key, format_step
 from recipes.yaml.check import EditRefusedError, checked, expected, shape, shape_of, with_children
 from recipes.yaml.find import Spot, child_index, find_spot
-from recipes.yaml.layout import comments_above, ends_in_block_scalar, layout_of, tail
+from recipes.yaml.layout import comments_above, ends_in_block_scalar, is_explicit, layout_of, tail
 from recipes.yaml.nodes import AliasNode, Entry, MappingNode, ScalarNode, SequenceNode, Tree, last_leaf
 from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.scalars import same
@@ -178,7 +178,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
         new = f"{scalar_text(key, FLOW_KEY)}: {flow_text(value, Manner(flow=True, spelling=spelling))}"
         return checked(tree, _add_in_flow(tree, node, new), expected_shapes)
     first = node.children[0]
-    if _explicit(tree, first.start):
+    if is_explicit(tree, first.start):
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(first.start))
     column = tree.lines.column(first.start)
     writer = _writer(tree, tree.lines.start(first.start), tail(tree, node))
@@ -189,10 +189,6 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
         + writer.after_key(value, column, Manner(spelling=spelling))
     )
     return checked(tree, _add_line(tree, node, text, writer.newline), expected_shapes)
-
-
-def _explicit(tree: Tree, start: int) -> bool:
-    return tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith("?")
 
 
 def _insert_first(tree: Tree, key: Step, value: Writable) -> Tree:

@@ -10,6 +10,7 @@ import pytest
 from recipes.editing import (
     Analysis,
     EditSession,
+    Outline,
     Placement,
     RecipeAnalyser,
     SupersededError,
@@ -50,6 +51,28 @@ def test_a_legal_recipe_has_no_failure_and_all_phases(editing: Editing) -> None:
     assert editing.analysis.memory is not None
     assert {"student-train", "teacher-score", "generation"} <= {p.id for p in editing.analysis.memory.phases}
     assert editing.analysis.changes.text() == ""
+
+
+def test_the_tree_is_there_before_the_checks_and_once_more_with_what_the_checkout_says(
+    tmp_path: Path,
+) -> None:
+    editing = Editing(tmp_path)
+    editing.path.write_text("defaults: recipe.yaml\nour_key: 1\n# seed: 5\n# Note: by hand\n")
+    session = EditSession.open(editing.path)
+    analyser = RecipeAnalyser(editing.path, checkout=tmp_path, environment={})
+    first = analyser.first_outline(session.state)
+    assert analyser.schema._trees == {}  # nothing of the checkout was read
+    outlines: list[Outline] = []
+    analysis = analyser.update(session.state, PLACE, outlined=outlines.append)
+    assert outlines == [analysis.outline]
+    leaves = [(row.key, row.effective) for row in first.rows if row.state != "commented"]
+    assert leaves == [(row.key, row.effective) for row in analysis.outline.rows if row.state != "commented"]
+    assert len(leaves) > 40
+    assert not any(row.unknown for row in first.rows)
+    unknown = analysis.outline.row("our_key")
+    assert unknown is not None
+    assert unknown.unknown
+    assert analysis.outline.row("Note") is None
 
 
 def test_a_new_failure_is_said_and_its_solution_too(editing: Editing) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from launcher.text import clean
 from tui.formatting import clock_time, duration, plural
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def home_title(facts: TitleFacts, width: int) -> Content:
     count = runs if not facts.jobs else f"{runs}, {plural(facts.jobs, 'other job')}"
     if facts.shown != facts.runs + facts.jobs:
         count = f"{facts.shown} of {count}"
-    head, root = f" {count} in ", facts.root
+    head, root = f" {count} in ", clean(facts.root)
     room = max(width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
     root = root if len(root) <= room else f"…{root[-room + 1 :]}"
     return Content.assemble(name, (f"{head}{root}", "dim"), state)

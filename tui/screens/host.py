@@ -46,6 +46,10 @@ class Host(Protocol):
         """
         ...
 
+    def opened(self) -> None:
+        """Note that a screen shows what the app was started for: what later screens need is imported now."""
+        ...
+
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
         ...

@@ -336,7 +336,7 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         head = fitted(value, min(len(value), cells.value))
         tail = fitted(source, max(cells.value - len(head), 0))
         return [
-            Segment(fitted(name, cells.name), name_style), Segment(head, value_style), Segment(tail, quiet),
+            Segment(f"{fitted(name, cells.name - 1)} ", name_style), Segment(head, value_style), Segment(tail, quiet),
         ]  # fmt: skip
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipes.library import DIRECTORY, starting_recipes
+from recipes.limits import RECIPE_BYTES
+from recipes.reading import read_regular
 
 HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used recently", "packaged"
 OF_RUN = "values of a run"
 _MOST_FILES = 300
 """Files of a directory that are looked at."""
-_MOST_BYTES = 1 << 20
-_MOST_PARENTS = 5
+_MOST_CHAIN = 20
+"""Files of one recipe's chain that are looked at."""
 _SECTION = re.compile(r"^distillation:", re.MULTILINE)
 _DEFAULTS = re.compile(r"^defaults:(.*(?:\n[ \t-].*)*)", re.MULTILINE)
 _FILE = re.compile(r"[\w./~+-]+\.ya?ml")
@@ -101,16 +103,23 @@ def _yaml_files(directory: Path) -> list[Path]:
     return paths[:_MOST_FILES]
 
 
-def _is_distillation(path: Path, depth: int = 0) -> bool:
-    """Return whether a file has the section, or inherits it."""
-    try:
-        if depth > _MOST_PARENTS or not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            return False
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    if _SECTION.search(text):
-        return True
-    block = _DEFAULTS.search(text)
-    parents = _FILE.findall(block[1]) if block is not None else []
-    return any("distill" in name or _is_distillation(path.parent / name, depth + 1) for name in parents)
+def _is_distillation(path: Path) -> bool:
+    """Return whether a file has the section, or inherits it from one of the first files of its chain."""
+    waiting, looked_at = [path], set[Path]()
+    while waiting and len(looked_at) < _MOST_CHAIN:
+        file = waiting.pop(0)
+        if file in looked_at:
+            continue
+        looked_at.add(file)
+        try:
+            text = read_regular(file, RECIPE_BYTES).decode("utf-8", errors="replace")
+        except OSError:  # a directory, a FIFO, or nothing that may be read
+            continue
+        if _SECTION.search(text):
+            return True
+        block = _DEFAULTS.search(text)
+        parents = _FILE.findall(block[1]) if block is not None else []
+        if any("distill" in name for name in parents):
+            return True
+        waiting += [file.parent / name for name in parents]
+    return False
