@@ -16,7 +16,6 @@ from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.screen import Screen
-from textual.theme import Theme
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
@@ -25,9 +24,11 @@ from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, edits_would_be_lost
+from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
-from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
+from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
+from tui.settings_watch import SettingsChanged
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
@@ -67,7 +68,7 @@ class DistillApp(App[None]):
         self._wizard_state: WizardState | None = None
         """What was typed in a wizard that was left, where no draft of it could be written."""
         self._key_order = KeyOrder(self, super().on_event)
-        self.set_class(settings.screen.compact, "-compact")
+        self._live_settings = LiveSettings(self, settings.screen, os.environ)
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -78,7 +79,7 @@ class DistillApp(App[None]):
         if self.settings.guarded:
             on_signals(self._leave_with, self.action_leave_now)
             leave_when_terminal_is_gone()
-            self.theme_changed_signal.subscribe(self, self._keep_theme)
+            self._live_settings.start()
             threading.excepthook = lambda failure: self.call_from_thread(
                 self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
             )
@@ -117,6 +118,7 @@ class DistillApp(App[None]):
             "imports",
             lambda error: post(self, ActionFailed(error)),
         )
+        in_background(_remove_leftovers, "leftovers", lambda error: post(self, ActionFailed(error)))
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
@@ -134,19 +136,18 @@ class DistillApp(App[None]):
         """Dispatch the next key."""
         await self._key_order.passed(event)
 
-    def _keep_theme(self, theme: Theme) -> None:
-        """Keep the theme that was chosen; those that the environment asks for are for this start alone."""
-        if theme.name != initial_theme(os.environ, self.settings.screen.theme):
-            in_background(
-                lambda: keep_theme(os.environ, theme.name),
-                "settings",
-                lambda error: post(self, ActionFailed(error)),
-            )
-
     @property
     def screen_settings(self) -> ScreenSettings:
         """The user's settings of the screen."""
-        return self.settings.screen
+        return self._live_settings.settings
+
+    def on_settings_changed(self, event: SettingsChanged) -> None:
+        """Adopt the settings that another program has written."""
+        self._live_settings.adopt(event)
+
+    def action_change_density(self) -> None:
+        """Have more rows on a screen, or more room between its parts."""
+        self.notify(f"density: {self._live_settings.change_density()}")
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -355,6 +356,13 @@ class DistillApp(App[None]):
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
+
+
+def _remove_leftovers() -> None:
+    """Remove what killed processes left beside the drafts."""
+    from launcher.storage.choice_files import remove_leftovers
+
+    remove_leftovers(os.environ)
 
 
 def _import_screens(*, freeze: bool) -> None:

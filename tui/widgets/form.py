@@ -10,9 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Click, Key
-from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
@@ -20,6 +18,7 @@ from textual.widgets.input import Selection
 from launcher.fields import Field
 from launcher.text import clean
 from tui.theme import MODIFIED
+from tui.widgets.line_input import LineInput
 from tui.widgets.path_completion import PathInput
 from tui.widgets.styled_lines import StyledLines
 
@@ -88,12 +87,6 @@ class ChoiceInput(Widget, can_focus=True):
         event.stop()
         if self.has_focus:
             self.action_list()
-
-
-class LineInput(Input):
-    """Input whose text does not lay out the screen: Textual does so at every key, for its size changes."""
-
-    virtual_size = Reactive(Size(0, 0))
 
 
 class NumberInput(LineInput):

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from tui.widgets.line_view import LineView
+from tui.widgets.styled_lines import are_same
 
 
 class LinesBox(LineView, can_focus=True, inherit_bindings=False):
@@ -37,16 +38,14 @@ class LinesBox(LineView, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self.lines: tuple[Content, ...] = ()
-        self._markup: list[str] = []
         self._strips: dict[tuple[int, int], Strip] = {}
         """Painted lines, by number and width."""
 
     def set_lines(self, lines: Sequence[Content]) -> None:
         """Show other lines; nothing is painted where they are the same."""
-        markup = [line.markup for line in lines]
-        if markup == self._markup:
+        if are_same(lines, self.lines):
             return
-        self.lines, self._markup = tuple(lines), markup
+        self.lines = tuple(lines)
         self._strips = {}
         size, height = Size(0, len(lines)), self.container_size.height
         if height and (self.virtual_size.height > height) == (size.height > height):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from launcher.durations import format_time_limit
@@ -29,6 +28,7 @@ from tui.screens.wizard.model import (
     time_s,
 )
 from tui.screens.wizard.partition_table import partition_lines
+from tui.widgets.wrapping import wrapped
 
 if TYPE_CHECKING:
     from launcher.request import Cost
@@ -57,27 +57,15 @@ def fact(name: str, text: str, style: str = "") -> Content:
 
 def wrap_hanging(lines: Lines, width: int) -> Lines:
     """Wrap long lines; continuation lines are indented under the text, not under its name."""
-    return [piece for item in lines for piece in _wrapped(item, width)]
+    room = max(width, 2 * _NAME)
+    return [piece for item in lines for piece in wrapped(item, room, hanging=_hanging(item))]
 
 
-def _wrapped(item: Content, width: int) -> Lines:
-    plain = item.plain
-    indent = _NAME if plain[_NAME - 2 : _NAME] == "  " and plain[:_NAME].strip() else _margin(plain)
-    pieces: Lines = []
-    start, room = 0, max(width, 2 * _NAME)
-    while cell_len(plain[start:]) > room:
-        cut = plain.rfind(" ", start + 1, start + room + 1)
-        # A path has no blank: it is cut at the width.
-        cut = cut if cut > start + room // 2 else start + room
-        pieces.append(item[start:cut])
-        start = cut + (plain[cut : cut + 1] == " ")
-        room = max(width, 2 * _NAME) - indent
-    pieces.append(item[start:])
-    return [pieces[0], *(Content.assemble(" " * indent, piece) for piece in pieces[1:])]
-
-
-def _margin(plain: str) -> int:
-    match = _GLYPH_AND_ID.match(plain)
+def _hanging(item: Content) -> int:
+    name = next(iter(item.spans), None)
+    if name is not None and (name.start, name.end) == (0, _NAME):
+        return _NAME
+    match = _GLYPH_AND_ID.match(item.plain)
     return len(match[0]) if match is not None else 2
 
 

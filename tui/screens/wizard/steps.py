@@ -155,10 +155,14 @@ class StepScreen(StepLayout):
         self._poller.resolve(state)
 
     def _keep_draft(self) -> None:
-        recipe = Path(text_of("recipe", self.wizard_state, self.status)).name
-        models = [text_of(name, self.wizard_state, self.status) for name in ("student", "teacher")]
+        self.keep_state(self.wizard_state)
+
+    def keep_state(self, state: WizardState) -> None:
+        """Have a state written as this wizard's draft, also one that is not taken into the form yet."""
+        recipe = Path(text_of("recipe", state, self.status)).name
+        models = [text_of(name, state, self.status) for name in ("student", "teacher")]
         title = " from ".join(name.rpartition("/")[2] for name in models if name)
-        self._draft.keep(self.wizard_state, self.step.id, f"{recipe} {title}".strip())
+        self._draft.keep(state, self.step.id, f"{recipe} {title}".strip())
 
     async def on_draft_resolved(self, event: DraftResolved) -> None:
         """Show the new status."""
@@ -398,3 +402,7 @@ class StepScreen(StepLayout):
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""
         self._poller.ask_slurm(refresh=True)
+
+    def settings_changed(self) -> None:
+        """Look again which site and profile are the default."""
+        self._poller.ask_slurm(refresh=False)
