@@ -75,7 +75,7 @@ class _Times:
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds."""
     while not holds():  # noqa: ASYNC110 - the screen has no event for it
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.004)
 
 
 def now() -> tuple[float, float]:
