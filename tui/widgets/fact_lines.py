@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from tui.theme import LABEL_COLUMNS
-from tui.widgets.wrapping import wrapped
+from tui.widgets.line_wrap import wrapped
 
 _LEAST = 16
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from launcher.text import clean
-from tui.widgets.wrapping import shortened_path
+from tui.widgets.line_wrap import shortened_path
 
 
 class LineInput(Input):

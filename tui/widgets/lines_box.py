@@ -19,7 +19,6 @@ from textual.visual import Visual
 from tui.widgets.line_view import LineView
 from tui.widgets.styled_lines import are_same
 
-
 _MOST_STRIPS = 500
 
 

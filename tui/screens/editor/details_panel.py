@@ -9,9 +9,9 @@ from textual.content import Content
 
 from launcher.text import clean
 from tui.screens.editor.detail_lines import DetailHints, detail_lines, finding_lines
+from tui.widgets.line_wrap import wrapped
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
-from tui.widgets.wrapping import wrapped
 
 if TYPE_CHECKING:
     from recipes.checks import Result

@@ -28,7 +28,7 @@ from tui.screens.wizard.model import (
     time_s,
 )
 from tui.screens.wizard.partition_table import partition_lines
-from tui.widgets.wrapping import wrapped
+from tui.widgets.line_wrap import wrapped
 
 if TYPE_CHECKING:
     from launcher.request import Cost
