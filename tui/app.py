@@ -109,16 +109,16 @@ class DistillApp(App[None]):
 
     def on_ready(self) -> None:
         """Import the other screens after the first paint, so that neither it nor a later key waits."""
-        self.call_after_refresh(self._import_screens)
+        self.call_after_refresh(self._do_after_paint)
 
-    def _import_screens(self) -> None:
-        """Import on a thread: a file system may be slow."""
-        in_background(
-            lambda: _import_screens(freeze=self.settings.guarded),
-            "imports",
-            lambda error: post(self, ActionFailed(error)),
-        )
-        in_background(_remove_leftovers, "leftovers", lambda error: post(self, ActionFailed(error)))
+    def _do_after_paint(self) -> None:
+        """Import, and tidy up, on a thread: a file system may be slow."""
+
+        def work() -> None:
+            _import_screens(freeze=self.settings.guarded)
+            _remove_leftovers()
+
+        in_background(work, "imports", lambda error: post(self, ActionFailed(error)))
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""

@@ -54,7 +54,7 @@ def _cut(plain: str, start: int, body: int, room: int, next_room: int) -> int:
         return blank
     for separators in (_PATH, _PARTS):
         cut = max(plain.rfind(separator, word + 1, end) for separator in separators) + 1
-        if cut > word + 1:
+        if any(letter.isalnum() for letter in plain[word:cut]):
             return cut
         if blank > body:
             return blank

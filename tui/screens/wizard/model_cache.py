@@ -1,4 +1,4 @@
-"""Models of a draft: those in the job's Hugging Face cache, and facts that are kept while something is typed."""
+"""Models in the cache of the job, and facts of models that are kept while something is typed."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -42,7 +41,9 @@ SHORT_TITLES = {"parallelism": "Parallel", "batches": "Batches", "data": "Data",
 _CURRENT_STEP = "bold $background on $primary"
 _NAME = 12
 """Columns of a fact's name."""
-_GLYPH_AND_ID = re.compile(r" *[✗!?✓] (?:C\d+ )?")
+_INDENT = 2
+_LONGEST_HEAD = 16
+"""Columns of the longest name or mark that the lines after the first one are indented under."""
 
 
 def line(*parts: tuple[str, str] | str) -> Content:
@@ -62,11 +63,10 @@ def wrap_hanging(lines: Lines, width: int) -> Lines:
 
 
 def _hanging(item: Content) -> int:
-    name = next(iter(item.spans), None)
-    if name is not None and (name.start, name.end) == (0, _NAME):
-        return _NAME
-    match = _GLYPH_AND_ID.match(item.plain)
-    return len(match[0]) if match is not None else 2
+    head = next(iter(item.spans), None)
+    if head is None or head.start or not item.plain[: head.end].endswith(" "):
+        return _INDENT
+    return head.end if head.end <= _LONGEST_HEAD else _INDENT
 
 
 def step_list(current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0) -> Content:

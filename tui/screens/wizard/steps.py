@@ -41,7 +41,7 @@ from tui.screens.wizard.pages import (
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.screens.wizard.step_layout import StepLayout
 from tui.screens.wizard.value_list import value_list
-from tui.widgets.form import Form, NextButton
+from tui.widgets.form import Form, NextButton, RowNote
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines_box import LinesBox
 
@@ -196,16 +196,18 @@ class StepScreen(StepLayout):
                 text = text_of(name, self.wizard_state, self.status)
                 choices = choices_for(name, self.wizard_state, self.status) if row.lists_values else ()
                 values = tuple(choice.value for choice in choices)
-                row.show(text, values, *self._annotation(name, text, choices))
+                row.show(text, values, self._annotation(name, text, choices))
                 row.mark(changed=name in self.wizard_state.texts, both=name in self.wizard_state.both)
         self._refresh_view()
 
-    def _annotation(self, name: str, text: str, choices: Sequence[FieldChoice]) -> tuple[str, str]:
-        for finding in self.assessment.on_field(name):
-            return finding.text, finding.level
+    def _annotation(self, name: str, text: str, choices: Sequence[FieldChoice]) -> RowNote:
+        findings = self.assessment.on_field(name)
+        if findings:
+            checks = dict.fromkeys(item.check for item in findings if item.level == findings[0].level)
+            return RowNote(findings[0].text, findings[0].level, ", ".join(filter(None, checks)))
         if name == "recipe":
-            return self.status.recipe_source, ""
-        return next((item.description for item in choices if item.value == text), ""), ""
+            return RowNote(self.status.recipe_source)
+        return RowNote(next((item.description for item in choices if item.value == text), ""))
 
     # ------------------------------------------------------------ rendering
 
