@@ -16,7 +16,6 @@ from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.screen import Screen
-from textual.theme import Theme
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
@@ -25,9 +24,11 @@ from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, edits_would_be_lost
+from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
-from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
+from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
+from tui.settings_watch import SettingsChanged
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
@@ -69,7 +70,7 @@ class DistillApp(App[None]):
         self._imported = False
         """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
-        self.set_class(settings.screen.compact, "-compact")
+        self._live_settings = LiveSettings(self, settings.screen, os.environ)
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -80,7 +81,7 @@ class DistillApp(App[None]):
         if self.settings.guarded:
             on_signals(self._leave_with, self.action_leave_now)
             leave_when_terminal_is_gone()
-            self.theme_changed_signal.subscribe(self, self._keep_theme)
+            self._live_settings.start()
             threading.excepthook = lambda failure: self.call_from_thread(
                 self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
             )
@@ -114,21 +115,22 @@ class DistillApp(App[None]):
         A recipe is read first: the imports would share the interpreter with that.
         """
         if self.settings.edit is None or self.settings.edit.path is None:
-            self.call_after_refresh(self._import_screens)
+            self.call_after_refresh(self._do_after_paint)
 
     def opened(self) -> None:
         """Import the other screens, now that the recipe is shown which the app was started for."""
         if self.settings.edit is not None and self.settings.edit.path is not None and not self._imported:
             self._imported = True
-            self._import_screens()
+            self._do_after_paint()
 
-    def _import_screens(self) -> None:
-        """Import on a thread: a file system may be slow."""
-        in_background(
-            lambda: _import_screens(freeze=self.settings.guarded),
-            "imports",
-            lambda error: post(self, ActionFailed(error)),
-        )
+    def _do_after_paint(self) -> None:
+        """Import, and tidy up, on a thread: a file system may be slow."""
+
+        def work() -> None:
+            _import_screens(freeze=self.settings.guarded)
+            _remove_leftovers()
+
+        in_background(work, "imports", lambda error: post(self, ActionFailed(error)))
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
@@ -146,19 +148,18 @@ class DistillApp(App[None]):
         """Dispatch the next key."""
         await self._key_order.passed(event)
 
-    def _keep_theme(self, theme: Theme) -> None:
-        """Keep the theme that was chosen; those that the environment asks for are for this start alone."""
-        if theme.name != initial_theme(os.environ, self.settings.screen.theme):
-            in_background(
-                lambda: keep_theme(os.environ, theme.name),
-                "settings",
-                lambda error: post(self, ActionFailed(error)),
-            )
-
     @property
     def screen_settings(self) -> ScreenSettings:
         """The user's settings of the screen."""
-        return self.settings.screen
+        return self._live_settings.settings
+
+    def on_settings_changed(self, event: SettingsChanged) -> None:
+        """Adopt the settings that another program has written."""
+        self._live_settings.adopt(event)
+
+    def action_change_density(self) -> None:
+        """Have more rows on a screen, or more room between its parts."""
+        self.notify(f"density: {self._live_settings.change_density()}")
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -367,6 +368,13 @@ class DistillApp(App[None]):
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
+
+
+def _remove_leftovers() -> None:
+    """Remove what killed processes left beside the drafts."""
+    from launcher.storage.choice_files import remove_leftovers
+
+    remove_leftovers(os.environ)
 
 
 def _import_screens(*, freeze: bool) -> None:

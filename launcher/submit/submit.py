@@ -154,6 +154,17 @@ def plan_submission(
     detection = with_modules(detection, request, remembered.modules, environment)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
+    return _planned(request, detection, store, environment, resolver)
+
+
+def _planned(
+    request: SubmitRequest,
+    detection: Detection,
+    store: RunStore,
+    environment: Mapping[str, str],
+    resolver: Resolver,
+) -> SubmissionPlan:
+    """Plan a request with its profile, its nodes, and a site that has all that is remembered of it."""
     from launcher.submit.preflight import preflight
 
     transport = store.transport
@@ -241,11 +252,11 @@ def _on_fewest_nodes(
     count = 1
     while request.kind == "smoke" and count < nodes:
         tried = replace(request, nodes=count + head)
-        plan = plan_submission(tried, detection, store, environment, resolver)
+        plan = _planned(tried, detection, store, environment, resolver)
         if not plan.blocking and not plan.asks:
             return plan
         count *= 2
-    return plan_submission(replace(request, nodes=nodes + head), detection, store, environment, resolver)
+    return _planned(replace(request, nodes=nodes + head), detection, store, environment, resolver)
 
 
 def send(

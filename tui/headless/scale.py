@@ -10,7 +10,7 @@ from recipes.document import Document
 from recipes.errors import Exit, ExplainedError
 from recipes.memory import Estimate, estimate
 from recipes.models import ModelFacts
-from recipes.planning import Fix, RecipeEdit, Setup
+from recipes.planning import RecipeEdit, Setup, overrides_of
 from recipes.planning.scale import Scaled, scale
 from tui.headless.fixes import edit_document, fix_json
 from tui.headless.inputs import checker_for, recipe_path
@@ -64,7 +64,7 @@ def _scaled(options: argparse.Namespace, path: Path, checker: Checker) -> Scaled
 
     def again(edits: Any) -> Any:  # noqa: ANN401 - as `scale` declares it
         chosen: tuple[RecipeEdit, ...] = tuple(edits)
-        return checker.resolver.resolve(path, Fix("", chosen).overrides())
+        return checker.resolver.resolve(path, overrides_of(chosen))
 
     facts = [checker.inputs.models.find(side.model) for side in Setup.of(recipe).sides]
     student, teacher = (item if isinstance(item, ModelFacts) else None for item in facts)

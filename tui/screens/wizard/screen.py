@@ -153,9 +153,10 @@ class WizardScreen(StepScreen):
         self._edit_choices(find=True)
 
     def _edit_choices(self, *, find: bool) -> None:
-        from tui.screens.wizard.choices_editor import edit_choices
+        from tui.screens.wizard.choices_editor import StateTakers, edit_choices
 
-        edit_choices(self, self._host, self.wizard_state, self.status, self._take_state, find=find)
+        takers = StateTakers(self.keep_state, self._take_state)
+        edit_choices(self, self._host, self.wizard_state, self.status, takers, find=find)
 
     def _take_state(self, state: WizardState, message: str = "") -> None:
         async def take() -> None:
