@@ -17,7 +17,7 @@ from textual.widgets import Input
 from launcher.text import clean
 from tui.theme import OUTCOME_MARKS
 from tui.widgets.choice_list import ChoiceList, ListChoice
-from tui.widgets.fact_lines import wrapped
+from tui.widgets.line_wrap import wrapped
 from tui.widgets.styled_lines import StyledLines
 
 _MOST_CHOICES = 9
