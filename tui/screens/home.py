@@ -17,7 +17,6 @@ from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
 from tui.formatting import clock_time, file_size, plural
-from tui.opening import ActionFailed
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
 from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title
 from tui.screens.host import Host
@@ -83,6 +82,7 @@ class HomeScreen(Screen[None]):
         self.headings = RunHeader()
         self.note = StyledLines(id="home-note")
         self.detail = StyledLines(id="home-detail")
+        self.key_bar = KeyBar(*self.SCOPES)
         self.field: Input | None = None
 
     @property
@@ -102,7 +102,7 @@ class HomeScreen(Screen[None]):
             yield self.runs
             yield self.note
         yield self.detail
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
@@ -201,7 +201,7 @@ class HomeScreen(Screen[None]):
         else:
             self.note.set_lines([Content(self._empty_text())])
         self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _say(self, text: str) -> None:
         """Show a message in the title line until the next one."""
@@ -260,13 +260,6 @@ class HomeScreen(Screen[None]):
         if self._compared is None or self._compared[0] is not row:
             self._compared = (row, longer_than_usual(row, self._runs))
         return self._compared[1]
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why a run was not stopped."""
-        from tui.screens.dialogs import error_dialog
-
-        event.stop()
-        self.app.push_screen(error_dialog(event.error))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""

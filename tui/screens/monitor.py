@@ -20,11 +20,10 @@ from tui.logview.pane import LogPane
 from tui.logview.panes import LogPanes
 from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
-from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
+from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSummary
 from tui.pane_settings import PaneSettings, load_pane_settings, save_pane_settings
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
-from tui.screens.dialogs import error_dialog
 from tui.screens.host import Host
 from tui.screens.log_commands import LogCommands
 from tui.screens.resuming import ResumeSent
@@ -83,6 +82,7 @@ class MonitorScreen(Screen[None]):
         self.timeline_box = VerticalScroll(self.timeline)
         self.curve = CurveView()
         self.panes = LogPanes()
+        self.key_bar = KeyBar(Scope.MONITOR, Scope.APP)
         self._panels = {
             name: Panel(content, title=f"{key} {name}", id=name)
             for key, (name, content) in enumerate(
@@ -128,7 +128,7 @@ class MonitorScreen(Screen[None]):
         with Vertical(id="panes"):
             yield self._upper
             yield self._panels["logs"]
-        yield KeyBar(Scope.MONITOR, Scope.APP)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Show the frame; the run is opened after the first paint."""
@@ -196,15 +196,15 @@ class MonitorScreen(Screen[None]):
         self.panes.read_on(self._log_thread)
         self._arrange()
 
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show the error; return to the runs where the run could not be opened."""
+    def on_opening_failed(self, event: OpeningFailed) -> None:
+        """Show the error, and return to the runs."""
         event.stop()
-        if self._opened is None:
-            self._host.opening_failed(self, event.error)
-            return
+        self._host.opening_failed(self, event.error)
+
+    def on_action_failed(self) -> None:
+        """Note that the run is not being stopped; the app shows the error."""
         self.run_actions.stopping = False
         self._arrange()
-        self.app.push_screen(error_dialog(event.error))
 
     def on_run_view_changed(self, event: RunViewChanged) -> None:
         """Show the changed state."""
@@ -261,7 +261,7 @@ class MonitorScreen(Screen[None]):
         self._upper.set_class(self.panes.zoomed, "-zoomed")
         self._upper.set_class(len(self.panes.panes) > 1, "-several")
         self.panes.update_status()
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _show_counts(self) -> None:
         """Show at the right of each panel's rule what it holds."""
@@ -325,7 +325,7 @@ class MonitorScreen(Screen[None]):
             self.set_focus(None)
         else:
             self.set_focus(focused)
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def action_next_metric(self) -> None:
         """Show another metric in the curve."""

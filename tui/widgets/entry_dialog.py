@@ -94,15 +94,13 @@ class EntryDialog(ModalScreen[str | None]):
         self.field.cursor_blink = False
         self.list = ChoiceList()
         self._hint_line = StyledLines(classes="entry-hint")
+        self._box = Vertical(self.field, self.list, self._hint_line, classes="entry-box")
 
     def compose(self) -> ComposeResult:
         """Lay out."""
-        with Vertical(classes="entry-box") as box:
-            if self._place is None:
-                box.border_title = Content(clean(self._entry.title))
-            yield self.field
-            yield self.list
-            yield self._hint_line
+        if self._place is None:
+            self._box.border_title = Content(clean(self._entry.title))
+        yield self._box
 
     def on_mount(self) -> None:
         """Show the choices, and focus the field."""
@@ -156,14 +154,13 @@ class EntryDialog(ModalScreen[str | None]):
         """Place the box: its field over the cell, its list below it, or above where there is no room."""
         if self._place is None or not self.is_mounted:
             return
-        box = self.query_one(".entry-box", Vertical)
         width = min(max(self._place.width, _LEAST_WIDTH), self.size.width)
         x = min(self._place.offset.x, self.size.width - width)
         rows = 1 + (min(len(self.list.choices), _MOST_CHOICES) if self.list.display else 0)
         rows += -(-len(self._hint[0]) // max(width - 1, 1)) if self._hint[0] else 0
         y = min(self._place.offset.y, max(self.size.height - rows, 0))
-        box.styles.width = width
-        box.styles.offset = (x, y)
+        self._box.styles.width = width
+        self._box.styles.offset = (x, y)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter or mark the choices, and report the text."""

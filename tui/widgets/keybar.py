@@ -33,7 +33,9 @@ class KeyBar(Widget):
         self.refresh()
 
     def update_keys(self) -> None:
-        """Repaint if other commands are valid now than were painted."""
+        """Repaint if other commands are valid now than were painted; before the screen is composed, nothing."""
+        if not self.is_attached:
+            return
         if self._valid() != self._painted or self._first() != self._painted_first:
             self.refresh()
 
