@@ -42,7 +42,9 @@ def runs(tmp_path: Path) -> dict[str, str]:
         text = "".join(f"worker {worker} line {number}\n" for number in range(60))
         replay.append(f"ray-worker-{worker}.log", text)
     replay.finish(0)
-    places = {name: str(tmp_path / name.lower()) for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")}
+    places = {
+        name: str(tmp_path / name.lower()) for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+    }
     return {"DISTILL_TUI_RUNS": str(root), **places}
 
 
@@ -222,5 +224,3 @@ def test_gnu_screen_shows_the_same(tmp_path: Path, runs: dict[str, str]) -> None
         assert settled(read_on) == before
         terminal.press(b"q")
         terminal.wait()
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from launcher.transports.local import LocalTransport
 from tests.tui.pilot import WIDE, shown
 from tests.tui.replay import START, make_run, running
 from tui.app import DistillApp
-from tui.opening import ActionFailed, OpenedRun
+from tui.opening import ActionFailed, OpenedRun, find_run
 from tui.screens.charts import ChartsScreen
 from tui.screens.comparison import ComparisonScreen
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice
@@ -63,16 +64,21 @@ SCREENS: dict[str, Callable[[DistillApp, Path], Screen[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCREENS)
-async def test_a_screen_that_is_closed_before_it_is_composed(name: str, tmp_path: Path) -> None:
+async def test_screens_that_are_closed_before_they_are_composed(tmp_path: Path) -> None:
     """What has no widgets yet shows nothing, and fails at nothing."""
     async with shown(tmp_path) as screen:
         await screen.see("No runs yet.")
-        for _ in range(2):
-            screen.app.push_screen(SCREENS[name](screen.app, tmp_path))
+        for make in SCREENS.values():
+            screen.app.push_screen(make(screen.app, tmp_path))
             screen.app.pop_screen()
-        await screen.pilot.pause()
+            await screen.pilot.pause()
         await screen.see("No runs yet.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCREENS)
+async def test_an_app_that_ends_before_its_screen_is_composed(name: str, tmp_path: Path) -> None:
+    async with shown(tmp_path) as screen:
         screen.app.push_screen(SCREENS[name](screen.app, tmp_path))
         screen.app.exit()
 
@@ -106,7 +112,10 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    "refusal",
+    ["refused", *(pytest.param(name, marks=pytest.mark.slow) for name in REFUSALS if name != "refused")],
+)
 async def test_a_scheduler_that_refuses_at_once(
     refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,18 +134,24 @@ async def test_a_scheduler_that_refuses_at_once(
         await screen.see("1 run in")
 
 
-async def test_settings_that_cannot_be_read_do_not_close_the_monitor(tmp_path: Path) -> None:
+async def test_a_failure_before_the_run_is_open_does_not_close_the_monitor(tmp_path: Path) -> None:
     running(tmp_path, host="elsewhere")
-    settings = Path(os.environ["XDG_CONFIG_HOME"], "distill-tui", "settings.toml")
-    settings.parent.mkdir(parents=True)
-    settings.write_text("monitor = [")
-    async with shown(tmp_path, open_run="demo") as screen:
-        await screen.see("Error", "settings.toml")
-        # Once for the layout of the panes, once for the channels of notifications: the second at once.
+    answer = threading.Event()
+
+    def opener() -> OpenedRun:
+        answer.wait(20)
+        return find_run(tmp_path, "demo")
+
+    async with shown(tmp_path) as screen:
+        await screen.see("11/20")
+        screen.app.push_screen(MonitorScreen(screen.app, opener, "demo"))
+        await screen.see("opening the run …")
+        for _ in range(3):  # the same failure again: one dialog
+            screen.app.screen.post_message(ActionFailed(InputError("cannot read the settings")))
+        await screen.see("Error", "✗ cannot read the settings")
         await screen.press("enter")
-        await screen.pilot.pause(0.5)
-        await screen.see("settings.toml")
-        await screen.press("enter")
+        await screen.until(lambda: isinstance(screen.app.screen, MonitorScreen), "the monitor")
+        answer.set()
         await screen.see("✓ Ray head up")
 
 
