@@ -10,7 +10,7 @@ from textual.message_pump import MessagePump
 
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.opening import OpeningFailed, Opener
+from tui.opening import Opener, OpeningFailed
 
 if TYPE_CHECKING:
     from launcher.logs.gpu_samples import NodeSamples

@@ -33,8 +33,8 @@ class KeyBar(Widget):
         self.refresh()
 
     def update_keys(self) -> None:
-        """Repaint if other commands are valid now than were painted; before the screen is composed, nothing."""
-        if not self.is_attached:
+        """Repaint if other commands are valid now than were painted."""
+        if not self.is_attached:  # the screen is not composed yet
             return
         if self._valid() != self._painted or self._first() != self._painted_first:
             self.refresh()
