@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.timer import Timer
 
 from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
 from launcher.overview.job_rows import with_jobs
@@ -62,6 +63,7 @@ class HomeScreen(Screen[None]):
         self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._job_poller = JobPoller(root, self, host.in_front)
         self._started = False
+        self._tick: Timer | None = None
         self._runs: tuple[RunRow, ...] = ()
         self._listing: JobListing | None = None
         self._remembered: tuple[RunRow, ...] = ()
@@ -107,13 +109,15 @@ class HomeScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
         self._show()
-        self.set_interval(_TICK_S, self._show)
+        self._tick = self.set_interval(_TICK_S, self._show)
 
     def on_screen_resume(self) -> None:
         """Poll while the list is visible; what was under way when a dialog opened is over."""
         if self._message.endswith("…"):
             self._message = ""
         self.set_focus(self.runs)
+        if self._tick is not None:
+            self._tick.resume()
         if self._started:
             self._poller.resume()
             self._job_poller.resume()
@@ -123,7 +127,9 @@ class HomeScreen(Screen[None]):
             self.call_after_refresh(self._job_poller.start)
 
     def on_screen_suspend(self) -> None:
-        """Stop polling."""
+        """Stop polling, and painting: what a screen below paints is painted by the one above, too."""
+        if self._tick is not None:
+            self._tick.pause()
         self._poller.pause()
         self._job_poller.pause()
 

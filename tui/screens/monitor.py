@@ -21,6 +21,7 @@ from tui.logview.panes import LogPanes
 from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
 from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSummary
+from tui.paint_pace import TICK_S, PaintPace
 from tui.pane_settings import PaneSettings, load_pane_settings, save_pane_settings
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
@@ -72,6 +73,7 @@ class MonitorScreen(Screen[None]):
         self._checkpoint_removed = False
         self._log_thread: ReaderThread | None = None
         self._saving: Timer | None = None
+        self._pace = PaintPace()
         self._pane_settings = PaneSettings()
         self._places_state: tuple[int, bool, tuple[str, ...]] | None = None
         self._pane = "timeline"
@@ -81,7 +83,7 @@ class MonitorScreen(Screen[None]):
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline)
         self.curve = CurveView()
-        self.panes = LogPanes()
+        self.panes = LogPanes(self._lines_shown)
         self.key_bar = KeyBar(Scope.MONITOR, Scope.APP)
         self._panels = {
             name: Panel(content, title=f"{key} {name}", id=name)
@@ -136,7 +138,7 @@ class MonitorScreen(Screen[None]):
         self._arrange()
         self.call_after_refresh(self._poller.start)
         in_background(self._load_layout, "settings", lambda error: post(self, ActionFailed(error)))
-        self.set_interval(1.0, self._arrange)
+        self.set_interval(TICK_S, self._tick)
 
     def on_unmount(self) -> None:
         """End the threads."""
@@ -242,8 +244,18 @@ class MonitorScreen(Screen[None]):
 
         in_background(read, "places", lambda error: post(self, ActionFailed(error)))
 
+    def _tick(self) -> None:
+        covered = not self.is_current and not self.app.screen.is_modal
+        if not covered and self._pace.tick():
+            self._arrange()
+
+    def _lines_shown(self) -> None:
+        if self.is_mounted and self._pace.lines_shown():
+            self._arrange()
+
     def _arrange(self) -> None:
         """Update everything that depends on the time."""
+        self._pace.paint()
         now = self._host.now()
         busy_s = self._poller.busy_for
         unanswered = busy_s if busy_s > 2 and self._opened is not None else 0.0
