@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.content import Content
+from textual.content import Content, Span
 from textual.widgets import Static
 
 
@@ -13,12 +13,12 @@ class StyledLines(Static):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Content(""), id=id, classes=classes)
-        self._markup: list[str] = []
+        self._shown: list[tuple[str, tuple[Span, ...]]] = []
 
     def set_lines(self, lines: Sequence[Content]) -> None:
         """Show the lines."""
-        markup = [line.markup for line in lines]
-        if markup != self._markup:
-            height_changed = len(markup) != len(self._markup)
-            self._markup = markup
+        shown = [(line.plain, tuple(line.spans)) for line in lines]
+        if shown != self._shown:
+            height_changed = len(shown) != len(self._shown)
+            self._shown = shown
             self.update(Content("\n").join(lines), layout=height_changed)
