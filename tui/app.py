@@ -28,6 +28,7 @@ from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
 from tui.screens.home import HomeScreen
+from tui.screens.host import Remarking
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
@@ -229,6 +230,8 @@ class DistillApp(App[None]):
         self._close(screen)
         if alone:
             self.exit(message=remark or None)
+        elif remark and isinstance(self.screen, Remarking):
+            self.screen.show_remark(remark)
         elif remark:
             self.notify(remark, markup=False)
 

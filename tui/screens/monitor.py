@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
-from textual.timer import Timer
 
 from launcher.logs.sources import LogFile
 from launcher.runs import Run
@@ -22,10 +19,10 @@ from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
 from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSummary
 from tui.paint_pace import TICK_S, PaintPace
-from tui.pane_settings import PaneSettings, load_pane_settings, save_pane_settings
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
 from tui.screens.host import Host
+from tui.screens.layout_keeping import LayoutKeeper
 from tui.screens.log_commands import LogCommands
 from tui.screens.resuming import ResumeSent
 from tui.screens.run_actions import RunActions
@@ -47,8 +44,6 @@ _PANE_KEYS = ("log.choose", "log.layout", "log.pane", "log.zoom", "monitor.cance
 """Further ones where there is room."""
 
 
-_SAVE_AFTER_S = 1.0
-"""Time after the last change of the layout before it is kept."""
 _LOGS_READ = 1000
 """Number of logs up to which their beginnings are read for nodes and ranks."""
 
@@ -72,9 +67,7 @@ class MonitorScreen(Screen[None]):
         self._opened: OpenedRun | None = None
         self._checkpoint_removed = False
         self._log_thread: ReaderThread | None = None
-        self._saving: Timer | None = None
         self._pace = PaintPace()
-        self._pane_settings = PaneSettings()
         self._places_state: tuple[int, bool, tuple[str, ...]] | None = None
         self._pane = "timeline"
         self.footer_first: tuple[str, ...] = ()
@@ -84,6 +77,7 @@ class MonitorScreen(Screen[None]):
         self.timeline_box = VerticalScroll(self.timeline)
         self.curve = CurveView()
         self.panes = LogPanes(self._lines_shown)
+        self._layout_keeper = LayoutKeeper(self, self.panes)
         self.key_bar = KeyBar(Scope.MONITOR, Scope.APP)
         self._panels = {
             name: Panel(content, title=f"{key} {name}", id=name)
@@ -137,46 +131,20 @@ class MonitorScreen(Screen[None]):
         self.action_show_pane(self._pane)
         self._arrange()
         self.call_after_refresh(self._poller.start)
-        in_background(self._load_layout, "settings", lambda error: post(self, ActionFailed(error)))
+        self._layout_keeper.load()
         self.set_interval(TICK_S, self._tick)
 
     def on_unmount(self) -> None:
         """End the threads."""
-        self._save_layout()
+        self._layout_keeper.save()
         self._poller.stop()
         if self._log_thread is not None:
             self._log_thread.stop()
 
-    def _load_layout(self) -> None:
-        """Adopt the layout of the log panes that the user chose before; runs on a thread."""
-        settings = load_pane_settings(os.environ)
-
-        def adopt() -> None:
-            self._pane_settings = settings
-            self.panes.set_choices(settings.layout, settings.shares)
-
-        call_on(self, adopt)
-
     def on_log_panes_layout_changed(self) -> None:
-        """Keep the layout once it no longer changes."""
-        if self._saving is not None:
-            self._saving.stop()
-        self._saving = self.set_timer(_SAVE_AFTER_S, self._save_layout)
+        """Keep the layout."""
+        self._layout_keeper.changed()
         self._arrange()
-
-    def _save_layout(self) -> None:
-        if self._saving is None:
-            return
-        self._saving.stop()
-        self._saving = None
-        before, after = self._pane_settings, PaneSettings(self.panes.layout_choice, dict(self.panes.shares))
-        self._pane_settings = after
-        environment = dict(os.environ)  # as it is now: the thread may write later
-        in_background(
-            lambda: save_pane_settings(environment, before, after),
-            "settings",
-            lambda error: post(self, ActionFailed(error)),
-        )
 
     def on_screen_resume(self) -> None:
         """Focus the pane again."""
@@ -397,6 +365,10 @@ class MonitorScreen(Screen[None]):
         opened = self._opened
         if opened is not None:
             self.app.push_screen(ChartsScreen(opened.again, opened.summary.title))
+
+    def show_remark(self, remark: str) -> None:
+        """Show a remark above the logs."""
+        self.log_commands.note(remark)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""
