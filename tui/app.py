@@ -23,11 +23,12 @@ from tui.app_settings import AppSettings, EditStart
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
-from tui.leaving import Leaving, edits_would_be_lost
+from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
 from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
+from tui.screens.host import Remarking
 from tui.settings_watch import SettingsChanged
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
@@ -71,6 +72,8 @@ class DistillApp(App[None]):
         """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
         self._live_settings = LiveSettings(self, settings.screen, os.environ)
+        self._shown_errors: set[str] = set()
+        """Texts of the failures that are on the screen."""
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -240,6 +243,8 @@ class DistillApp(App[None]):
         self._close(screen)
         if alone:
             self.exit(message=remark or None)
+        elif remark and isinstance(self.screen, Remarking):
+            self.screen.show_remark(remark)
         elif remark:
             self.notify(remark, markup=False)
 
@@ -354,9 +359,18 @@ class DistillApp(App[None]):
         """Leave, now that the demo's run was stopped."""
         self.exit()
 
-    def on_action_failed(self, event: ActionFailed) -> None:
+    def on_stop_failed(self, event: StopFailed) -> None:
         """Show why the demo's run could not be stopped, and stay."""
         self._leaving.stay(event.error)
+
+    def on_action_failed(self, event: ActionFailed) -> None:
+        """Show why a request failed, whichever screen it was made on."""
+        from tui.screens.dialogs import error_dialog
+
+        text = str(event.error)
+        if text not in self._shown_errors:  # what is tried again and again fails again and again
+            self._shown_errors.add(text)
+            self.push_screen(error_dialog(event.error), lambda _: self._shown_errors.discard(text))
 
     def _fatal_error(self) -> None:
         """Leave with a message of three lines; the traceback goes to a file."""

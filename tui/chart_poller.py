@@ -10,7 +10,7 @@ from textual.message_pump import MessagePump
 
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.opening import ActionFailed, Opener
+from tui.opening import Opener, OpeningFailed
 
 if TYPE_CHECKING:
     from launcher.logs.gpu_samples import NodeSamples
@@ -51,7 +51,7 @@ class ChartPoller(Background):
         try:
             return self._read()
         except ExplainedError as error:
-            post(self._target, ActionFailed(error))
+            post(self._target, OpeningFailed(error))
             return None
 
     def _read(self) -> float | None:

@@ -11,7 +11,6 @@ from textual.screen import Screen
 
 from recipes.errors import ExplainedError
 from tui.background import in_background, post
-from tui.opening import ActionFailed
 
 if TYPE_CHECKING:
     from tui.demo_run import DemoRun, DemoStart
@@ -20,6 +19,14 @@ if TYPE_CHECKING:
 
 class AppStopped(Message):
     """The demo's run was stopped."""
+
+
+class StopFailed(Message):
+    """The demo's run could not be stopped."""
+
+    def __init__(self, error: ExplainedError) -> None:
+        super().__init__()
+        self.error = error
 
 
 class Leaving:
@@ -100,15 +107,14 @@ class Leaving:
             demo.stop()
             post(self._app, AppStopped())
 
-        in_background(stop, "stop", lambda error: post(self._app, ActionFailed(error)))
+        in_background(stop, "stop", lambda error: post(self._app, StopFailed(error)))
 
     def stay(self, error: ExplainedError) -> None:
         """Show why the demo's run could not be stopped, and stay."""
         from tui.screens.dialogs import error_dialog
 
-        if self._stopping:
-            self._stopping = False
-            self._app.pop_screen()
+        self._stopping = False
+        self._app.pop_screen()
         self._app.push_screen(error_dialog(error))
 
 

@@ -102,8 +102,16 @@ def summary_of(run: Run) -> RunSummary:
     return RunSummary(f"{clean(spec.name)}  {clean(spec.id)}", detail, run.directory, started.timestamp())
 
 
+class OpeningFailed(Message):
+    """The run or the logs of a screen cannot be opened."""
+
+    def __init__(self, error: ExplainedError) -> None:
+        super().__init__()
+        self.error = error
+
+
 class ActionFailed(Message):
-    """The user's request on a run failed: opening, cancelling, a notification, the pager."""
+    """A request of the user failed: cancelling, a notification, the pager. The app shows why."""
 
     def __init__(self, error: ExplainedError) -> None:
         super().__init__()

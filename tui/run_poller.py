@@ -13,7 +13,7 @@ from launcher.errors import TransportError
 from launcher.logs.events import Event
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
-from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
+from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSummary
 from tui.run_view import RunView, ViewBuilder
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class MonitorPoller(Background):
         try:
             self._opened = self._opener()
         except ExplainedError as error:
-            post(self._target, ActionFailed(error))
+            post(self._target, OpeningFailed(error))
             return False
         self._views = ViewBuilder(self._opened.summary)
         post(self._target, RunOpened(self._opened))

@@ -22,6 +22,8 @@ from recipes.secrets import Mask
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 _CARRIAGE_RETURNS = re.compile(r"\r+")
 _TAB = 8
+_KEPT_BYTES = 512
+"""Length up to which a line is kept after it was shown."""
 _BLACK, _GREY = 0, 8
 _WEIGHTS: dict[int, dict[str, bool | None]] = {
     1: {"bold": True},
@@ -79,14 +81,25 @@ def display_text(raw: bytes) -> str:
 
 def line_of(raw: bytes, offset: int = 0) -> Line:
     """Return a line with its colours; its text is that of `display_text` with dots for secrets."""
+    line = _recent_line(raw) if len(raw) <= _KEPT_BYTES else _styled_line(raw)
+    return replace(line, offset=offset)
+
+
+@lru_cache(maxsize=1024)
+def _recent_line(raw: bytes) -> Line:
+    """Return a line without its offset; a log that is followed is asked for the same lines at each poll."""
+    return _styled_line(raw)
+
+
+def _styled_line(raw: bytes) -> Line:
     if b"\x1b[" not in raw:
-        return Line(_mask().hidden(display_text(raw)), offset)
+        return Line(_mask().hidden(display_text(raw)))
     style = Style.null()
-    line = Line("", offset)
+    line = Line("")
     for part in _CARRIAGE_RETURNS.split(raw.decode("utf-8", errors="replace")):
         text, spans, style = _styled_part(part, style)
         if text:
-            line = Line(text, offset, spans)
+            line = Line(text, spans=spans)
     return replace(line, text=_mask().hidden(line.text))
 
 

@@ -64,8 +64,9 @@ class Viewport(Protocol):
         """Repaint."""
         ...
 
-    def post_status(self) -> None:
-        """Announce that the status line has changed."""
+    @property
+    def post_status(self) -> Callable[[], None]:
+        """Announces that the status line has changed."""
         ...
 
 

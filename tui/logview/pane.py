@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -25,7 +25,7 @@ class LogPane(Vertical):
     class StatusChanged(Message):
         """Another log or another status: other commands may be valid."""
 
-    def __init__(self) -> None:
+    def __init__(self, status_changed: Callable[[], None]) -> None:
         super().__init__()
         self._shown: LogRef | None = None
         self._merged = False
@@ -35,7 +35,7 @@ class LogPane(Vertical):
         """Position of the log when the input line was opened."""
         self.title = PaneTitle()
         self.filter = FilterLine()
-        self.text = LogView()
+        self.text = LogView(status_changed)
         self.prompt = LogPrompt()
 
     def compose(self) -> ComposeResult:
@@ -170,10 +170,6 @@ class LogPane(Vertical):
         self.text.set_terms((*levels, *terms))
         self.update_status()
         self.post_message(self.StatusChanged())
-
-    def on_log_view_changed(self) -> None:
-        """Show the log's status."""
-        self.update_status()
 
     def update_status(self) -> None:
         """Show the log's current status."""

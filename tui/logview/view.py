@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.strip import Strip
 
 from tui.commands import Scope, bindings
@@ -41,11 +41,10 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
     BINDINGS = bindings(Scope.LOG)
     COMPONENT_CLASSES: ClassVar[set[str]] = LogStyles.CLASSES
 
-    class Changed(Message):
-        """The status line has changed."""
-
-    def __init__(self) -> None:
+    def __init__(self, status_changed: Callable[[], None]) -> None:
         super().__init__()
+        self.post_status = status_changed
+        """Announces that the status line has changed: at once, so that it is painted with the lines."""
         self._reader: LogReader | None = None
         self._reading = True
         self._selection = LogSelection()
@@ -308,10 +307,6 @@ class LogView(LogScroll, can_focus=True, inherit_bindings=False):
         was_moving, self._moving = self._moving, True
         self.scroll_to(y=line, animate=False, force=True)
         self._moving = was_moving
-
-    def post_status(self) -> None:
-        """Announce that the status line has changed."""
-        self.post_message(self.Changed())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow at the end, pause elsewhere; the log's own growth changes neither."""

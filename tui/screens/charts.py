@@ -13,7 +13,7 @@ from launcher.overview.series import Axis, Series
 from tui.chart_poller import ChartPoller, SeriesRead
 from tui.commands import Scope, bindings
 from tui.formatting import plural
-from tui.opening import ActionFailed, Opener
+from tui.opening import Opener, OpeningFailed
 from tui.widgets.chart import SMOOTHINGS
 from tui.widgets.chart_grid import ChartContent, ChartGrid
 from tui.widgets.keybar import KeyBar
@@ -31,6 +31,13 @@ class ChartCommands(Screen[None]):
     """Commands on a grid of charts, for the screens that have one."""
 
     grid: ChartGrid
+
+    def on_opening_failed(self, event: OpeningFailed) -> None:
+        """Show why a run cannot be read, then return."""
+        from tui.screens.dialogs import error_dialog
+
+        event.stop()
+        self.app.push_screen(error_dialog(event.error), lambda _: self.dismiss())
 
     def action_move(self, columns: int, rows: int) -> None:
         """Select another chart; in one chart, move along its axis."""
@@ -106,6 +113,7 @@ class ChartsScreen(ChartCommands):
         self.title_line = StyledLines(classes="title-line")
         self.grid = ChartGrid()
         self.note = StyledLines(id="home-detail")
+        self.key_bar = KeyBar(*self.SCOPES)
         self.field: Input | None = None
 
     def compose(self) -> ComposeResult:
@@ -113,7 +121,7 @@ class ChartsScreen(ChartCommands):
         yield self.title_line
         yield self.grid
         yield self.note
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Begin to read."""
@@ -131,13 +139,6 @@ class ChartsScreen(ChartCommands):
         self._series, self._gpus, self._reading = event.series, event.gpus, event.reading
         self._title = event.title
         self._arrange()
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why the run cannot be read, then return."""
-        from tui.screens.dialogs import error_dialog
-
-        event.stop()
-        self.app.push_screen(error_dialog(event.error), lambda _: self.dismiss())
 
     def on_input_changed(self) -> None:
         """Filter incrementally."""
@@ -159,7 +160,7 @@ class ChartsScreen(ChartCommands):
         self.grid.show([ChartContent(item.name, (item,)) for item in shown])
         self._show_title()
         self.note.set_lines(self._notes())
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _show_title(self) -> None:
         first, last = self.grid.page

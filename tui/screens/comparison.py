@@ -9,11 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.commands import Scope, bindings
 from tui.formatting import plural
-from tui.opening import ActionFailed, local
+from tui.opening import OpeningFailed, local
 from tui.screens.charts import ChartCommands
 from tui.widgets.chart import CURVE_STYLES, LETTERS
 from tui.widgets.chart_grid import ChartContent, ChartGrid
@@ -49,6 +48,7 @@ class ComparisonScreen(ChartCommands):
         self.grid = ChartGrid()
         self.text = StyledLines()
         self.scroll = VerticalScroll(self.text, id="comparison-text")
+        self.key_bar = KeyBar(*self.SCOPES)
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -56,12 +56,12 @@ class ComparisonScreen(ChartCommands):
         yield self.legend
         yield self.grid
         yield self.scroll
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Read the runs."""
         self._arrange()
-        in_background(self._read, "comparison", lambda error: post(self, ActionFailed(error)))
+        in_background(self._read, "comparison", lambda error: post(self, OpeningFailed(error)))
 
     def _read(self) -> None:
         from launcher.overview.comparison import read_run
@@ -81,14 +81,6 @@ class ComparisonScreen(ChartCommands):
             charts.append(ChartContent(name, curves))
         self.grid.show(charts)
         self._arrange()
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why a run cannot be read, then return."""
-        from tui.screens.dialogs import error_dialog
-
-        event.stop()
-        error: ExplainedError = event.error
-        self.app.push_screen(error_dialog(error), lambda _: self.dismiss())
 
     def on_chart_grid_view_changed(self) -> None:
         """Show how the charts are looked at."""

@@ -40,6 +40,7 @@ class ChoiceDialog(ModalScreen[str | None]):
         super().__init__()
         self._title, self._text = clean(title), clean_lines(text)
         self._choices, self._chosen = tuple(choices), chosen
+        self._options = OptionList(*(Option(_answer(choice)) for choice in self._choices), compact=True)
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -47,13 +48,12 @@ class ChoiceDialog(ModalScreen[str | None]):
             box.border_title = Content(self._title)
             if self._text:
                 yield Static(Content(self._text), classes="dialog-text")
-            yield OptionList(*(Option(_answer(choice)) for choice in self._choices), compact=True)
+            yield self._options
 
     def on_mount(self) -> None:
         """Focus the answers."""
-        options = self.query_one(OptionList)
-        options.highlighted = self._chosen
-        options.focus()
+        self._options.highlighted = self._chosen
+        self._options.focus()
 
     def on_key(self, event: Key) -> None:
         """Answer by the key of a choice."""

@@ -102,6 +102,7 @@ class DoctorScreen(Screen[None]):
         self._detail = StyledLines()
         self._details = Panel(self._detail, title="details", id="doctor-details")
         self._message = MessageLine()
+        self._key_bar = KeyBar(*self.SCOPES)
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -110,7 +111,7 @@ class DoctorScreen(Screen[None]):
             yield self._checks
             yield self._details
         yield self._message
-        yield KeyBar(*self.SCOPES)
+        yield self._key_bar
 
     def on_mount(self) -> None:
         """Examine."""
@@ -187,7 +188,7 @@ class DoctorScreen(Screen[None]):
         line = Content.assemble(*parts)
         self._title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
         self._show_details()
-        self.query_one(KeyBar).update_keys()
+        self._key_bar.update_keys()
 
     def _listed(self) -> list[Examination]:
         report = self._report
@@ -223,7 +224,7 @@ class DoctorScreen(Screen[None]):
         self._details.set_title(f"{item.check.id} {item.check.title}", _STATIONS[item.check.station])
         width = max(self._details.size.width - 2, 20)
         self._detail.set_lines(fact_lines(_facts(item, self._failure_titles), width))
-        self.query_one(KeyBar).update_keys()
+        self._key_bar.update_keys()
 
     # ------------------------------------------------------------ commands
 
@@ -346,13 +347,6 @@ class DoctorScreen(Screen[None]):
             self.app.push_screen(ChoiceDialog("Examine nodes?", text, choices), answered)
 
         call_on(self, ask)
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why the job was not submitted."""
-        from tui.screens.dialogs import error_dialog
-
-        event.stop()
-        self.app.push_screen(error_dialog(event.error))
 
 
 def print_line(line: str) -> None:

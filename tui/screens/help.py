@@ -42,17 +42,18 @@ class HelpScreen(ModalScreen[None]):
         self._scopes, self._about, self._read_facts = scopes, about, facts
         self._facts: list[str] = []
         self._width = _WIDTH
+        self._text = Static(Content(""))
+        self._box = VerticalScroll(self._text, id="help")
 
     def compose(self) -> ComposeResult:
         """Lay out."""
-        with VerticalScroll(id="help") as box:
-            box.border_title = Content("Help")
-            box.border_subtitle = Content("↑ ↓ to scroll · esc or q to close")
-            yield Static(Content(""))
+        self._box.border_title = Content("Help")
+        self._box.border_subtitle = Content("↑ ↓ to scroll · esc or q to close")
+        yield self._box
 
     def on_mount(self) -> None:
         """Focus the text, so that the arrows scroll."""
-        self.query_one(VerticalScroll).focus()
+        self._box.focus()
         in_background(self._read, "usage", lambda error: post(self, ActionFailed(error)))
 
     def _read(self) -> None:
@@ -70,12 +71,11 @@ class HelpScreen(ModalScreen[None]):
 
     def _update(self) -> None:
         text = help_text(self._scopes, self._about, self._width, self._facts)
-        self.query_one(Static).update(text)
+        self._text.update(text)
 
     def action_scroll(self, direction: str) -> None:
         """Scroll a line."""
-        box = self.query_one(VerticalScroll)
-        box.scroll_relative(y=-1 if direction == "up" else 1, animate=False)
+        self._box.scroll_relative(y=-1 if direction == "up" else 1, animate=False)
 
     def action_leave(self) -> None:
         """Close."""

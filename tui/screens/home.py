@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.timer import Timer
 
 from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
 from launcher.overview.job_rows import with_jobs
@@ -17,7 +18,6 @@ from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
 from tui.formatting import clock_time, file_size, plural
-from tui.opening import ActionFailed
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
 from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title
 from tui.screens.host import Host
@@ -63,6 +63,7 @@ class HomeScreen(Screen[None]):
         self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._job_poller = JobPoller(root, self, host.in_front)
         self._started = False
+        self._tick: Timer | None = None
         self._runs: tuple[RunRow, ...] = ()
         self._listing: JobListing | None = None
         self._remembered: tuple[RunRow, ...] = ()
@@ -83,6 +84,7 @@ class HomeScreen(Screen[None]):
         self.headings = RunHeader()
         self.note = StyledLines(id="home-note")
         self.detail = StyledLines(id="home-detail")
+        self.key_bar = KeyBar(*self.SCOPES)
         self.field: Input | None = None
 
     @property
@@ -102,18 +104,20 @@ class HomeScreen(Screen[None]):
             yield self.runs
             yield self.note
         yield self.detail
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
         self._show()
-        self.set_interval(_TICK_S, self._show)
+        self._tick = self.set_interval(_TICK_S, self._show)
 
     def on_screen_resume(self) -> None:
         """Poll while the list is visible; what was under way when a dialog opened is over."""
         if self._message.endswith("…"):
             self._message = ""
         self.set_focus(self.runs)
+        if self._tick is not None:
+            self._tick.resume()
         if self._started:
             self._poller.resume()
             self._job_poller.resume()
@@ -123,7 +127,9 @@ class HomeScreen(Screen[None]):
             self.call_after_refresh(self._job_poller.start)
 
     def on_screen_suspend(self) -> None:
-        """Stop polling."""
+        """Stop polling, and painting: what a screen below paints is painted by the one above, too."""
+        if self._tick is not None:
+            self._tick.pause()
         self._poller.pause()
         self._job_poller.pause()
 
@@ -201,7 +207,7 @@ class HomeScreen(Screen[None]):
         else:
             self.note.set_lines([Content(self._empty_text())])
         self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _say(self, text: str) -> None:
         """Show a message in the title line until the next one."""
@@ -260,13 +266,6 @@ class HomeScreen(Screen[None]):
         if self._compared is None or self._compared[0] is not row:
             self._compared = (row, longer_than_usual(row, self._runs))
         return self._compared[1]
-
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show why a run was not stopped."""
-        from tui.screens.dialogs import error_dialog
-
-        event.stop()
-        self.app.push_screen(error_dialog(event.error))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""

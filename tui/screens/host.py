@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.screen import Screen
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
+
+
+@runtime_checkable
+class Remarking(Protocol):
+    """A screen with a line of its own for remarks: a toast would cover lines of its logs."""
+
+    def show_remark(self, remark: str) -> None:
+        """Show a remark of a screen that was closed above this one."""
+        ...
 
 
 class Host(Protocol):

@@ -70,6 +70,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.field.cursor_blink = False  # each blink is sent to the terminal
         self.list = OptionList(compact=True)
+        self._note_line = Static(Content(""), id="log-picker-note")
 
     def compose(self) -> ComposeResult:
         """Lay out."""
@@ -78,7 +79,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
             box.border_subtitle = Content("enter opens · tab marks several · F2 opens all · esc or q closes")
             yield self.field
             yield self.list
-            yield Static(Content(""), id="log-picker-note")
+            yield self._note_line
 
     def on_mount(self) -> None:
         """Show the logs as they are known; their ages, nodes and ranks are read meanwhile."""
@@ -162,7 +163,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         ]
         text = problem or " · ".join([f"{len(self._rows)} of {plural(len(self._logs), 'log')}", *counts])
         marked = f" · {len(self._marked)} marked" if self._marked else ""
-        self.query_one("#log-picker-note", Static).update(Content.assemble((text + marked, "dim")))
+        self._note_line.update(Content.assemble((text + marked, "dim")))
 
     def action_move(self, action: str) -> None:
         """Move the cursor; the input field keeps the keys."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
-from textual.timer import Timer
 
 from launcher.logs.sources import LogFile
 from launcher.runs import Run
@@ -21,12 +19,12 @@ from tui.logview.pane import LogPane
 from tui.logview.panes import LogPanes
 from tui.logview.reader_thread import ReaderThread
 from tui.logview.tabs import LogTabs
-from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary
-from tui.pane_settings import PaneSettings, load_pane_settings, save_pane_settings
+from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSummary
+from tui.paint_pace import TICK_S, PaintPace
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
-from tui.screens.dialogs import error_dialog
 from tui.screens.host import Host
+from tui.screens.layout_keeping import LayoutKeeper
 from tui.screens.log_commands import LogCommands
 from tui.screens.resuming import ResumeSent
 from tui.screens.run_actions import RunActions
@@ -51,8 +49,6 @@ _PANE_KEYS = ("log.choose", "log.layout", "log.pane", "log.zoom", "monitor.cance
 """Further ones where there is room."""
 
 
-_SAVE_AFTER_S = 1.0
-"""Time after the last change of the layout before it is kept."""
 _LOGS_READ = 1000
 """Number of logs up to which their beginnings are read for nodes and ranks."""
 
@@ -76,8 +72,7 @@ class MonitorScreen(Screen[None]):
         self._opened: OpenedRun | None = None
         self._checkpoint_removed = False
         self._log_thread: ReaderThread | None = None
-        self._saving: Timer | None = None
-        self._pane_settings = PaneSettings()
+        self._pace = PaintPace()
         self._places_state: tuple[int, bool, tuple[str, ...]] | None = None
         self._pane = "timeline"
         self.footer_first: tuple[str, ...] = ()
@@ -86,7 +81,9 @@ class MonitorScreen(Screen[None]):
         self.timeline = Timeline()
         self.timeline_box = VerticalScroll(self.timeline)
         self.curve = CurveView()
-        self.panes = LogPanes()
+        self.panes = LogPanes(self._lines_shown)
+        self._layout_keeper = LayoutKeeper(self, self.panes)
+        self.key_bar = KeyBar(Scope.MONITOR, Scope.APP)
         self._panels = {
             name: Panel(content, title=f"{key} {name}", id=name)
             for key, (name, content) in enumerate(
@@ -138,53 +135,27 @@ class MonitorScreen(Screen[None]):
         with Vertical(id="panes"):
             yield self._upper
             yield self._panels["logs"]
-        yield KeyBar(Scope.MONITOR, Scope.APP)
+        yield self.key_bar
 
     def on_mount(self) -> None:
         """Show the frame; the run is opened after the first paint."""
         self.action_show_pane(self._pane)
         self._arrange()
         self.call_after_refresh(self._poller.start)
-        in_background(self._load_layout, "settings", lambda error: post(self, ActionFailed(error)))
-        self.set_interval(1.0, self._arrange)
+        self._layout_keeper.load()
+        self.set_interval(TICK_S, self._tick)
 
     def on_unmount(self) -> None:
         """End the threads."""
-        self._save_layout()
+        self._layout_keeper.save()
         self._poller.stop()
         if self._log_thread is not None:
             self._log_thread.stop()
 
-    def _load_layout(self) -> None:
-        """Adopt the layout of the log panes that the user chose before; runs on a thread."""
-        settings = load_pane_settings(os.environ)
-
-        def adopt() -> None:
-            self._pane_settings = settings
-            self.panes.set_choices(settings.layout, settings.shares)
-
-        call_on(self, adopt)
-
     def on_log_panes_layout_changed(self) -> None:
-        """Keep the layout once it no longer changes."""
-        if self._saving is not None:
-            self._saving.stop()
-        self._saving = self.set_timer(_SAVE_AFTER_S, self._save_layout)
+        """Keep the layout."""
+        self._layout_keeper.changed()
         self._arrange()
-
-    def _save_layout(self) -> None:
-        if self._saving is None:
-            return
-        self._saving.stop()
-        self._saving = None
-        before, after = self._pane_settings, PaneSettings(self.panes.layout_choice, dict(self.panes.shares))
-        self._pane_settings = after
-        environment = dict(os.environ)  # as it is now: the thread may write later
-        in_background(
-            lambda: save_pane_settings(environment, before, after),
-            "settings",
-            lambda error: post(self, ActionFailed(error)),
-        )
 
     def on_screen_resume(self) -> None:
         """Focus the pane again."""
@@ -206,15 +177,15 @@ class MonitorScreen(Screen[None]):
         self.panes.read_on(self._log_thread)
         self._arrange()
 
-    def on_action_failed(self, event: ActionFailed) -> None:
-        """Show the error; return to the runs where the run could not be opened."""
+    def on_opening_failed(self, event: OpeningFailed) -> None:
+        """Show the error, and return to the runs."""
         event.stop()
-        if self._opened is None:
-            self._host.opening_failed(self, event.error)
-            return
+        self._host.opening_failed(self, event.error)
+
+    def on_action_failed(self) -> None:
+        """Note that the run is not being stopped; the app shows the error."""
         self.run_actions.stopping = False
         self._arrange()
-        self.app.push_screen(error_dialog(event.error))
 
     def on_run_view_changed(self, event: RunViewChanged) -> None:
         """Show the changed state."""
@@ -252,8 +223,18 @@ class MonitorScreen(Screen[None]):
 
         in_background(read, "places", lambda error: post(self, ActionFailed(error)))
 
+    def _tick(self) -> None:
+        covered = not self.is_current and not self.app.screen.is_modal
+        if not covered and self._pace.tick():
+            self._arrange()
+
+    def _lines_shown(self) -> None:
+        if self.is_mounted and self._pace.lines_shown():
+            self._arrange()
+
     def _arrange(self) -> None:
         """Update everything that depends on the time."""
+        self._pace.paint()
         now = self._host.now()
         busy_s = self._poller.busy_for
         unanswered = busy_s if busy_s > 2 and self._opened is not None else 0.0
@@ -271,7 +252,7 @@ class MonitorScreen(Screen[None]):
         self._upper.set_class(self.panes.zoomed, "-zoomed")
         self._upper.set_class(len(self.panes.panes) > 1, "-several")
         self.panes.update_status()
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _show_counts(self) -> None:
         """Show at the right of each panel's rule what it holds."""
@@ -335,7 +316,7 @@ class MonitorScreen(Screen[None]):
             self.set_focus(None)
         else:
             self.set_focus(focused)
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def action_next_metric(self) -> None:
         """Show another metric in the curve."""
@@ -395,6 +376,10 @@ class MonitorScreen(Screen[None]):
         opened = self._opened
         if opened is not None:
             self.app.push_screen(ChartsScreen(opened.again, opened.summary.title))
+
+    def show_remark(self, remark: str) -> None:
+        """Show a remark above the logs."""
+        self.log_commands.note(remark)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""

@@ -100,15 +100,13 @@ class EntryDialog(ModalScreen[str | None]):
         self.field.cursor_blink = False
         self.list = ChoiceList()
         self._hint_line = StyledLines(classes="entry-hint")
+        self._box = Vertical(self.field, self.list, self._hint_line, classes="entry-box")
 
     def compose(self) -> ComposeResult:
         """Lay out."""
-        with Vertical(classes="entry-box") as box:
-            if self._place is None:
-                box.border_title = Content(clean(self._entry.title))
-            yield self.field
-            yield self.list
-            yield self._hint_line
+        if self._place is None:
+            self._box.border_title = Content(clean(self._entry.title))
+        yield self._box
 
     def on_mount(self) -> None:
         """Show the choices, and focus the field."""
@@ -164,14 +162,13 @@ class EntryDialog(ModalScreen[str | None]):
         if self._place is None:
             self._wrap_hint(min(_BOX_WIDTH, self.size.width * 96 // 100) - _BOX_EDGES)
             return
-        box = self.query_one(".entry-box", Vertical)
         width = min(max(self._place.width, _LEAST_WIDTH), self.size.width)
         x = min(self._place.offset.x, self.size.width - width)
         rows = 1 + (min(len(self.list.choices), _MOST_CHOICES) if self.list.display else 0)
         rows += self._wrap_hint(width - 1)
         y = min(self._place.offset.y, max(self.size.height - rows, 0))
-        box.styles.width = width
-        box.styles.offset = (x, y)
+        self._box.styles.width = width
+        self._box.styles.offset = (x, y)
 
     def _wrap_hint(self, width: int) -> int:
         """Show the hint in lines of a width; returns how many there are."""

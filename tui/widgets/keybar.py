@@ -34,6 +34,8 @@ class KeyBar(Widget):
 
     def update_keys(self) -> None:
         """Repaint if other commands are valid now than were painted."""
+        if not self.is_attached:  # the screen is not composed yet
+            return
         if self._valid() != self._painted or self._first() != self._painted_first:
             self.refresh()
 

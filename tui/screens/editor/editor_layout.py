@@ -38,7 +38,6 @@ from tui.screens.editor.title_text import title_text
 from tui.screens.host import Host
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
-from tui.widgets.keybar import KeyBar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,7 +195,7 @@ class EditorLayout(EditorPanes):
         if self.analysis is not None:
             self._show_checks(self.analysis)
             self._show_details()
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _show_analysis(self, analysis: Analysis) -> None:
         first, self.outline = self.outline is None, analysis.outline
@@ -236,7 +235,7 @@ class EditorLayout(EditorPanes):
         place = placement_text(self.placement, analysis)
         line = Content.assemble(summary(analysis), (f"   on {place}", "dim"))
         self.summary_line.set_lines([line.truncate(width, ellipsis=True)])
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def show_title(self) -> None:
         """Show the file's name, and whether there is something to save."""
@@ -325,7 +324,7 @@ class EditorLayout(EditorPanes):
         if not self._in_step:
             self._mark_text()
         self._in_step = False
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def _mark_text(self) -> None:
         row = self.row
@@ -366,7 +365,7 @@ class EditorLayout(EditorPanes):
         """Show the selected finding in full."""
         event.stop()
         self._look_up_details()
-        self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
 
 def _error_text(error: Exception) -> str:

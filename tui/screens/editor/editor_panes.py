@@ -49,6 +49,7 @@ class EditorPanes(Screen[None]):
         self.strip = StyledLines(id="editor-strip")
         self.summary_line = StyledLines(id="editor-summary")
         self.message = MessageLine()
+        self.key_bar = KeyBar(*self.SCOPES)
         self.tree_panel = Panel(self.tree_view, title="1 recipe", id="editor-tree")
         self.text_panel = Panel(self.text_view, title="2 file", id="editor-text")
         self.details_panel = DetailsPanel()
@@ -68,7 +69,7 @@ class EditorPanes(Screen[None]):
         yield self.strip
         yield self.summary_line
         yield self.message
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     @property
     def footer_first(self) -> tuple[str, ...]:
@@ -83,8 +84,7 @@ class EditorPanes(Screen[None]):
         shown = self.text_area or self.text_view
         self.set_focus({"tree": self.tree_view, "text": shown, "checks": self.finding_list}[pane])
         self.pane_shown()
-        if self.is_mounted:
-            self.query_one(KeyBar).update_keys()
+        self.key_bar.update_keys()
 
     def action_next_pane(self, step: int) -> None:
         """Go to the next or the previous pane."""

@@ -16,7 +16,6 @@ from tui.screens.editor.session_worker import OpenedFile
 from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.editor.text_view import RecipeTextView
 from tui.screens.host import Host
-from tui.widgets.keybar import KeyBar
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
@@ -153,7 +152,7 @@ class RecipeEditorScreen(KeyEditingScreen):
         self.text_view.display = False
         self.text_panel.mount(area)
         self.SCOPES = (Scope.TEXT_MODE, Scope.APP)
-        self.query_one(KeyBar).use_scopes(*self.SCOPES, hidden=("app.quit",))
+        self.key_bar.use_scopes(*self.SCOPES, hidden=("app.quit",))
         self.action_show_pane("text")
 
     def leave_text_mode(self) -> None:
@@ -163,7 +162,7 @@ class RecipeEditorScreen(KeyEditingScreen):
             self.text_view.line = area.cursor_location[0] + 1
             self.text_view.display = True
             self.SCOPES = type(self).SCOPES
-            self.query_one(KeyBar).use_scopes(*self.SCOPES)
+            self.key_bar.use_scopes(*self.SCOPES)
             self.action_show_pane("text")
             self.set_text_title(f"line {self.text_view.line}")
             # Removed last: removing what has the focus would leave nothing focused.

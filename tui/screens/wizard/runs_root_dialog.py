@@ -35,17 +35,18 @@ class DirectoryDialog(ModalScreen[str | None]):
     def __init__(self, title: str, text: str) -> None:
         super().__init__()
         self._title, self._text = clean(title), clean_lines(text)
+        self._field = PathInput()
 
     def compose(self) -> ComposeResult:
         """Lay out."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
             yield Static(Content(self._text), classes="dialog-text")
-            yield PathInput()
+            yield self._field
 
     def on_mount(self) -> None:
         """Focus the input."""
-        self.query_one(PathInput).focus()
+        self._field.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer with the typed directory."""

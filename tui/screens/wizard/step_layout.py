@@ -48,6 +48,7 @@ class StepLayout(Screen[None]):
         self.review_panel = Panel(self.review_box, title="review", id="wizard-review")
         self.strip = StyledLines(id="wizard-strip")
         self.summary = StyledLines(id="wizard-summary")
+        self.key_bar = KeyBar(*self.SCOPES)
 
     def compose(self) -> ComposeResult:
         """Create the widgets."""
@@ -63,7 +64,7 @@ class StepLayout(Screen[None]):
                 yield self.chosen_panel
         yield self.strip
         yield self.summary
-        yield KeyBar(*self.SCOPES)
+        yield self.key_bar
 
     @property
     def is_wide(self) -> bool:

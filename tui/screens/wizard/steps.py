@@ -42,7 +42,6 @@ from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.screens.wizard.step_layout import StepLayout
 from tui.screens.wizard.value_list import value_list
 from tui.widgets.form import Form, NextButton, RowNote
-from tui.widgets.keybar import KeyBar
 from tui.widgets.lines_box import LinesBox
 
 if TYPE_CHECKING:
@@ -96,6 +95,8 @@ class StepScreen(StepLayout):
 
     async def on_mount(self) -> None:
         """Show the first step, and start resolving."""
+        if not self.form.is_attached:  # closed before it was composed
+            return
         await self._show_step(self.step)
         self._poller.start()
         self._poller.resolve(self.wizard_state)
@@ -257,8 +258,7 @@ class StepScreen(StepLayout):
         line = said if self._message else summary(status, assessment)
         self.summary.set_lines([line.truncate(width - 2, ellipsis=True)])
         self._label_go_button()
-        for bar in self.query(KeyBar):  # none before the screen is composed
-            bar.update_keys()
+        self.key_bar.update_keys()
 
     def _show_panels(self) -> list[Content]:
         """Show form and field, in one column with the facts below; return the facts."""
