@@ -79,7 +79,7 @@ def script(report: HealthReport) -> str:
 
 
 def _line(command: str) -> str:
-    """Return a command as a line of the script; one that changes its directory changes no other.s."""
+    """Return a command as a line of the script; one that changes its directory changes no other's."""
     return f"({command})" if command.startswith("cd ") else command
 
 

@@ -167,11 +167,14 @@ async def test_the_review_says_what_is_not_ready_and_opens_the_doctor(
 
 
 @pytest.mark.long
-def test_submit_tells_what_the_doctor_missed_last(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_submit_tells_what_the_doctor_missed_last(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.rmtree(place.root / "hf" / "hub" / f"models--{MODEL.replace('/', '--')}")
+    monkeypatch.chdir(place.root)
     subject = place.subject()
     save_report(subject, examine([item for item in LOGIN_CHECKS if item.id == "D22"], subject, limit_s=30))
-    arguments = ["submit", str(place.root / "recipe.yaml"), *FROM_HUB, "--nodes", "1", "--time", "1:00:00"]
+    arguments = ["submit", "recipe.yaml", *FROM_HUB, "--nodes", "1", "--time", "1:00:00"]
     main(distill_tui.__version__, [*arguments, "--dry-run"])
     assert "doctor: 1 not ready just now: D22 Models are in the cache" in capsys.readouterr().err
     for path in (place.root / "home" / ".cache").rglob("report-*.json"):

@@ -6,6 +6,7 @@ with this checkout is shown until then.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class ReadyAnswer:
         report = self.report
         if report is None:
             return [line(("examining this login node …" if self.examining else "not examined yet", "dim"))]
-        other = bool(report.recipe) and recipe is not None and Path(report.recipe) != recipe
+        other = bool(report.recipe) and recipe is not None and report.recipe != os.path.abspath(recipe)
         counts = {outcome: len(report.with_outcome(outcome)) for outcome in ("fail", "warn", "pass")}
         glyph, style = ("✗ ", "$text-error") if counts["fail"] else ("✓ ", "$text-success")
         words = f"{counts['fail']} not ready" if counts["fail"] else f"ready, {counts['pass']} checks passed"
