@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ _KEPT = 50
 _PATIENCE_S = 2.0
 _NAMED = 3
 """Checks that one line names."""
-_JUST_NOW_S = 60.0
+_JUST_NOW_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def save_report(subject: Subject, report: HealthReport) -> KeptReport:
         "schema": _SCHEMA,
         "at": round(time.time(), 3),
         "host": subject.transport.host,
-        "recipe": str(recipe) if recipe is not None else "",
+        "recipe": os.path.abspath(recipe) if recipe is not None else "",
         "checks": [item.as_json() for item in report.examinations],
     }
     path = _path(subject.shell, subject.site.id, checkout)

@@ -106,7 +106,9 @@ def no_ray_is_left(subject: Subject) -> Verdict:
     pids = " ".join(str(pid) for pid, _, _ in left)
     names = ", ".join(f"{name} ({pid})" for pid, name, _ in left[:4])
     return warned(
-        f"{counted(len(left), 'process')}{of_jobs}: {names}", f"kill {pids}", changes="ends that Ray cluster"
+        f"{counted(len(left), 'process')}{of_jobs}: {names}; to be ended if that run is over",
+        f"kill {pids}",
+        changes="ends that Ray cluster",
     )
 
 

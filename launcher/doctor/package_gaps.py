@@ -39,13 +39,20 @@ class PackageGap:
     """Whether no run works without it."""
 
 
-def gaps_of(checkout: Path, venv: Venv, extras: tuple[str, ...]) -> list[PackageGap] | None:
-    """Return what an environment lacks, with some extras; None where pyproject.toml cannot be read."""
+def direct_packages(checkout: Path, extras: tuple[str, ...]) -> frozenset[str] | None:
+    """Return the packages that pyproject.toml names, with some extras; None where it cannot be read."""
     project = read_project(checkout)
     if project is None:
         return None
     texts = (*project.dependencies, *(text for name in extras for text in project.extras.get(name, ())))
-    names = required_names(texts, platform.machine())
+    return required_names(texts, platform.machine())
+
+
+def gaps_of(checkout: Path, venv: Venv, extras: tuple[str, ...]) -> list[PackageGap] | None:
+    """Return what an environment lacks, with some extras; None where pyproject.toml cannot be read."""
+    names = direct_packages(checkout, extras)
+    if names is None:
+        return None
     locked = locked_versions(checkout, names)
     # What uv's overrides leave out is not in the lock.
     return list(_differences(venv, names & locked.keys() if locked else names, locked))
@@ -66,5 +73,10 @@ def _differences(
 
 def gap_words(gaps: list[PackageGap]) -> str:
     """Return the first gaps in words."""
-    more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
-    return ", ".join(gap.text for gap in gaps[:_NAMED]) + more
+    return few([gap.text for gap in gaps])
+
+
+def few(items: list[str]) -> str:
+    """Return the first items, and how many there are besides."""
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(items[:_NAMED]) + more

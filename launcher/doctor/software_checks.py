@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from launcher.checkout import check_venv
 from launcher.checkout_state import checkout_state
-from launcher.doctor.package_gaps import gap_words, gaps_of
+from launcher.doctor.package_gaps import direct_packages, few, gap_words, gaps_of
+from launcher.doctor.uv_cache import absent_packages
 from launcher.doctor.venv import Venv
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.errors import TransportError
@@ -75,12 +76,25 @@ def uv_cache_is_filled(subject: Subject) -> Verdict | None:
     cache = package_cache(subject.context, subject.worker_needs)
     if cache is None:
         return passed("no environment has to be built")
-    if cache.present:
-        return passed(f"{cache.path} holds packages")
     command = in_checkout(subject, cache.command) if subject.checkout is not None else cache.command
+    if cache.present:
+        if absent := _not_cached(subject, Path(cache.path)):
+            text = f"{cache.path} lacks {few(absent)}, and nodes have no internet"
+            return warned(text, command, changes=CHANGES_WORKERS)
+        return passed(f"{cache.path} holds packages")
     if cache.present is None:
         return unknown(f"it is in {cache.path}", cache.command)
     return failed(f"{cache.path} is empty, and nodes have no internet", command, changes=CHANGES_WORKERS)
+
+
+def _not_cached(subject: Subject, cache: Path) -> list[str]:
+    """Return packages that the environments which are missing need, and that uv's cache lacks."""
+    if subject.checkout is None:
+        return []
+    missing = [subject.actors.get(need.actor) for need in subject.worker_needs if not need.present]
+    extras = tuple(dict.fromkeys(name for item in missing if item is not None for name in item.extras))
+    names = direct_packages(checkout_path(subject), extras)
+    return absent_packages(cache, checkout_path(subject), names or ())
 
 
 # ------------------------------------------------------------ checkout

@@ -1,7 +1,7 @@
 """What the doctor examines, from a request or from a planned submission.
 
 subject = subject_of(request, transport, runs, environment)    a request, however incomplete
-report = doctor_summary(plan, detection, store, environment)   the wizard's question: ready?
+report = ready_report(plan, detection, store, environment)     the wizard's question: ready?
 """
 
 from __future__ import annotations
@@ -126,20 +126,14 @@ def with_measured(subject: Subject) -> Subject:
     return replace(subject, measured=record.nodes) if record is not None else subject
 
 
-def doctor_summary(
-    plan: SubmissionPlan, detection: Detection, store: RunStore, environment: Mapping[str, str]
-) -> HealthReport:
-    """Return whether everything is ready for a planned submission: the checks of this login node.
-
-    Nothing is changed; it takes at most some 3 s. For a rehearsal only what it needs is examined.
-    """
-    return _examined(plan, _planned(plan, detection, store, environment))
-
-
 def ready_report(
     plan: SubmissionPlan, detection: Detection, store: RunStore, environment: Mapping[str, str]
 ) -> KeptReport:
-    """Return the same as `doctor_summary`, as it is kept for the next time."""
+    """Return whether everything is ready for a planned submission: the checks of this login node.
+
+    The report is kept, nothing else is changed; it takes at most some 3 s. For a rehearsal only what it needs
+    is examined.
+    """
     subject = _planned(plan, detection, store, environment)
     return save_report(subject, _examined(plan, subject))
 

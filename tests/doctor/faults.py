@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from launcher.doctor import machine_checks
 from launcher.storage import quotas
 from launcher.submit import doctor_subject
-from tests.doctor.place import MODEL, VLLM, WORKER, Place, make_venv
+from tests.doctor.place import BASE, MODEL, VLLM, WORKER, Place, make_venv
 
 Plant = Callable[[Place, pytest.MonkeyPatch], None]
 FAULTS: dict[str, tuple[str, Plant, str, str]] = {}
@@ -117,6 +118,33 @@ def _(place: Place, _patch: pytest.MonkeyPatch) -> None:
 def _(place: Place, _patch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(place.root / "uv-cache")
     shutil.rmtree(place.root / "venvs" / VLLM)
+
+
+@fault(
+    "D11 the cache lacks what is locked",
+    "warn",
+    "uv-cache lacks vllm 0.19.0, and nodes",
+    "prefetch_venvs vllm",
+)
+def _(place: Place, _patch: pytest.MonkeyPatch) -> None:
+    lock_from_index(place)
+    # Told of, of another version, and there: only a wheel of the locked version counts.
+    for name in (
+        "pypi/vllm/0.19.0-cp38-abi3.msgpack",
+        "pypi/vllm/0.18.0-cp38-abi3",
+        "index/x/torch/2.11.0+cu130-cp313",
+    ):
+        (place.root / "uv-cache" / "wheels-v6" / name).mkdir(parents=True)
+    for name in ("colored", "ray"):
+        (place.root / "uv-cache" / "sdists-v9" / "pypi" / name / BASE[name]).mkdir(parents=True)
+    shutil.rmtree(place.root / "venvs" / VLLM)
+
+
+def lock_from_index(place: Place) -> None:
+    lock = place.root / "uv.lock"
+    lock.write_text(
+        re.sub(r"^(version = .*)$", r'\1\nsource = { registry = "x" }', lock.read_text(), flags=re.MULTILINE)
+    )
 
 
 @fault("D12 no checkout", "fail", "not a NeMo-RL checkout", "export NEMO_RL_ROOT=")

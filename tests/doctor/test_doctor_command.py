@@ -22,7 +22,7 @@ from launcher.errors import InputError
 from launcher.paths import cache_root
 from launcher.request import SubmitRequest
 from launcher.runs import RunStore
-from launcher.submit.doctor_subject import doctor_summary
+from launcher.submit.doctor_subject import ready_report
 from launcher.submit.submit import plan_submission
 from launcher.transports.local import LocalTransport
 from tests.doctor.hanging import hanging_file_system
@@ -144,13 +144,14 @@ def test_the_wizard_s_question_is_answered_from_its_plan(place: Place) -> None:
     request = SubmitRequest(place.root / "recipe.yaml", 1, "1:00:00", overrides=overrides)
     plan = plan_submission(request, detection, store, environment)
     assert plan.obstacle is None
-    report = doctor_summary(plan, detection, store, environment)
-    assert [(item.check.id, item.verdict.evidence) for item in report.with_outcome("fail")] == []
-    good = {item.check.id for item in report.with_outcome("pass")}
+    report = ready_report(plan, detection, store, environment)
+    assert [(item["id"], item["evidence"]) for item in report.with_outcome("fail")] == []
+    good = {item["id"] for item in report.with_outcome("pass")}
     assert {"D01", "D02", "D03", "D14", "D18", "D22"} <= good
     shutil.rmtree(place.root / "venvs" / VLLM)
-    report = doctor_summary(plan, detection, store, environment)
-    assert [item.check.id for item in report.with_outcome("fail")] == ["D18"]
+    report = ready_report(plan, detection, store, environment)
+    assert [item["id"] for item in report.with_outcome("fail")] == ["D18"]
+    assert latest_report(environment) == report
 
 
 def test_the_job_of_an_examination_is_planned_and_nothing_written(place: Place) -> None:

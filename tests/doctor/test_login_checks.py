@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from launcher.clusters.inventory import Budget
 from launcher.doctor.check_table import LOGIN_CHECKS
 from launcher.doctor.fixing import script, steps
 from launcher.doctor.runner import examine
-from tests.doctor.place import Place, judged
+from tests.doctor.faults import lock_from_index
+from tests.doctor.place import BASE, VLLM, Place, judged
 from tests.doctor.service import service
 
 
@@ -65,6 +67,18 @@ def test_only_what_every_run_needs_is_examined_without_a_recipe(original: Place)
     ids = {item.check.id for item in report.examinations}
     assert not {"D06", "D18", "D22", "D24"} & ids
     assert {"D01", "D05", "D12", "D14", "D16", "D29"} <= ids
+
+
+def test_a_cache_with_all_that_is_locked_builds_what_is_missing(place: Place) -> None:
+    lock_from_index(place)
+    for name, version in {**BASE, "vllm": "0.19.0"}.items():
+        (place.root / "uv-cache" / "wheels-v6" / "pypi" / name / f"{version}-py3-none-any").mkdir(
+            parents=True
+        )
+    shutil.rmtree(place.root / "venvs" / VLLM)
+    verdict = judged(place.subject(), "D11")
+    assert verdict is not None
+    assert verdict.outcome == "pass", verdict
 
 
 def test_links_to_an_environment_do_not_count_as_another_place(place: Place) -> None:

@@ -126,7 +126,10 @@ def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Lef
 Plant = Callable[[str, Left], Place]
 
 
-@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(name, marks=[pytest.mark.slow] if name.endswith("user") else []) for name in KINDS],
+)
 def test_a_shortage_is_named_by_each_source_and_its_twin_passes(source: str, plant: Plant) -> None:
     place = plant(source, Left(kib=30_000, files=100))
     place.overrides = ()  # a student of some megabytes, whose checkpoints are saved

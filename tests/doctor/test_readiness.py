@@ -37,7 +37,7 @@ def kept(at: float | None = NOW - 600, recipe: str = "/r/a.yaml", **outcomes: st
 
 
 def text(answer: ReadyAnswer, recipe: str = "/r/a.yaml") -> str:
-    return "\n".join(line.plain for line in answer.lines(Path(recipe), NOW))
+    return "\n".join(line.plain for line in answer.lines(recipe, NOW))
 
 
 def test_what_is_known_so_far_is_told() -> None:
@@ -52,6 +52,9 @@ def test_what_is_known_so_far_is_told() -> None:
     assert bad.splitlines() == [
         "✗ 6 not ready  just now", *(f"✗ D0{n} title D0{n}: evidence" for n in range(4)), "… and 2 more"
     ]  # fmt: skip
+    six = kept(NOW - 2, **{f"D0{number}": "fail" for number in range(6)}, D11="warn")
+    (brief,) = ReadyAnswer(six).lines("/r/a.yaml", NOW, brief=True)
+    assert brief.plain == "✗ 6 not ready (D00, D01, D02, D03, …), 1 warning  just now"
 
 
 def test_failures_are_one_line_before_a_submission() -> None:
@@ -153,7 +156,9 @@ async def test_the_review_says_what_is_not_ready_and_opens_the_doctor(
     async with shown(place.root / "runs", size, wizard_state=state, now=time.time) as screen:
         await screen.see("booster", limit_s=30)
         await screen.press("f8")
-        await screen.see("Ready?", "✗ 1 not ready", "D18 Workers' environments are built", limit_s=60)
+        named = "D18 Workers' environments are built" if size == WIDE else "(D18)"
+        title = "Ready?" if size == WIDE else "ready?"
+        await screen.see(title, "✗ 1 not ready", named, limit_s=60)
         await screen.press("s")
         await screen.see("Submit?", "Doctor: 1 not ready just now: D18", limit_s=30)
         await screen.press("escape")
@@ -163,15 +168,18 @@ async def test_the_review_says_what_is_not_ready_and_opens_the_doctor(
         await screen.see("doctor", "recipe.yaml", "✓ ready", limit_s=60)
         assert isinstance(screen.app.screen, DoctorScreen)
         await screen.press("b")
-        await screen.see("Ready?", "✓ ready, ", "just now", limit_s=30)
+        await screen.see(title, "✓ ready, ", "just now", limit_s=30)
 
 
 @pytest.mark.long
-def test_submit_tells_what_the_doctor_missed_last(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_submit_tells_what_the_doctor_missed_last(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.rmtree(place.root / "hf" / "hub" / f"models--{MODEL.replace('/', '--')}")
+    monkeypatch.chdir(place.root)
     subject = place.subject()
     save_report(subject, examine([item for item in LOGIN_CHECKS if item.id == "D22"], subject, limit_s=30))
-    arguments = ["submit", str(place.root / "recipe.yaml"), *FROM_HUB, "--nodes", "1", "--time", "1:00:00"]
+    arguments = ["submit", "recipe.yaml", *FROM_HUB, "--nodes", "1", "--time", "1:00:00"]
     main(distill_tui.__version__, [*arguments, "--dry-run"])
     assert "doctor: 1 not ready just now: D22 Models are in the cache" in capsys.readouterr().err
     for path in (place.root / "home" / ".cache").rglob("report-*.json"):

@@ -99,6 +99,7 @@ def test_the_script_is_one_that_bash_reads_and_runs(tmp_path: Path) -> None:
         failed("a\nb; `rm -rf x`", f"touch {tmp_path}/one", automatic=True),
         failed("manual", f"touch {tmp_path}/two"),
         warned("again", f"touch {tmp_path}/one", f"touch {tmp_path}/three", automatic=True),
+        failed("elsewhere", f"cd {tmp_path} && touch three", "test ! -e three", automatic=True),
     )
     text = script(report)
     assert text.count(f"\ntouch {tmp_path}/one") == 1

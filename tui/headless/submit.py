@@ -200,7 +200,7 @@ def _unready(proposal: SubmissionPlan) -> str:
     checkout = proposal.options.checkout
     site = proposal.submission.layout.site.id
     report = load_report(os.environ, site, checkout.path if checkout is not None else "")
-    if report is None or report.recipe != str(proposal.submission.recipe.path):
+    if report is None or report.recipe != os.path.abspath(proposal.submission.recipe.path):
         return ""
     return report.failures_in_words(time.time(), within_s=_STALE_AFTER_S)
 

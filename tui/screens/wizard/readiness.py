@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background
 from tui.formatting import plural
-from tui.screens.wizard.pages import OUTCOMES, Lines, line
+from tui.screens.wizard.pages import OUTCOMES, Lines, fact, line
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
@@ -39,24 +39,29 @@ class ReadyAnswer:
     examining: bool = False
     problem: str = ""
 
-    def lines(self, recipe: Path | None, now: float) -> Lines:
-        """Return it for the review; `recipe` is the one that is planned."""
+    def lines(self, recipe: str, now: float, *, brief: bool = False) -> Lines:
+        """Return it for the review; `recipe` is the full path of the planned one. `brief`: on one line."""
         if self.problem:
             return [line(("? ", "dim"), f"not examined: {self.problem}")]
         report = self.report
         if report is None:
             return [line(("examining this login node …" if self.examining else "not examined yet", "dim"))]
-        other = bool(report.recipe) and recipe is not None and Path(report.recipe) != recipe
+        other = bool(report.recipe) and report.recipe != recipe
         counts = {outcome: len(report.with_outcome(outcome)) for outcome in ("fail", "warn", "pass")}
         glyph, style = ("✗ ", "$text-error") if counts["fail"] else ("✓ ", "$text-success")
-        words = f"{counts['fail']} not ready" if counts["fail"] else f"ready, {counts['pass']} checks passed"
+        failing = report.with_outcome("fail")
+        words = f"{len(failing)} not ready" if failing else f"ready, {counts['pass']} checks passed"
+        if failing and brief:
+            more = ", …" if len(failing) > _NAMED else ""
+            words += f" ({', '.join(item['id'] for item in failing[:_NAMED])}{more})"
         warnings = f", {plural(counts['warn'], 'warning')}" if counts["warn"] else ""
         about = f", for {Path(report.recipe).name}" if other else ""
         examining = "; examining again …" if self.examining else ""
         lines = [
             line((glyph, style), f"{words}{warnings}", (f"  {report.age(now)}{about}{examining}", "dim"))
         ]
-        failing = report.with_outcome("fail")
+        if brief:
+            return lines
         for item in failing[:_NAMED]:
             mark, mark_style = OUTCOMES["fail"]
             title = (f"{mark} {item['id']} ", mark_style)
@@ -158,7 +163,13 @@ def _kept(plan: SubmissionPlan, resolver: DraftResolver) -> KeptReport | None:
     return load_report(resolver.environment, plan.submission.layout.site.id, path)
 
 
-def ready_section(answer: ReadyAnswer, recipe: Path | None, now: float) -> list[Content]:
-    """Return the section of the review."""
+def ready_fact(answer: ReadyAnswer, recipe: str, now: float) -> list[Content]:
+    """Return the line for a review with little room."""
+    (text,) = answer.lines(recipe, now, brief=True)
+    return [Content.assemble(fact("ready?", ""), text, ("  F9: doctor", "dim"))]
+
+
+def ready_section(answer: ReadyAnswer, recipe: str, now: float) -> list[Content]:
+    """Return the section for a review with room."""
     heading = line(("Ready?", "bold $text-primary"), ("  F9 opens the doctor, with what helps", "dim"))
     return [heading, *answer.lines(recipe, now)]

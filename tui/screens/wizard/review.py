@@ -47,11 +47,14 @@ def review(
     if not status.settled:
         return [line(("checking …", "dim"))]
     assessment = assess(state, status)
-    job = _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status)
+    job = (
+        _job_section(status, start_estimate, ready)
+        if status.plan is not None
+        else _draft_section(state, status)
+    )
     sections = (
         _obstacle_section(status, assessment),
         job,
-        ready or [],
         _check_section(status, assessment),
         _change_section(status),
         _memory_section(status, width),
@@ -145,7 +148,9 @@ def _draft_section(state: WizardState, status: DraftStatus) -> Lines:
     return [heading("Job", "its command is shown when it can be submitted"), *lines] if lines else []
 
 
-def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
+def _job_section(
+    status: DraftStatus, start_estimate: StartEstimate | str | None, ready: Lines | None = None
+) -> Lines:
     plan = status.plan
     if plan is None:
         return []
@@ -162,6 +167,7 @@ def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None
         fact("resources", f"{size} of {clean(request.partition)} for {length}, {charged}"),
         fact("cost", f"at most {cost_text(plan.cost)}"),
         fact("starts", *_starts(start_estimate)),
+        *(ready or ()),
     ]
     storage = status.storage.warnings() if status.storage is not None else ()
     return [*lines, *(fact("note", clean(note), "$text-warning") for note in (*plan.notes, *storage))]

@@ -21,7 +21,7 @@ from tui.screens.wizard.findings import assess
 from tui.screens.wizard.model import DraftStatus, WizardState, kind_of
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
-from tui.screens.wizard.readiness import ReadyWatch, ready_section
+from tui.screens.wizard.readiness import ReadyWatch, ready_fact, ready_section
 from tui.screens.wizard.recipe_saving import RecipeSaving
 from tui.screens.wizard.review import (
     environment_rows,
@@ -106,9 +106,12 @@ class WizardScreen(StepScreen):
         super()._refresh_view()
 
     def _ready_lines(self) -> list[Content]:
-        if self.status.plan is None:
+        plan = self.status.plan
+        if plan is None:
             return []
-        return ready_section(self._ready.answer, self.status.path, self._host.now())
+        recipe = plan.submission.spec.recipe.source
+        lines = ready_section if self.is_wide else ready_fact
+        return lines(self._ready.answer, recipe, self._host.now())
 
     def doctor_request(self) -> DoctorRequest | None:
         """Return what the doctor examines from here; None for what every run needs."""
