@@ -11,8 +11,8 @@ import pytest
 from recipes.editing import EditSession, Outline, RecipeAnalyser
 from recipes.inheritance import EffectiveRecipe
 from recipes.keys import format_key
-from tests.checks.releases import RELEASES, release
 from tests.bench.bench_editor import LOOP_MS, TARGET_MS, percentile_95, times_of
+from tests.checks.releases import RELEASES, release
 
 LIMIT_S = 0.3
 
