@@ -41,7 +41,7 @@ class Revision:
 
 
 def check_reads_back(before: Revision, after: Revision, name: str) -> None:
-    """Raise `EditRefusedError` where OmegaConf would refuse an edited text, or read it otherwise than we do."""
+    """Raise `EditRefusedError` where OmegaConf refuses an edited text, or reads it otherwise than we do."""
     problems = after.composed.problems
     if problems and len(problems) >= max(1, len(before.composed.problems)):
         problem = problems[0]

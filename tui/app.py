@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,7 +24,12 @@ from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
+<<<<<<< HEAD
 from tui.screen_settings import ScreenSettings, load_screen_settings
+=======
+from tui.screen_imports import import_screens
+from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
+>>>>>>> editor
 from tui.screens.home import HomeScreen
 from tui.screens.host import Remarking
 from tui.settings_watch import SettingsChanged
@@ -126,6 +129,7 @@ class DistillApp(App[None]):
             self._imported = True
             self._do_after_paint()
 
+<<<<<<< HEAD
     def _do_after_paint(self) -> None:
         """Import, and tidy up, on a thread: a file system may be slow."""
 
@@ -134,6 +138,15 @@ class DistillApp(App[None]):
             _remove_leftovers()
 
         in_background(work, "imports", lambda error: post(self, ActionFailed(error)))
+=======
+    def _import_screens(self) -> None:
+        """Import on a thread: a file system may be slow."""
+        in_background(
+            lambda: import_screens(freeze=self.settings.guarded),
+            "imports",
+            lambda error: post(self, ActionFailed(error)),
+        )
+>>>>>>> editor
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
@@ -384,6 +397,7 @@ class DistillApp(App[None]):
         self.exit(return_code=code)
 
 
+<<<<<<< HEAD
 def _remove_leftovers() -> None:
     """Remove what killed processes left beside the drafts."""
     from launcher.storage.choice_files import remove_leftovers
@@ -408,6 +422,8 @@ def _import_screens(*, freeze: bool) -> None:
         gc.freeze()
 
 
+=======
+>>>>>>> editor
 def run_app(
     *,
     runs_root: Path,

@@ -252,7 +252,7 @@ def _last_line(lines: list[str], number: int, column: int, first: str) -> int:
     return last
 
 
-class _Row(NamedTuple):
+class _LineEntry(NamedTuple):
     """An entry or item that begins its line; `is_open`: whether keys may stand below it."""
 
     line: int
@@ -266,7 +266,7 @@ class _Holders:
     """Collections of a text by line: which of them a key or item at a line and column would belong to."""
 
     def __init__(self, tree: Tree) -> None:
-        self.rows: list[_Row] = []
+        self.rows: list[_LineEntry] = []
         """Entries and list items in lines."""
         self.lists: list[tuple[int, KeyPath, list[int]]] = []
         """Column, path and the lines of the items of each list in lines."""
@@ -284,7 +284,7 @@ class _Holders:
                 below = (*path, key_of(entry.key))
                 if not node.flow:
                     line, column = tree.lines.number(entry.start), tree.lines.column(entry.start)
-                    self.rows.append(_Row(line, column, below, _is_open(entry.value)))
+                    self.rows.append(_LineEntry(line, column, below, _is_open(entry.value)))
                     self._collect(tree, entry.value, below)
         elif isinstance(node, SequenceNode):
             if not node.flow:
@@ -296,7 +296,7 @@ class _Holders:
                 below = (*path, index)
                 if not node.flow:
                     line, column = tree.lines.number(item.dash), tree.lines.column(item.dash)
-                    self.rows.append(_Row(line, column, below, _is_open(item.value), is_item=True))
+                    self.rows.append(_LineEntry(line, column, below, _is_open(item.value), is_item=True))
                 self._collect(tree, item.value, below)
 
     def at(self, line: int, column: int) -> KeyPath | None:

@@ -164,7 +164,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     if isinstance(node, ScalarNode) and node.read() is None and path:
         return set_value(tree, path, {key: value})
     if not isinstance(node, MappingNode):
-        raise EditRefusedError(f"'{format_key(path)}' is not a mapping", where=tree.position(node.start))
+        raise EditRefusedError(_no_mapping(path), where=tree.position(node.start))
     if child_index(node, key) is not None:
         where = tree.position(node.children[child_index(node, key) or 0].start)
         fix = "Set it instead."
@@ -189,6 +189,12 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
         + writer.after_key(value, column, Manner(spelling=spelling))
     )
     return checked(tree, _add_line(tree, node, text, writer.newline), expected_shapes)
+
+
+def _no_mapping(path: KeyPath) -> str:
+    return (
+        f"'{format_key(path)}' is not a mapping" if path else "The recipe is not a mapping of keys to values"
+    )
 
 
 def _insert_first(tree: Tree, key: Step, value: Writable) -> Tree:
@@ -319,6 +325,8 @@ def assign(
         nested = {step: nested}
     if isinstance(node, SequenceNode):
         if format_step(rest[0]) != str(len(node.children)):
+            if not depth:
+                raise EditRefusedError(_no_mapping(()), where=tree.position(node.start))
             what = f"'{format_key(path[:depth])}' has {len(node.children)} items, there is no item {rest[0]}"
             raise EditRefusedError(what, where=tree.position(node.start), fix="Items count from 0.")
         return insert_item(tree, path[:depth], len(node.children), nested, spelling if len(rest) == 1 else "")

@@ -219,3 +219,21 @@ def test_details_name_the_keys_that_follow_and_the_remark(child: Path) -> None:
     assert analyser.details(analysis, "distillation.max_num_steps").remark.beside == "enough"
     texts = [item.text for item in analyser.details(analysis, "distillation.num_prompts_per_step").help]
     assert "prompts of one step" in texts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("gib", [5.0, 6.0])
+def test_changes_of_models_and_generation_are_joined_where_only_both_fit(
+    editing: Editing, gib: float
+) -> None:
+    editing.placement = Placement(1, 4, gib)
+    analysis = editing.update()
+    assert {"teacher-score", "generation"} <= set(analysis.prediction.overfull)
+    changes = editing.analyser.what_would_fit(analysis)
+    assert changes
+    assert changes[0].overfull == ()
+    assert any(edit.key.endswith("gpu_memory_utilization") for edit in changes[0].fix.edits)
+    editing.placement = changes[0].placement
+    editing.session.apply(changes[0].fix.edits, changes[0].fix.title, inherited=analysis.recipe)
+    assert editing.update().prediction.overfull == ()
+    assert editing.analysis.failing() == ()

@@ -33,8 +33,10 @@ BACK = "back"
 STEPS: tuple[tuple[str, ...], ...] = (
     (), ("end",), ("enter",), (BACK,), ("c",), (BACK,), ("a", "k"), (BACK,), ("2",), ("end",), ("3",),
     ("1", "slash", "k"), ("down",), (BACK,), ("p", "x", "enter"), ("home", "down"), ("c",), ("z", "enter"),
-    ("end",), ("up", "up", "up", "enter"), ("z", "enter"), ("D",), ("tab",), (BACK,), ("number_sign",), ("u",),
-    ("m",), (BACK,), ("F",), (BACK,), ("f1",), (BACK,), ("2", "t"), ("f5",), (BACK,), (BACK,), ("E",), (BACK,),
+    ("end",), ("up", "up", "up", "enter"), ("z", "enter"), ("D",), ("tab",), (BACK,),
+    ("number_sign",), ("u",),
+    ("m",), (BACK,), ("F",), (BACK,), ("f1",), (BACK,), ("2", "t"), ("f5",), (BACK,), (BACK,),
+    ("E",), (BACK,),
 )  # fmt: skip
 """Keys that lead through the panes, the fields and dialogs, and the differences."""
 

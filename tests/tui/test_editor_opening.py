@@ -17,7 +17,8 @@ from tui.app_settings import EditStart
 from tui.screens.editor import recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.widgets.entry_dialog import EntryDialog
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
+"""Longest wait for a loaded machine."""
 
 
 @pytest.fixture
@@ -58,27 +59,29 @@ class SlowChecks:
         monkeypatch.setattr(RecipeAnalyser, "update", waiting)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(180)
 async def test_the_tree_is_there_before_the_checks_and_keys_go_through_it(
     world: EditorWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = SlowChecks(monkeypatch)
     async with shown(world.root / "runs", NARROW, edit=EditStart(world.recipe)) as screen:
         editor = Editor(screen)
-        await screen.see("set here of", "max_num_steps", "200", "checking …")
+        await screen.see("set here of", "max_num_steps", "200", "checking …", limit_s=LIMIT_S)
         assert editor.layout.analysis is None
         tree = editor.layout.tree_view
         await screen.press("down")
         await screen.pilot.pause(0.1)
         assert tree.cursor == 0  # rows may come to it: the key waits
         checks.schema.set()
-        await screen.until(lambda: tree.cursor == 1, "the next key")
+        await screen.until(lambda: tree.cursor == 1, "the next key", LIMIT_S)
         await screen.press("down", "2", "1", "enter")
-        await screen.until(lambda: tree.cursor == 2, "the key after it")
+        await screen.until(lambda: tree.cursor == 2, "the key after it", LIMIT_S)
         assert not isinstance(screen.app.screen, EntryDialog)
         key = tree.key
         checks.rules.set()
-        await screen.until(lambda: isinstance(screen.app.screen, EntryDialog), "the field")
+        await screen.until(lambda: isinstance(screen.app.screen, EntryDialog), "the field", LIMIT_S)
         assert tree.key == key
         await screen.press("escape")
-        await screen.see("on 1 × 4 GPUs")
+        await screen.see("on 1 × 4 GPUs", limit_s=LIMIT_S)
         assert "checking …" not in screen.text
