@@ -9,7 +9,6 @@ import pytest
 
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.hub import Hub
-from tui.screens.wizard import model_cache
 from tui.screens.wizard.model_cache import KEPT_S, KeptModels
 
 CONFIG = {
@@ -20,7 +19,7 @@ CONFIG = {
 
 def test_a_model_that_comes_later_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr(model_cache.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
     models = KeptModels(Hub(tmp_path / "hub"), tmp_path)
     assert isinstance(models.find("mine/student"), UnknownModel)
     (tmp_path / "mine" / "student").mkdir(parents=True)
