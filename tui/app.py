@@ -24,12 +24,8 @@ from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
-<<<<<<< HEAD
-from tui.screen_settings import ScreenSettings, load_screen_settings
-=======
 from tui.screen_imports import import_screens
-from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
->>>>>>> editor
+from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
 from tui.screens.host import Remarking
 from tui.settings_watch import SettingsChanged
@@ -129,24 +125,14 @@ class DistillApp(App[None]):
             self._imported = True
             self._do_after_paint()
 
-<<<<<<< HEAD
     def _do_after_paint(self) -> None:
         """Import, and tidy up, on a thread: a file system may be slow."""
 
         def work() -> None:
-            _import_screens(freeze=self.settings.guarded)
+            import_screens(freeze=self.settings.guarded)
             _remove_leftovers()
 
         in_background(work, "imports", lambda error: post(self, ActionFailed(error)))
-=======
-    def _import_screens(self) -> None:
-        """Import on a thread: a file system may be slow."""
-        in_background(
-            lambda: import_screens(freeze=self.settings.guarded),
-            "imports",
-            lambda error: post(self, ActionFailed(error)),
-        )
->>>>>>> editor
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
@@ -397,7 +383,6 @@ class DistillApp(App[None]):
         self.exit(return_code=code)
 
 
-<<<<<<< HEAD
 def _remove_leftovers() -> None:
     """Remove what killed processes left beside the drafts."""
     from launcher.storage.choice_files import remove_leftovers
@@ -405,25 +390,6 @@ def _remove_leftovers() -> None:
     remove_leftovers(os.environ)
 
 
-def _import_screens(*, freeze: bool) -> None:
-    for name in (
-        "monitor",
-        "help",
-        "dialogs",
-        "cancelling",
-        "wizard.screen",
-        "editor.recipe_editor",
-        "editor.choose_recipe",
-        "doctor",
-    ):
-        import_module(f"tui.screens.{name}")
-    if freeze:
-        # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.
-        gc.freeze()
-
-
-=======
->>>>>>> editor
 def run_app(
     *,
     runs_root: Path,
