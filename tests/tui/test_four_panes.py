@@ -102,8 +102,7 @@ def test_colours_are_those_that_the_terminal_has(
     runs: dict[str, str], environment: dict[str, str], allowed: str
 ) -> None:
     with four_panes({**runs, **environment}) as terminal:
-        terminal.press(b"\x1b[5~")
-        terminal.press(b"/line 5\r")
+        terminal.press(b"\t/line 5\r")  # in the head's log
         terminal.see("match 11 of 11")
         codes = {code for group in SGR.findall(terminal.written) for code in group.split(b";")}
         assert len(codes) > 2
@@ -131,6 +130,7 @@ def started(tmux: Tmux, environment: dict[str, str]) -> None:
     tmux.see("✓ completed", "First step done")
     tmux.press("3", "p", "p")
     tmux.until(shows_all, "four panes")
+    tmux.see("worker jwb0002")  # the nodes in the titles are read last
 
 
 def settled(capture: Callable[[], str]) -> str:
@@ -145,11 +145,37 @@ def settled(capture: Callable[[], str]) -> str:
         assert time.monotonic() < end, text
 
 
+def cells(captured: str) -> list[tuple[str, str, frozenset[str]]]:
+    """Return each character with its background and the rest of its look; a blank's colour is not seen."""
+    colour, background, weights = "", "", frozenset[str]()
+    shown = []
+    for codes, character in re.findall(r"\x1b\[([\d;]*)m|(.|\n)", captured):
+        if character:
+            blank = character.isspace()
+            shown.append((character, background, weights & UNDER if blank else weights | {colour}))
+            continue
+        for code in re.findall(r"[34]8;5;\d+|[34]8;2;\d+;\d+;\d+|\d+", codes) or ["0"]:
+            if code == "0":
+                colour, background, weights = "", "", frozenset()
+            elif code[0] == "3" and len(code) > 1:
+                colour = code if code != "39" else ""
+            elif code[0] == "4" and len(code) > 1:
+                background = code if code != "49" else ""
+            else:
+                weights |= {code}
+    return shown
+
+
+UNDER = frozenset({"4", "7"})
+"""Weights that are seen on a blank: underlined, reversed."""
+
+
 def same_after_redraw(tmux: Tmux) -> None:
     """Check that all cells, with their colours, are as they are when everything is sent again."""
     before = settled(lambda: tmux("capture-pane", "-p", "-e"))
     tmux.press("C-l")
-    assert settled(lambda: tmux("capture-pane", "-p", "-e")) == before
+    after = settled(lambda: tmux("capture-pane", "-p", "-e"))
+    assert cells(after) == cells(before)
 
 
 @pytest.mark.long
@@ -199,7 +225,7 @@ def test_gnu_screen_shows_the_same(tmp_path: Path, runs: dict[str, str]) -> None
 
     def command(*arguments: str) -> None:
         argv = ["screen", "-S", "panes", "-X", *arguments]
-        subprocess.run(argv, env={**os.environ, **environment}, check=True, capture_output=True)
+        subprocess.run(argv, env={**os.environ, **environment}, check=False, capture_output=True)
 
     def text() -> str:
         command("hardcopy", str(copy))
