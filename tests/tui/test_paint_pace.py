@@ -1,4 +1,4 @@
-"""How often the monitor paints: the clock with lines that come, a title with its lines, no screen below it."""
+"""How often the monitor paints: the clock with lines that come, a title with its lines, nothing below it."""
 
 from __future__ import annotations
 
