@@ -145,7 +145,7 @@ def settled(capture: Callable[[], str]) -> str:
     end = time.monotonic() + 20
     text = capture()
     while True:
-        time.sleep(0.4)
+        time.sleep(1.2)  # longer than the pace of the clock
         before, text = text, capture()
         if text == before:
             return text

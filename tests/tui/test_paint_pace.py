@@ -73,10 +73,13 @@ async def test_the_list_below_a_monitor_paints_nothing(
 ) -> None:
     painted: list[bool] = []
     show = tui.screens.home.HomeScreen._show
+
+    def counted(screen: tui.screens.home.HomeScreen) -> None:
+        painted.append(True)
+        show(screen)
+
     monkeypatch.setattr(tui.screens.home, "_TICK_S", 0.05)
-    monkeypatch.setattr(
-        tui.screens.home.HomeScreen, "_show", lambda self: (painted.append(True), show(self))[1]
-    )
+    monkeypatch.setattr(tui.screens.home.HomeScreen, "_show", counted)
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path) as screen:
         await screen.see("11/20")
