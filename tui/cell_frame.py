@@ -285,8 +285,8 @@ def _write(row: _CellRow, column: int, text: str, look: str) -> int:
 def _write_wide(row: _CellRow, column: int, text: str, look: str) -> int:
     """Write text with wide or combining characters; returns the column after it.
 
-    What terminals disagree on is left out, so that all that follows is in its column: the selector that makes
-    a narrow character wide, which gets a blank instead, and what is joined to an emoji. Rich counts like this.
+    Left out is what terminals disagree on, so that the rest is in its column: what is joined to an emoji, and
+    the selector that makes a narrow character wide, which gets a blank instead. Rich counts like this.
     """
     characters = iter(text)
     for character in characters:
