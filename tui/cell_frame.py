@@ -29,6 +29,7 @@ _JOIN = 4
 """Unchanged cells between two changed ones up to which they are sent, too: a move takes as many bytes."""
 _ON_BLANKS = frozenset(("4", "5", "7", "9", "21", "53"))
 """Weights that are seen on a blank: underlined, blinking, reversed, struck."""
+_EMOJI_SELECTOR, _JOINER = "\ufe0f", "\u200d"
 _WORD = 24
 """Cells up to which a changed word is sent whole."""
 _ERASE = 6
@@ -282,17 +283,34 @@ def _write(row: _CellRow, column: int, text: str, look: str) -> int:
 
 
 def _write_wide(row: _CellRow, column: int, text: str, look: str) -> int:
-    """Write text with wide or combining characters; returns the column after it."""
-    for character in text:
+    """Write text with wide or combining characters; returns the column after it.
+
+    Left out is what terminals disagree on, so that the rest is in its column: what is joined to an emoji, and
+    the selector that makes a narrow character wide, which gets a blank instead. Rich counts like this.
+    """
+    characters = iter(text)
+    for character in characters:
         width = cell_len(character)
-        if width == 0 and column > 0:
-            lead = column - 1 if row.texts[column - 1] else max(column - 2, 0)
+        lead = max(column - 1 if column and row.texts[column - 1] else column - 2, 0)
+        if character == _JOINER and column > 0:
+            next(characters, "")
+        elif character == _EMOJI_SELECTOR and column > 0:
+            if column < len(row.texts) and _widens(row.texts[lead] or ""):
+                row.texts[column], row.looks[column] = " ", look
+                column += 1
+        elif width == 0 and column > 0:
             row.texts[lead] = (row.texts[lead] or "") + character
-            continue
-        row.texts[column : column + width] = [character, ""][:width]
-        row.looks[column : column + width] = [look] * width
-        column += width
+        else:
+            row.texts[column : column + width] = [character, ""][:width]
+            row.looks[column : column + width] = [look] * width
+            column += width
     return column
+
+
+@lru_cache(maxsize=256)
+def _widens(character: str) -> bool:
+    """Return whether the selector makes a character wide."""
+    return cell_len(character + _EMOJI_SELECTOR) > cell_len(character)
 
 
 def _runs(changed: Sequence[int], row: _CellRow) -> list[tuple[int, int]]:

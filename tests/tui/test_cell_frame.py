@@ -95,6 +95,30 @@ def log_frame(first: int, width: int, height: int) -> str:
     return painted(rows)
 
 
+@pytest.mark.parametrize(
+    "text", ["⏱\ufe0f  Timing:", "▶\ufe0f go", "👩\u200d💻 ok", "📊\ufe0f Results", "a\ufe0f b"]
+)
+@pytest.mark.parametrize("left", ["", "before "])
+def test_what_follows_an_emoji_is_in_its_column(text: str, left: str) -> None:
+    """Terminals disagree on the width of emoji with selectors; Textual lays out by Rich's widths."""
+    screen = Emulator(WIDTH, HEIGHT, erases_in_colour=True)
+    frame = CellFrame()
+    frame.resize(WIDTH, HEIGHT)
+    for end in ("│end", "│two"):
+        width = cell_len(left + text)
+        row = left + text + " " * (WIDTH - width - 4) + end
+        assert cell_len(row) == WIDTH
+        output = frame.reduce(painted({index: [(row, "")] for index in range(HEIGHT)}))
+        assert "\ufe0f" not in output
+        assert "\u200d" not in output
+        screen.feed(output)
+        for cells in screen.cells:
+            assert "".join(character for character, _ in cells[WIDTH - 4 :]) == end
+            word = text.rpartition(" ")[2]
+            at = width - len(word)
+            assert "".join(character for character, _ in cells[at : at + len(word)]) == word
+
+
 @pytest.mark.parametrize("bce", [True, False])
 def test_a_line_that_comes_costs_about_a_line(bce: bool) -> None:
     sizes = check([log_frame(first, 80, 24) for first in (0, 1, 2, 2, 12)], 80, 24, bce=bce)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
+from textual.events import Resize
 
 from launcher.foretold import checks_foretelling
 from launcher.logs.events import FindingSeen, JobState
@@ -27,6 +29,11 @@ _ARROW = "   → "
 class StatusPanel(StyledLines):
     """State, progress, current activity; for a failed run its findings."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines_for: Callable[[int], list[Content]] = lambda _: []
+        """The lines at a width."""
+
     def show(
         self,
         view: RunView,
@@ -41,10 +48,14 @@ class StatusPanel(StyledLines):
         `unanswered`: seconds since the file system stopped answering. `milestones`: whether the timeline is
         not visible, so that they are shown here.
         """
-        width = self.size.width or self.app.size.width
-        self.set_lines(
-            state_lines(view, now, width, stopping=stopping, unanswered=unanswered, milestones=milestones)
+        self._lines_for = lambda width: state_lines(
+            view, now, width, stopping=stopping, unanswered=unanswered, milestones=milestones
         )
+        self.set_lines(self._lines_for(self.size.width or self.app.size.width))
+
+    def on_resize(self, event: Resize) -> None:
+        """Fit the lines to the width at once."""
+        self.set_lines(self._lines_for(event.size.width))
 
 
 def state_lines(
