@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from launcher.logs.milestones import PHASES
 from launcher.logs.signatures import SuggestedEdit
@@ -47,9 +48,8 @@ ENDED_STATES = frozenset(state.value for state in JobState if state.ended)
 """Names of the states in which nothing more will happen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Log and line of an event."""
+class Source(NamedTuple):
+    """Log and line of an event. A named tuple: one is made for each line that matters."""
 
     log: str
     """Name of the log: its path relative to the watched directory."""
@@ -246,6 +246,21 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRetried:
+    """The launcher starts a node's Ray again, which did not start in time."""
+
+    node: str
+    attempt: int
+    """Number of the start that begins now; the first one is 1."""
+    of: int
+    """Starts at most."""
+    text: str
+    """Its line, cleaned."""
+    source: Source
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogRestarted:
     """A log was truncated or replaced: earlier events from it belong to a previous run of its writer."""
 
@@ -377,6 +392,7 @@ Event = (
     | FindingSeen
     | ExceptionSeen
     | Recovered
+    | StartRetried
     | LogRestarted
     | TrackerFound
     | TrackerDirFound
