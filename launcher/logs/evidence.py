@@ -60,6 +60,7 @@ _NODES = (
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
+    ("marked dead", re.compile(r"\baddress: (?P<node>[\w.:-]+)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
 _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
@@ -69,6 +70,7 @@ _MISSING_RANK = re.compile(
     r"|from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
+_FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
 """Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
@@ -280,6 +282,8 @@ class Evidence:
             rank = int(next(group for group in named.groups() if group is not None))
         if "Worker PID: " in segment.text and (match := _DEAD_PROCESS.search(segment.text)):
             node, pid = match["node"], int(match["pid"])
+        if "local_rank: " in segment.text and (match := _FAILED_PROCESS.search(segment.text)):
+            pid = int(match["pid"])
         return Process(node, rank, pid)
 
     def _time(self, segment: Segment, time: float | None) -> float | None:
