@@ -204,7 +204,7 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
         _tracker_directory,
     ),
     rule("/offline-run-", r"wandb: .*?(?P<path>[^\s`']*/offline-run-[\w.-]+)", _offline_directory, own=False),
-    rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _group_starting),
+    rule("workers:   0%", r"Initializing (?P<group>\w+) workers: ", _group_starting),
     rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _group_started),
     rule(
         "backend for generation with",

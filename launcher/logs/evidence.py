@@ -184,6 +184,17 @@ class Evidence:
         key = key_of(segment)
         return key in warnings or key in tracebacks
 
+    @property
+    def is_idle(self) -> bool:
+        """True if only lines with a literal can matter: no traceback, warning, script or sample is open."""
+        return not (
+            self.tracebacks.any_open or self._warnings.any_open or self._script or self._samples
+        )
+
+    def postpone_warning(self, number: int, raw: bytes) -> bool:
+        """Return True if a line with the literal of a warning, and no other, need not be read now."""
+        return self.is_idle and self._warnings.postpone(number, raw)
+
     def progressed(self) -> None:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
         self._samples = False
@@ -196,6 +207,7 @@ class Evidence:
         """Yield the evidence in a line that `concerns` admits."""
         tracebacks = self.tracebacks
         self._awaited_until = 0
+        self._warnings.recall(source.line)
         warned = marks.warning or self._warnings.any_open
         if warned and self._warnings.take(segment, source.line, marks.warning):
             return

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from heapq import merge
 from importlib import import_module
+from os.path import commonprefix
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Finder(Protocol):
@@ -46,31 +47,81 @@ def _occurrences(data: bytes, index: int, literal: bytes) -> Iterator[tuple[int,
 
 
 class HyperscanFinder:
-    """Finder that searches for all literals at once."""
+    """Finder that searches for all literals at once, by their anchors."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         library = import_module("hyperscan")  # ships no types
+        self._anchors = anchors_of(literals)
         self._database = library.Database()
         self._database.compile(
-            expressions=[re.escape(literal) for literal in literals],
-            ids=list(range(len(literals))),
-            elements=len(literals),
-            flags=[0] * len(literals),
+            expressions=[re.escape(anchor.text) for anchor in self._anchors],
+            ids=list(range(len(self._anchors))),
+            elements=len(self._anchors),
+            flags=[0] * len(self._anchors),
         )
         self._scan: Callable[..., None] = self._database.scan
         # A database has one scratch space: two threads in it at once are an error.
         self._scratch_lock = Lock()
 
     def hits(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the positions where a literal ends (its last byte)."""
+        """Yield the positions where a literal's anchor ends (its last byte)."""
         hits: list[tuple[int, int]] = []
+        anchors = self._anchors
 
-        def note(literal: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            hits.append((end - 1, literal))
+        def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            text, literals = anchors[number]
+            start = end - len(text)
+            for index, literal in literals:
+                if data.startswith(literal, start):
+                    hits.append((end - 1, index))
 
         with self._scratch_lock:
             self._scan(data, match_event_handler=note)
         return iter(hits)
+
+
+class Anchor(NamedTuple):
+    """Beginning of one or several literals, which is searched for in their place."""
+
+    text: bytes
+    literals: tuple[tuple[int, bytes], ...]
+    """Index and text of each literal that begins with it."""
+
+
+_SHORTEST_ANCHOR = 8
+_USUAL_TEXT = b"""
+(DTensorPolicyWorkerV2[rank=0] pid=1234, ip=10.0.0.12) GPU Memory before refit: 12.34GB used, in 0.12s
+(VllmGenerationWorker pid=1234) INFO 11-28 02:14:50 [loggers.py:123] Engine 000: prompt throughput: 100.0
+Processed prompts:  50%|#####     | 256/512 [00:12<00:12, 20.12it/s, speed input: 123.45 toks/s, output: 9]
+Some of the workers have loaded and connected, with the error rate that was expected for each of the others.
+The answer to the question is that there are more of them in this number, and so on; therefore we have it.
+"""
+"""Text like most of a run's logs: hyperscan looks at a literal's last bytes first, so that an anchor whose end
+is frequent costs time at each place. In MB per CPU second, 481 literals over a driver's log: 1,170 as they are,
+1,520 by anchors."""
+
+
+def anchors_of(literals: Sequence[bytes]) -> tuple[Anchor, ...]:
+    """Return anchors for literals: those with the same first bytes share one, and it ends where logs seldom do."""
+    groups: dict[bytes, list[tuple[int, bytes]]] = {}
+    for index, literal in enumerate(literals):
+        groups.setdefault(literal[:_SHORTEST_ANCHOR], []).append((index, literal))
+    return tuple(
+        Anchor(_with_rare_end(commonprefix([text for _, text in group])), tuple(group))
+        for group in groups.values()
+    )
+
+
+def _with_rare_end(text: bytes) -> bytes:
+    """Return the beginning of a text whose last bytes are the rarest; the longest of equals."""
+    stops = range(len(text), min(len(text), _SHORTEST_ANCHOR) - 1, -1)
+    return text[: min(stops, key=lambda stop: _frequency(text[stop - 3 : stop]))]
+
+
+@cache
+def _frequency(end: bytes) -> float:
+    """Return how often three bytes, and their last two, are in usual text."""
+    return _USUAL_TEXT.count(end) + 0.3 * _USUAL_TEXT.count(end[1:])
 
 
 @cache
