@@ -61,7 +61,8 @@ class Source(NamedTuple):
     """Byte offset of the line's first byte."""
 
 
-class MilestoneReached(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MilestoneReached:
     """A milestone was reached."""
 
     id: str
@@ -100,7 +101,8 @@ class PlanSeen(NamedTuple):
     """Step of the checkpoint that was loaded."""
 
 
-class StepBegan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StepBegan:
     """A training step began; `step` counts over the whole run, not within the epoch."""
 
     step: int
