@@ -7,6 +7,7 @@ ahocorasick-rs 347 (ripgrep 345), `bytes.find` for each 12. Both finders hit the
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from heapq import merge
@@ -89,16 +90,27 @@ class Anchor(NamedTuple):
 
 
 _SHORTEST_ANCHOR = 8
+_CUT = 8
+"""Bytes that are cut off at most."""
 _USUAL_TEXT = b"""
 (DTensorPolicyWorkerV2[rank=0] pid=1234, ip=10.0.0.12) GPU Memory before refit: 12.34GB used, in 0.12s
 (VllmGenerationWorker pid=1234) INFO 11-28 02:14:50 [loggers.py:123] Engine 000: prompt throughput: 100.0
 Processed prompts:  50%|#####     | 256/512 [00:12<00:12, 20.12it/s, speed input: 123.45 toks/s, output: 9]
 Some of the workers have loaded and connected, with the error rate that was expected for each of the others.
 The answer to the question is that there are more of them in this number, and so on; therefore we have it.
+  \xe2\x80\xa2 policy_training/submit_training_futures: 1.88s (0.0%)
+  \xe2\x80\xa2 generation/prepare_for_generation: 0.5s (1.2%)
+jwb1874:4746:4746 [0] NCCL INFO Channel 02/0 : 3[3] -> 2[2] via P2P
 """
-"""Text like most of a run's logs: hyperscan looks at a literal's last bytes first, so that an anchor whose end
-is frequent costs time at each place. In MB per CPU second, 481 literals over a driver's log: 1,170 as they are,
-1,520 by anchors."""
+"""Text like most of a run's logs, to choose anchors that are not in it and whose ends are rare there.
+
+hyperscan samples pairs among the last eight bytes of its texts at every fourth place, and looks closer where
+they fit one of them. Literals over a driver's log, in MB per CPU second: 254 as they are 1,600, 495 as they are
+1,200, by 415 anchors 1,650.
+"""
+_PAIRS = Counter(zip(_USUAL_TEXT, _USUAL_TEXT[1:], strict=False))
+_RARE = 0.002
+"""Frequency of any pair at least, as a part of all."""
 
 
 def anchors_of(literals: Sequence[bytes]) -> tuple[Anchor, ...]:
@@ -112,16 +124,22 @@ def anchors_of(literals: Sequence[bytes]) -> tuple[Anchor, ...]:
     )
 
 
-def _with_rare_end(text: bytes) -> bytes:
-    """Return the beginning of a text whose last bytes are the rarest; the longest of equals."""
-    stops = range(len(text), min(len(text), _SHORTEST_ANCHOR) - 1, -1)
-    return text[: min(stops, key=lambda stop: _frequency(text[stop - 3 : stop]))]
-
-
 @cache
-def _frequency(end: bytes) -> float:
-    """Return how often three bytes, and their last two, are in usual text."""
-    return _USUAL_TEXT.count(end) + 0.3 * _USUAL_TEXT.count(end[1:])
+def _with_rare_end(text: bytes) -> bytes:
+    """Return the beginning of a text whose end is the rarest; the longest of equals."""
+    shortest = max(min(len(text), _SHORTEST_ANCHOR), len(text) - _CUT)
+    stops = range(len(text), shortest - 1, -1)
+    return min((text[:stop] for stop in stops), key=lambda part: (part in _USUAL_TEXT, _frequency_of_end(part)))
+
+
+def _frequency_of_end(text: bytes) -> float:
+    """Return the expected share of places at which two sampled pairs of a text's end fit."""
+    return sum(_pair(text[: len(text) - place]) * _pair(text[: len(text) - place - 4]) for place in range(4))
+
+
+def _pair(text: bytes) -> float:
+    """Return the frequency of a text's last two bytes."""
+    return _RARE + (_PAIRS[text[-2], text[-1]] / len(_USUAL_TEXT) if len(text) > 1 else 0.05)
 
 
 @cache
