@@ -187,9 +187,7 @@ class Evidence:
     @property
     def is_idle(self) -> bool:
         """True if only lines with a literal can matter: no traceback, warning, script or sample is open."""
-        return not (
-            self.tracebacks.any_open or self._warnings.any_open or self._script or self._samples
-        )
+        return not (self.tracebacks.any_open or self._warnings.any_open or self._script or self._samples)
 
     def postpone_warning(self, number: int, raw: bytes) -> bool:
         """Return True if a line with the literal of a warning, and no other, need not be read now."""

@@ -33,10 +33,10 @@ class PythonWarnings:
     """Line of the last warning."""
     _left: dict[Key, int] = field(default_factory=dict)
     _postponed: list[tuple[int, bytes]] = field(default_factory=list)
-    """Numbers and bytes of lines that began a warning of one line, and were not looked at more closely."""
+    """Numbers and bytes of lines that began a warning of one line, and were not read."""
 
     def postpone(self, number: int, raw: bytes) -> bool:
-        """Return True if a line that may begin a warning need not be read, as long as nothing follows it soon.
+        """Return True if a line that may begin a warning need not be read unless something follows it.
 
         Most warnings are followed by nothing that matters; to read them would cost a sixth of a dense log.
         """

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from heapq import merge
 from importlib import import_module
+from itertools import pairwise
 from os.path import commonprefix
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -104,22 +105,22 @@ jwb1874:4746:4746 [0] NCCL INFO Channel 02/0 : 3[3] -> 2[2] via P2P
 """
 """Text like most of a run's logs, to choose anchors that are not in it and whose ends are rare there.
 
-hyperscan samples pairs among the last eight bytes of its texts at every fourth place, and looks closer where
-they fit one of them. Literals over a driver's log, in MB per CPU second: 254 as they are 1,600, 495 as they are
+hyperscan samples pairs among the last eight bytes of its texts at every fourth place, and looks closer
+where they fit one of them. Literals over a driver's log, in MB per CPU second: 254 as they are 1,600, 495 as they are
 1,200, by 415 anchors 1,650.
 """
-_PAIRS = Counter(zip(_USUAL_TEXT, _USUAL_TEXT[1:], strict=False))
+_PAIRS = Counter(pairwise(_USUAL_TEXT))
 _RARE = 0.002
 """Frequency of any pair at least, as a part of all."""
 
 
 def anchors_of(literals: Sequence[bytes]) -> tuple[Anchor, ...]:
-    """Return anchors for literals: those with the same first bytes share one, and it ends where logs seldom do."""
+    """Return anchors for literals; those with the same first bytes share one."""
     groups: dict[bytes, list[tuple[int, bytes]]] = {}
     for index, literal in enumerate(literals):
         groups.setdefault(literal[:_SHORTEST_ANCHOR], []).append((index, literal))
     return tuple(
-        Anchor(_with_rare_end(commonprefix([text for _, text in group])), tuple(group))
+        Anchor(_with_rare_end(commonprefix([text for _, text in group])), tuple(group))  # noqa: RUF071
         for group in groups.values()
     )
 
@@ -129,7 +130,9 @@ def _with_rare_end(text: bytes) -> bytes:
     """Return the beginning of a text whose end is the rarest; the longest of equals."""
     shortest = max(min(len(text), _SHORTEST_ANCHOR), len(text) - _CUT)
     stops = range(len(text), shortest - 1, -1)
-    return min((text[:stop] for stop in stops), key=lambda part: (part in _USUAL_TEXT, _frequency_of_end(part)))
+    return min(
+        (text[:stop] for stop in stops), key=lambda part: (part in _USUAL_TEXT, _frequency_of_end(part))
+    )
 
 
 def _frequency_of_end(text: bytes) -> float:

@@ -108,7 +108,7 @@ class OpenEvidence:
         return not (item.retried and item.source.line <= self._last_recovery.get(item.source.log, 0))
 
     def _is_of_start(self, item: FindingSeen | ExceptionSeen) -> bool:
-        """Return True for what Ray wrote before it was started again, and for what the launcher quotes of it."""
+        """Return True for what Ray wrote before it was started again, and what the launcher quotes of it."""
         if isinstance(item, FindingSeen) and item.severity != "fatal":
             return False
         retry, source = self.retry, item.source

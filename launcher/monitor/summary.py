@@ -206,7 +206,7 @@ def event_json(event: Event) -> dict[str, Any]:
     """Return an event as `watch --json` prints it, one per line."""
     kind = _EVENT_NAMES.get(type(event), _snake(type(event).__name__))
     body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
-    for name in _field_names(event):
+    for name in field_names(event):
         value = getattr(event, name)
         if isinstance(value, FindingSeen):
             body[name] = finding_json(value)
@@ -219,7 +219,8 @@ def event_json(event: Event) -> dict[str, Any]:
     return body
 
 
-def _field_names(event: Event) -> tuple[str, ...]:
+def field_names(event: Event) -> tuple[str, ...]:
+    """Return the names of an event's fields."""
     return event._fields if isinstance(event, tuple) else tuple(item.name for item in fields(event))
 
 

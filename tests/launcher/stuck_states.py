@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from launcher.logs.events import (
-    CheckpointSaving,
     FindingSeen,
     JobChanged,
     JobState,
     LogChanged,
     MetricRecorded,
     MilestoneReached,
-    NoticesChanged,
-    PhaseBegan,
-    Recovered,
     Role,
     Source,
     StepBegan,
-    UnitsOnline,
 )
-from launcher.logs.gpu_tables import NodeGpus, read_table_end
-from launcher.logs.node_names import expanded
 from launcher.monitor.state import RunState
-from launcher.monitor.stuck import stuck
-from launcher.monitor.summary import event_json
-from launcher.monitor.watch import Watch
-from launcher.transports.local import LocalTransport
-from tests.driver_text import DriverText
-from tui.headless.plain import EventPrinter
 
 NOW = 1_795_800_000.0
 DRIVER, SLURM = "7-logs/ray-driver.log", "7-logs/launcher.log"
@@ -84,4 +62,3 @@ def only(found: tuple[FindingSeen, ...]) -> tuple[str, str, str]:
     (one,) = found
     assert one.severity == "warning"
     return one.id, one.title, one.text
-

@@ -79,7 +79,9 @@ def test_the_cause_is_named_when_the_last_attempt_has_failed() -> None:
 
 def test_another_node_that_fails_for_good_ends_the_retry() -> None:
     ended = "[NRL_PHASE][2026-11-28T02:01:41+0000][+101s] ray_bare.sub exiting (exit_code=3)\n"
-    broken = "[ERROR][2026-11-28T02:01:40+0000] Ray on jwb0003 ended (exit code 1) before the cluster was ready\n"
+    broken = (
+        "[ERROR][2026-11-28T02:01:40+0000] Ray on jwb0003 ended (exit code 1) before the cluster was ready\n"
+    )
     state = read(_BEGIN + retry(1) + broken + ended, _TRACEBACK)
     assert state.state is JobState.FAILED
     assert state.diagnosis.root is not None

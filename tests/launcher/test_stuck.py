@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from launcher.logs.events import (
     CheckpointSaving,
     FindingSeen,
     JobChanged,
     JobState,
-    LogChanged,
     MetricRecorded,
-    MilestoneReached,
     NoticesChanged,
-    PhaseBegan,
     Recovered,
     Role,
     Source,
-    StepBegan,
     UnitsOnline,
 )
-from launcher.logs.gpu_tables import NodeGpus, read_table_end
 from launcher.logs.node_names import expanded
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck

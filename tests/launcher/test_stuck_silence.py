@@ -5,41 +5,27 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.logs.events import (
-    CheckpointSaving,
-    FindingSeen,
-    JobChanged,
     JobState,
-    LogChanged,
     MetricRecorded,
-    MilestoneReached,
-    NoticesChanged,
     PhaseBegan,
-    Recovered,
     Role,
     Source,
-    StepBegan,
-    UnitsOnline,
 )
 from launcher.logs.gpu_tables import NodeGpus, read_table_end
-from launcher.logs.node_names import expanded
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
-from launcher.monitor.summary import event_json
 from launcher.monitor.watch import Watch
 from launcher.transports.local import LocalTransport
 from tests.driver_text import DriverText
-from tests.launcher.stuck_states import DRIVER, NOW, SLURM, UP, log, only, reach, running, training
-from tui.headless.plain import EventPrinter
+from tests.launcher.stuck_states import DRIVER, NOW, only, training
 
 
 def in_phase(phase: str, since: float, **times: Sequence[float]) -> RunState:
