@@ -106,8 +106,8 @@ jwb1874:4746:4746 [0] NCCL INFO Channel 02/0 : 3[3] -> 2[2] via P2P
 """Text like most of a run's logs, to choose anchors that are not in it and whose ends are rare there.
 
 hyperscan samples pairs among the last eight bytes of its texts at every fourth place, and looks closer
-where they fit one of them. Literals over a driver's log, in MB per CPU second: 254 as they are 1,600, 495 as they are
-1,200, by 415 anchors 1,650.
+where they fit one of them. Literals over a driver's log, in MB per CPU second: 254 as they are 1,600, 495
+as they are 1,200, by 415 anchors 1,650.
 """
 _PAIRS = Counter(pairwise(_USUAL_TEXT))
 _RARE = 0.002

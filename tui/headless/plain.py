@@ -20,11 +20,13 @@ from launcher.logs.events import (
     NoticesChanged,
     ProcessSignalled,
     RootFindingChanged,
+    StartRetried,
     StoppedToSave,
     UnitsOnline,
 )
 from launcher.logs.milestones import MILESTONE_TITLES
 from launcher.monitor.attempts import attempt_of
+from launcher.monitor.open_evidence import retry_finding
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import attempt_json, finding_json
 
@@ -63,7 +65,14 @@ class EventPrinter:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
             case FindingSeen():
-                return [f"{clock(event.time)}  ✗ {event.title} {_source(event)}"] if self._new(event) else []
+                mark = "✗" if event.severity == "fatal" and not event.retried else "!"
+                return (
+                    [f"{clock(event.time)}  {mark} {event.title} {_source(event)}"]
+                    if self._new(event)
+                    else []
+                )
+            case StartRetried():
+                return [f"{clock(event.time)}  ! {retry_finding(event).title}"]
             case NoticesChanged():
                 return self._notices(event)
             case RootFindingChanged():
