@@ -82,7 +82,7 @@ class HyperscanFinder:
         return iter(hits)
 
 
-class Anchor(NamedTuple):
+class SearchAnchor(NamedTuple):
     """Beginning of one or several literals, which is searched for in their place."""
 
     text: bytes
@@ -91,7 +91,7 @@ class Anchor(NamedTuple):
 
 
 _SHORTEST_ANCHOR = 8
-_CUT = 8
+_CUT = 16
 """Bytes that are cut off at most."""
 _USUAL_TEXT = b"""
 (DTensorPolicyWorkerV2[rank=0] pid=1234, ip=10.0.0.12) GPU Memory before refit: 12.34GB used, in 0.12s
@@ -114,13 +114,13 @@ _RARE = 0.002
 """Frequency of any pair at least, as a part of all."""
 
 
-def anchors_of(literals: Sequence[bytes]) -> tuple[Anchor, ...]:
+def anchors_of(literals: Sequence[bytes]) -> tuple[SearchAnchor, ...]:
     """Return anchors for literals; those with the same first bytes share one."""
     groups: dict[bytes, list[tuple[int, bytes]]] = {}
     for index, literal in enumerate(literals):
         groups.setdefault(literal[:_SHORTEST_ANCHOR], []).append((index, literal))
     return tuple(
-        Anchor(_with_rare_end(commonprefix([text for _, text in group])), tuple(group))  # noqa: RUF071
+        SearchAnchor(_with_rare_end(commonprefix([text for _, text in group])), tuple(group))  # noqa: RUF071
         for group in groups.values()
     )
 
