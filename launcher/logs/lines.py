@@ -45,7 +45,6 @@ _RAY_BEGINS = (b"(", b"\x1b")
 _RESET = b"\x1b[0m"
 _COUNT_COLOUR = b"\x1b[32m"
 _RAY_LIMIT = 200
-_PRINTABLE = bytes(range(0x20, 0x7F))
 _LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
 """First characters of the lines that may have a prefix; any other printable line is a segment as it is."""
 
@@ -92,8 +91,10 @@ def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     if raw[:1] in _RAY_BEGINS and (simple := _behind_ray(raw)) is not None:
         return simple
+    if raw.startswith(b"\r"):
+        raw = raw.strip(b"\r")
     text = raw.decode("utf-8", errors="replace")
-    if not _may_have_prefix(text) and _is_printable(raw, text) and not _may_hold_bar(text):
+    if text.isprintable() and not _may_have_prefix(text) and not _may_hold_bar(text):
         return [Segment(text)] if (text := text.rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
@@ -127,7 +128,7 @@ def _behind_ray(raw: bytes) -> list[Segment] | None:
     if rest.endswith(_RESET):  # Ray colours its count of repetitions
         rest = rest[: -len(_RESET)].replace(_COUNT_COLOUR, b"", 1)
     text = rest.decode("utf-8", errors="replace")
-    if not _is_printable(rest, text) or _may_hold_bar(text):
+    if not text.isprintable() or _may_hold_bar(text):
         return None
     if _may_have_prefix(text):
         text, origin = split_prefixes(text, origin)
@@ -149,10 +150,6 @@ def _may_have_prefix(text: str) -> bool:
     if first != " ":
         return first in _LAYERED
     return text.lstrip(" ")[:1].isdigit()  # a label of srun
-
-
-def _is_printable(raw: bytes, text: str) -> bool:
-    return not raw.translate(None, _PRINTABLE) or text.isprintable()
 
 
 def _may_hold_bar(text: str) -> bool:
