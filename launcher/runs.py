@@ -15,7 +15,6 @@ One directory per run, below a runs root; it can be read, moved and copied:
 from __future__ import annotations
 
 import builtins
-import json
 import os
 import re
 import secrets
@@ -383,35 +382,3 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError("the run's effective recipe is damaged", where=path) from error
     return values if isinstance(values, dict) else {}
-
-
-def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
-    """Save a finished run's state; without effect where the directory cannot be written."""
-    from recipes.secrets import Mask
-
-    text = json.dumps(Mask.of().data(summary), ensure_ascii=False, indent=1)
-    data = f"{text}\n".encode("utf-8", "backslashreplace")  # halves of surrogate pairs become JSON's escapes
-    try:
-        transport.write_atomic(str(Path(run.directory, SUMMARY)), data)
-    except TransportError:
-        return
-
-
-def drop_summary(transport: Transport, run: Run) -> None:
-    """Remove the saved state of a run that continues; it is computed again from the logs."""
-    path = str(Path(run.directory, SUMMARY))
-    if transport.stat(path) is not None:
-        transport.remove(path)
-
-
-def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
-    """Return the saved state of a finished run, or None."""
-    from launcher.saved_summary import SavedSummary
-
-    path = Path(run.directory, SUMMARY)
-    try:
-        if transport.stat(str(path)) is None:
-            return None
-        return read_stored(transport, path, SavedSummary).as_json()
-    except (InputError, TransportError):
-        return None  # the state is computed from the logs again

@@ -11,7 +11,8 @@ from launcher.logs.events import JobChanged
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
-from launcher.runs import Run, load, load_summary, save_summary
+from launcher.runs import Run, load
+from launcher.saved_summary import load_summary, save_summary
 from launcher.transports.base import Transport
 
 

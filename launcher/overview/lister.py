@@ -153,7 +153,7 @@ class RunLister:
 
     def _poll(self, entry: _Entry) -> None:
         from launcher.monitor.watch_run import summarise, watch_run
-        from launcher.runs import load_summary
+        from launcher.saved_summary import load_summary
 
         if entry.run is None:
             entry.due = float("inf")

@@ -11,7 +11,8 @@ from launcher.monitor.usual import Usual
 from launcher.overview.row_cache import cache_file, load_rows
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import usual_among
-from launcher.runs import Run, RunStore, load, load_summary
+from launcher.runs import Run, RunStore, load
+from launcher.saved_summary import load_summary
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 

@@ -10,7 +10,8 @@ import pytest
 
 import distill_tui
 from launcher.monitor.run_metrics import MeasuredEstimate
-from launcher.runs import RecipeRef, Run, RunSpec, RunStore, save_summary
+from launcher.runs import RecipeRef, Run, RunSpec, RunStore
+from launcher.saved_summary import save_summary
 from launcher.transports.local import LocalTransport
 from recipes.inheritance import resolve
 from tests.checks.world import World

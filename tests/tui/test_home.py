@@ -10,7 +10,8 @@ import pytest
 
 from launcher.overview.lister import RunLister
 from launcher.overview.rows import filled_row, starting_row
-from launcher.runs import load, load_summary
+from launcher.runs import load
+from launcher.saved_summary import load_summary
 from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown

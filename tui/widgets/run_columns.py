@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
+from launcher.durations import day_and_time
 from launcher.logs.events import JobState
 from launcher.overview.rows import RunRow
-from tui.formatting import GLYPHS, clock_time, day_and_time, duration, file_size, number, sparkline
+from tui.formatting import GLYPHS, clock_time, duration, file_size, number, sparkline
 from tui.widgets.panel import fitted
 
 STATE_WIDTH = 12
