@@ -35,7 +35,7 @@ from tui.theme import THEME, initial_theme
 if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
-    from launcher.storage.wizard_drafts import RunDraftWriter
+    from launcher.storage.wizard_drafts import RunDraft, RunDraftWriter
     from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
@@ -192,6 +192,12 @@ class DistillApp(App[None]):
         else:
             self._open_wizard(kept_here)
 
+    async def continue_draft(self, draft: RunDraft) -> None:
+        """Open the wizard with a draft that was left, at its step."""
+        from tui.screens.wizard.draft_keeping import go_on
+
+        await go_on(self, draft, self._open_wizard)
+
     def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with the settings of an earlier run."""
         self._open_wizard(wizard_state)
@@ -212,13 +218,20 @@ class DistillApp(App[None]):
         ask_recipe(self, self)
 
     def edit_recipe(
-        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+        self,
+        path: Path,
+        *,
+        key: str = "",
+        line: int = 0,
+        overrides: tuple[str, ...] = (),
+        draft: str = "",
     ) -> None:
-        """Open a recipe in the editor, at a key or a line."""
+        """Open a recipe in the editor, at a key or a line; `draft`: file of unsaved edits to go on with."""
         from tui.screens.editor.recipe_editor import RecipeEditorScreen
         from tui.screens.editor.session_worker import OpenedFile
 
-        self.push_screen(RecipeEditorScreen(self, OpenedFile(path.absolute(), overrides), key, line))
+        file = OpenedFile(path.absolute(), overrides, draft=draft)
+        self.push_screen(RecipeEditorScreen(self, file, key, line))
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:
         """Return from an editor to the screen below it; one that was opened alone ends the app."""

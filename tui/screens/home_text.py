@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui.formatting import clock_time, duration, plural
+from launcher.overview.rows import RunRow
+from tui.formatting import clock_time, duration, file_size, plural
+from tui.widgets.run_columns import state_label
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
 
 ABOUT = (
-    "Your runs and all of your Slurm jobs, newest first. The state of a run comes from its logs, that of "
-    "another program's job from Slurm; `~` behind a state: Slurm gives no answer, it is the last one known. "
-    "● marks a row. Nothing is changed without a question."
+    "Your runs, all of your Slurm jobs, and drafts (◇), newest first. The state of a run comes from its "
+    "logs, that of another program's job from Slurm; `~` behind a state: Slurm gives no answer, it is the "
+    "last one known. ● marks a row. Nothing is changed without a question."
 )
 FILTER_HINT = "words in name, id, state, reason, recipe, model, partition; enter applies, esc clears"
 _LEAST_ROOT = 6
@@ -43,6 +46,7 @@ class TitleFacts:
     runs: int
     jobs: int
     """Jobs of other programs."""
+    drafts: int
     shown: int
     """Rows that the filter leaves."""
     order: str
@@ -68,14 +72,33 @@ def home_title(facts: TitleFacts, width: int) -> Content:
     state = Content.assemble(*parts, *_warnings(facts))
     if not facts.root:
         return Content.assemble(name, state)
-    runs = plural(facts.runs, "run")
-    count = runs if not facts.jobs else f"{runs}, {plural(facts.jobs, 'other job')}"
-    if facts.shown != facts.runs + facts.jobs:
+    counts = [plural(facts.runs, "run") if facts.runs or facts.jobs or not facts.drafts else "No runs yet"]
+    counts += [plural(facts.jobs, "other job")] if facts.jobs else []
+    counts += [plural(facts.drafts, "draft")] if facts.drafts else []
+    count = ", ".join(counts)
+    if facts.shown != facts.runs + facts.jobs + facts.drafts:
         count = f"{facts.shown} of {count}"
     head, root = f" {count} in ", facts.root
     room = max(width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
     root = root if len(root) <= room else f"…{root[-room + 1 :]}"
     return Content.assemble(name, (f"{head}{root}", "dim"), state)
+
+
+def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -> list[Content]:
+    """Return two lines about a row: what it is, and its state with the reason.
+
+    `problem`: why the scheduler gives no answer; `unusual`: what took longer than usual.
+    """
+    reason = row.damaged or row.reason
+    if row.as_of is not None:
+        reason = f"as of {clock_time(row.as_of)}; Slurm gives no answer: {problem}"
+    reason = "; ".join(filter(None, (reason, *unusual)))
+    facts = [row.detail]
+    facts += [f"{row.student} <- {row.teacher}"] if row.student and row.teacher else []
+    facts += [file_size(row.bytes)] if row.bytes is not None else []
+    first = Content.assemble((f" {row.id}", "bold"), (f"  {' · '.join(facts)}", "dim"))
+    second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
+    return [line.truncate(width, ellipsis=True) for line in (first, second)]
 
 
 def _warnings(facts: TitleFacts) -> list[tuple[str, str]]:

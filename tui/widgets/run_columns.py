@@ -16,6 +16,8 @@ from tui.formatting import GLYPHS, clock_time, duration, file_size, number, spar
 from tui.widgets.panel import fitted
 
 STATE_WIDTH = 12
+_STATELESS = {"damaged": "!", "draft": "◇", "reading": "…"}
+"""Glyphs of rows without a state, by their word."""
 _NAME_LEAST, _NAME_MOST, _REASON_LEAST = 18, 30, 20
 _DAY_S = 86400.0
 
@@ -42,11 +44,8 @@ class RunColumn:
 
 def state_label(row: RunRow) -> str:
     """Return the state's glyph and name; `~` marks one that the scheduler does not confirm now."""
-    if row.damaged:
-        return "! damaged"
-    if row.state is None:
-        return "… reading"
-    return f"{GLYPHS[row.state]} {row.state.value}{'~' if row.as_of is not None else ''}"
+    glyph = _STATELESS[row.state_word] if row.state is None else GLYPHS[row.state]
+    return f"{glyph} {row.state_word}{'~' if row.as_of is not None else ''}"
 
 
 def _steps(row: RunRow, _: float) -> str:
@@ -89,12 +88,13 @@ def _models(row: RunRow, _: float) -> str:
     return f"{student} <- {teacher}" if teacher else student
 
 
+_TIME = RunColumn("time", 11, _time, right=True)
 COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("step", 9, _steps, right=True),
     RunColumn("loss", 8, _loss, right=True),
     RunColumn("", 12, _spark),
     RunColumn("started", 12, lambda row, _: day_and_time(row.started) if row.started is not None else ""),
-    RunColumn("time", 11, _time, right=True),
+    _TIME,
     RunColumn("job", 9, lambda row, _: row.job),
     RunColumn("nodes", 5, lambda row, _: "" if row.nodes is None else str(row.nodes), right=True),
     RunColumn("partition", 10, lambda row, _: row.partition),
@@ -148,6 +148,14 @@ class ColumnLayout:
         name = _NAME_LEAST + (spare if with_reason else rest)
         reason = _REASON_LEAST + rest - spare if with_reason else 0
         return cls(name, tuple(column for column in COLUMNS if column in taken), reason)
+
+    def with_time(self, cells: Sequence[str], row: RunRow, now: float) -> Sequence[str]:
+        """Return a row's texts at another time: one column depends on it."""
+        if _TIME not in self.columns:
+            return cells
+        index = 2 + self.columns.index(_TIME)
+        text = _TIME.cell(row, now)
+        return cells if cells[index] == text else [*cells[:index], text, *cells[index + 1 :]]
 
     def header(self) -> str:
         """Return the headings."""
