@@ -146,6 +146,8 @@ class RunSpec(_Stored):
     request: RequestRecord = RequestRecord()
     skipped_checks: tuple[SkippedCheck, ...] = ()
     """Failing checks that the user skipped."""
+    estimated_gib: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """What the largest phase was estimated to need on a GPU; None where that was not known."""
     logs: str = "logs"
     """Directory of the logs: relative to the run's directory, or absolute."""
 

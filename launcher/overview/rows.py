@@ -60,6 +60,10 @@ class RunRow:
     """Size on disk of the run's directory; None: not counted yet."""
     as_of: float | None = None
     """Time of the state where the scheduler gives no answer; None while it answers."""
+    peak_gib: float | None = None
+    """Largest memory in use on one of its GPUs; None where it was not recorded."""
+    estimated_gib: float | None = None
+    """What the largest phase was estimated to need on a GPU before the run was submitted."""
     draft: str = ""
     """File of a draft: of unsaved edits of `recipe`, or, without one, of a run that is being prepared."""
 
@@ -107,6 +111,7 @@ def starting_row(run: Run) -> RunRow:
         partition=clean(spec.slurm.partition) if spec.slurm is not None else "",
         job=run.job.id if run.job is not None and spec.cluster == "slurm" else "",
         jobs=tuple(job.id for job in run.jobs) if spec.cluster == "slurm" else (),
+        estimated_gib=spec.estimated_gib,
     )
 
 
@@ -130,8 +135,9 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
     """Return the row updated from a run's summary, a file that may have been edited."""
     metrics = summary.get("metrics")
     metrics = metrics if isinstance(metrics, dict) else {}
-    job = summary.get("job")
-    job = job if isinstance(job, dict) else {}
+    job, memory = (
+        value if isinstance(value := summary.get(name), dict) else {} for name in ("job", "gpu_memory")
+    )
     losses = [value if isinstance(value, float | int) else float("nan") for value in _list(metrics, "loss")]
     try:
         state = JobState(summary.get("state", ""))
@@ -153,6 +159,7 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
         step_s=_number(metrics.get("step_time_recent_s")),
         deadline=None if state.ended else _number(job.get("deadline")),
         expected=_number(job.get("starts")) if state is JobState.QUEUED else None,
+        peak_gib=_number(memory.get("peak_gib")),
     )
 
 
