@@ -3,8 +3,8 @@
     uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--idle SECONDS]
         [--viewers BIN] [--only list|charts]
 
-CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read, of
-the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a virtual
+CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read,
+of the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a virtual
 environment that has wandb, the app and `wandb leet` show the same scalars, each in a terminal of its own.
 """
 
@@ -186,9 +186,14 @@ def main() -> None:
             results |= list_results(directory / "runs", options.runs, options.jobs, options.idle, log)
         if options.only != "list":
             results |= chart_results(directory / "charts", options.scalars, options.steps, options.viewers)
-    print(
-        json.dumps(json.loads(json.dumps(results), parse_float=lambda text: round(float(text), 3)), indent=1)
-    )
+    print(json.dumps({name: rounded(value) for name, value in results.items()}, indent=1))
+
+
+def rounded(value: Any) -> Any:
+    """Return figures with three digits."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    return round(value, 3)
 
 
 def list_results(root: Path, runs: int, jobs: int, idle_s: int, log: Path) -> dict[str, Any]:

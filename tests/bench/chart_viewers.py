@@ -1,4 +1,4 @@
-"""Charts in a terminal: what a viewer takes until they are shown, until all is read, and for a page of them."""
+"""Charts in a terminal: what a viewer takes until they are shown, until all is read, and for a page."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     PYTHON tests/bench/wandb_scalars.py DIRECTORY SCALARS STEPS    with a Python that has wandb
 
-W&B itself writes a run of one step; its records, with one for each step, make the run that is shown: `run.log`
-would take minutes for 100,000 steps.
+W&B itself writes a run of one step; its records, with one for each step, make the run that is shown:
+`run.log` would take minutes for 100,000 steps.
 """
 
 from __future__ import annotations
