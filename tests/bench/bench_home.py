@@ -4,8 +4,8 @@
         [--viewers BIN] [--only list|charts]
 
 CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read,
-of the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a virtual
-environment that has wandb, the app and `wandb leet` show the same scalars, each in a terminal of its own.
+of the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a
+virtual environment that has wandb, the app and `wandb leet` show the same scalars, each in a terminal.
 """
 
 from __future__ import annotations
