@@ -100,21 +100,27 @@ class RecordWriter:
 
     def write(self, record: bytes) -> None:
         """Write a record, in as many chunks as it takes."""
-        begun = False
-        while True:
-            left = _BLOCK - self._offset % _BLOCK
-            if left < _CHUNK.size:
-                self._out.write(b"\0" * left)
-                self._offset += left
-                continue
-            part, record = record[: left - _CHUNK.size], record[left - _CHUNK.size :]
-            kind = (_LAST if begun else _FULL) if not record else (_MIDDLE if begun else _FIRST)
+        parts: list[bytes] = []
+        room = self._room()
+        while len(record) > room:
+            parts.append(record[:room])
+            record, room = record[room:], _BLOCK - _CHUNK.size
+        for index, part in enumerate((*parts, record)):
+            self._room()
+            first, last = index == 0, index == len(parts)
+            kind = (_FULL if last else _FIRST) if first else (_LAST if last else _MIDDLE)
             checksum = zlib.crc32(part, zlib.crc32(bytes([kind])))
             self._out.write(_CHUNK.pack(checksum, len(part), kind) + part)
             self._offset += _CHUNK.size + len(part)
-            begun = True
-            if not record:
-                return
+
+    def _room(self) -> int:
+        """Return the bytes that the next chunk can hold; where a block has none, the next one begins."""
+        left = _BLOCK - self._offset % _BLOCK
+        if left < _CHUNK.size:
+            self._out.write(b"\0" * left)
+            self._offset += left
+            left = _BLOCK
+        return left - _CHUNK.size
 
 
 def _history(messages: Any, number: int, step: int, values: dict[str, float]) -> Any:

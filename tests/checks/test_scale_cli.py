@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import distill_tui
-from launcher.monitor.run_metrics import MeasuredEstimate
+from launcher.overview.measured_memory import MeasuredEstimate
 from launcher.runs import RecipeRef, Run, RunSpec, RunStore
 from launcher.saved_summary import save_summary
 from launcher.transports.local import LocalTransport

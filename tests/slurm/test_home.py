@@ -29,7 +29,7 @@ PATH=/usr/local/bin:/usr/bin:/bin exec sacct "${{@/#now-1days/{since}}}"
 
 
 def with_own_commands(user: User) -> str:
-    """Let squeue and sacct fail while a file is there, and accounting begin with this test; returns a PATH."""
+    """Let squeue and sacct fail while a file is there, accounting begin with this test; returns a PATH."""
     since = time.strftime("%Y-%m-%dT%H:%M:%S")
     user.put_before("squeue", SQUEUE.format(place=user.place))
     path = user.put_before("sacct", SACCT.format(place=user.place, since=since))
