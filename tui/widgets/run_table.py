@@ -201,14 +201,14 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         width = self.scrollable_content_region.width
         index = self.scroll_offset.y + y
         if index >= len(self._entries):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.base)
         entry = self._entries[index]
         segments = self._heading(entry) if isinstance(entry, GroupHeading) else self._row(entry, index)
         length = sum(cell_len(item.text) for item in segments)
-        return Strip(segments, length).crop_extend(0, width, self.rich_style)
+        return Strip(segments, length).crop_extend(0, width, self.base)
 
     def _heading(self, heading: GroupHeading) -> list[Segment]:
-        base = self.rich_style
+        base = self.base
         live = f", {heading.live} active" if heading.live else ""
         title, quiet = base + self.ink("runs--group"), base + self.ink("runs--quiet")
         return [
@@ -217,7 +217,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         ]
 
     def _row(self, row: RunRow, index: int) -> list[Segment]:
-        base = self.rich_style
+        base = self.base
         name = _CLASSES[row.state] if row.state else _STATELESS.get(row.state_word, "runs--quiet")
         quiet, style, mark = (base + self.ink(part) for part in ("runs--quiet", name, "runs--mark"))
         if index == self._selected:
