@@ -72,16 +72,22 @@ def home_title(facts: TitleFacts, width: int) -> Content:
     state = Content.assemble(*parts, *_warnings(facts))
     if not facts.root:
         return Content.assemble(name, state)
-    counts = [plural(facts.runs, "run") if facts.runs or facts.jobs or not facts.drafts else "No runs yet"]
-    counts += [plural(facts.jobs, "other job")] if facts.jobs else []
-    counts += [plural(facts.drafts, "draft")] if facts.drafts else []
-    count = ", ".join(counts)
-    if facts.shown != facts.runs + facts.jobs + facts.drafts:
-        count = f"{facts.shown} of {count}"
+    count = _count(facts)
     head, root = f" {count} in ", facts.root
     room = max(width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
     root = root if len(root) <= room else f"…{root[-room + 1 :]}"
     return Content.assemble(name, (f"{head}{root}", "dim"), state)
+
+
+def _count(facts: TitleFacts) -> str:
+    """Return how many rows of each kind there are, and how many of them the filter leaves."""
+    others = [plural(facts.jobs, "other job")] if facts.jobs else []
+    others += [plural(facts.drafts, "draft")] if facts.drafts else []
+    only_drafts = not facts.runs and not facts.jobs and facts.drafts
+    count = ", ".join(others if only_drafts else [plural(facts.runs, "run"), *others])
+    if facts.shown != facts.runs + facts.jobs + facts.drafts:
+        return f"{facts.shown} of {count}"
+    return f"No runs yet, {count}" if only_drafts else count
 
 
 def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -> list[Content]:
