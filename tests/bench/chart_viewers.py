@@ -61,7 +61,7 @@ def ours(root: Path, size: tuple[int, int], limit_s: float = 120.0) -> dict[str,
         def show() -> None:
             terminal.see("completed", limit_s=limit_s)
             terminal.press(b"m")
-            terminal.see("scalar_000", limit_s=limit_s)
+            terminal.see("▸", limit_s=limit_s)  # of the selected chart
 
         return asdict(cost_of(terminal, b" ", show, limit_s=limit_s))
 
