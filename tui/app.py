@@ -107,8 +107,12 @@ class DistillApp(App[None]):
             self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
-        """Import the other screens after the first paint, so that neither it nor a later key waits."""
-        self.call_after_refresh(self._import_screens)
+        """Import the other screens after the first list, so that neither it nor a later key waits."""
+        home = self.screen
+        if isinstance(home, HomeScreen):
+            home.on_listed = self._import_screens
+        else:
+            self.call_after_refresh(self._import_screens)
 
     def _import_screens(self) -> None:
         """Import on a thread: a file system may be slow."""

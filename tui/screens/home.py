@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tui.screens.home_actions import HomeActions
     from tui.screens.resuming import ResumeSent
 
+_UNANSWERED_S = 1.0
+"""Seconds after which nothing waits for the first list any longer."""
 _TICK_S = 2.0
 """Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
 
@@ -46,9 +49,12 @@ class HomeScreen(RowCommands):
         super().__init__()
         self._host = host
         self._root = root
+        self.on_listed: Callable[[], None] | None = None
+        """Called once, after the first list is painted, or where the root does not answer for a while."""
         self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._job_poller = JobPoller(root, self, host.in_front)
         self._started = False
+        self._rest_begun = False
         self._runs: tuple[RunRow, ...] = ()
         self._listing: JobListing | None = None
         self._remembered: tuple[RunRow, ...] = ()
@@ -106,7 +112,7 @@ class HomeScreen(RowCommands):
         else:
             self._started = True
             self.call_after_refresh(self._poller.start)
-            self.call_after_refresh(self._job_poller.start)
+            self.set_timer(_UNANSWERED_S, self._begin_the_rest)
 
     def on_screen_suspend(self) -> None:
         """Stop polling."""
@@ -129,6 +135,16 @@ class HomeScreen(RowCommands):
         event.stop()
         self._runs, self._problem, self._listed = event.rows, event.problem, True
         self._merge()
+        self.call_after_refresh(self._begin_the_rest)
+
+    def _begin_the_rest(self) -> None:
+        """Ask for jobs, and let the app go on, once: the list of runs comes first."""
+        if self._rest_begun:
+            return
+        self._rest_begun = True
+        self._job_poller.start()
+        if self.on_listed is not None:
+            self.on_listed()
 
     def on_job_list_changed(self, event: JobListChanged) -> None:
         """Show the changed jobs."""

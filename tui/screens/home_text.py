@@ -60,7 +60,7 @@ class TitleFacts:
 
 
 def home_title(facts: TitleFacts, width: int) -> Content:
-    """Return the title line; the directory may be cut, from its beginning: the end tells roots apart."""
+    """Return the title line; the directory is cut from its beginning, or left out where there is no room."""
     name = (" distill-tui ", "bold $text-primary")
     parts: list[tuple[str, str]] = []
     if facts.order:
@@ -74,7 +74,9 @@ def home_title(facts: TitleFacts, width: int) -> Content:
         return Content.assemble(name, state)
     count = _count(facts)
     head, root = f" {count} in ", facts.root
-    room = max(width - len(name[0]) - len(head) - state.cell_length - 1, _LEAST_ROOT)
+    room = width - len(name[0]) - len(head) - state.cell_length - 1
+    if room < _LEAST_ROOT:  # a warning is worth more
+        return Content.assemble(name, (f" {count}", "dim"), state)
     root = root if len(root) <= room else f"…{root[-room + 1 :]}"
     return Content.assemble(name, (f"{head}{root}", "dim"), state)
 
