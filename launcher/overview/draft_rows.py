@@ -47,7 +47,8 @@ def discard_draft(row: RunRow) -> None:
 
 def _has_files(directory: Path) -> bool:
     try:
-        return next(os.scandir(directory), None) is not None
+        with os.scandir(directory) as entries:
+            return next(entries, None) is not None
     except OSError:
         return False
 

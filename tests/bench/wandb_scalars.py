@@ -129,7 +129,7 @@ def _history(messages: Any, number: int, step: int, values: dict[str, float]) ->
     for name, value in {**values, "_step": step}.items():
         item = record.history.item.add()
         item.nested_key.append(name)
-        item.value_json = f"{value:.7g}" if isinstance(value, float) else str(value)
+        item.value_json = f"{value:.10g}"
     return record
 
 
