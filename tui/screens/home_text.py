@@ -103,6 +103,7 @@ def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -
     reason = "; ".join(filter(None, (reason, *unusual)))
     facts = [row.detail]
     facts += [f"{row.student} <- {row.teacher}"] if row.student and row.teacher else []
+    facts += [f"partition {row.partition}"] if row.partition else []
     facts += [file_size(row.bytes)] if row.bytes is not None else []
     first = Content.assemble((f" {row.id}", "bold"), (f"  {' · '.join(facts)}", "dim"))
     second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")

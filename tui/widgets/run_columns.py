@@ -99,7 +99,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("nodes", 5, lambda row, _: "" if row.nodes is None else str(row.nodes), right=True),
     RunColumn("partition", 10, lambda row, _: row.partition),
     RunColumn("size", 8, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
-    RunColumn("student <- teacher", 32, _models),
+    RunColumn("student <- teacher", 23, _models),
 )
 """In the order in which they stand."""
 _PRECEDENCE = (
@@ -111,11 +111,12 @@ _PRECEDENCE = (
     "",
     "job",
     "nodes",
-    "partition",
-    "size",
     "student <- teacher",
+    "size",
+    "partition",
 )
-"""Columns by their headings; the first ones are shown where there is no room for all."""
+"""Columns by their headings; the first ones are shown where there is no room for all. 160 are enough for all
+but the partition, which the details have."""
 
 
 @dataclass(frozen=True, slots=True)
