@@ -19,6 +19,7 @@ import shutil
 import struct
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.tui.pilot import Screen  # noqa: E402 - the project is found first
 from tests.tui.replay import running  # noqa: E402
+from tui.run_list import LIST_S  # noqa: E402
 
 NOW = 1_796_000_000.0
 SQUEUE = """#!/bin/sh
@@ -93,6 +95,9 @@ async def measure_list(root: Path, size: tuple[int, int], total: int, seconds: f
         result["all read, s"] = time.process_time() - begun
         for key in ("down", "pagedown", "end", "o", "v", "space", "right"):
             result[f"key {key}, ms"] = 1000 * await cost(lambda key=key: pilot.press(key), pilot)  # type: ignore[misc]
+        # Idle begins once the other screens are imported, and the sizes of the rows on the screen counted.
+        await screen.until(lambda: not is_busy(app.screen), "idle", 120)
+        await asyncio.sleep(2 * lister_pause_s(total))
         begun, wall = time.process_time(), time.monotonic()
         await asyncio.sleep(seconds)
         result["idle, % of a core"] = 100 * (time.process_time() - begun) / (time.monotonic() - wall)
@@ -103,6 +108,18 @@ def settled(lister: Any) -> bool:
     """Return whether every run has ended and is read, and the sizes of those on the screen are counted."""
     entries = list(lister._entries.values())
     return all(entry.due == float("inf") for entry in entries) and not lister._unsaved
+
+
+def is_busy(home: Any) -> bool:
+    """Return whether screens are being imported, or a size on the screen is not counted yet."""
+    shown = set(home.runs.visible_directories)
+    uncounted = any(row.bytes is None for row in home.runs.rows if row.directory in shown)
+    return uncounted or any(thread.name == "imports" for thread in threading.enumerate())
+
+
+def lister_pause_s(rows: int) -> float:
+    """Return the seconds between two listings of so many runs, at least."""
+    return max(LIST_S, 0.005 * rows)
 
 
 async def cost(press: Callable[[], Any], pilot: Any) -> float:

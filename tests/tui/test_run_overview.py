@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from launcher.clusters.job_list import JobListing
 from launcher.logs.events import JobState
 from launcher.overview.rows import RunRow
 from launcher.storage.drafts import DraftStore
@@ -15,6 +17,7 @@ from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
 from tui.screens.home_actions import HomeActions
+from tui.screens.home_text import TitleFacts, home_title
 from tui.screens.removing import Removal
 from tui.screens.wizard.wizard_state import WizardState
 from tui.widgets.chart import ChartView, chart_lines
@@ -238,3 +241,19 @@ def test_zooming_and_panning_stay_within_the_axis() -> None:
     assert view.panned(full, -5.0).range_in(full) == (0.0, 50.0)
     assert view.zoomed(full, 2.0) == ChartView()
     assert ChartView().panned(full, 0.25) == ChartView()
+
+
+@pytest.mark.parametrize("runs", [3, 12_345])
+@pytest.mark.parametrize("order", ["", "by recipe, time taken ↑"])
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_title_says_since_when_slurm_gives_no_answer(runs: int, order: str, width: int) -> None:
+    listing = JobListing(asked=1e9, problem="down")
+    facts = TitleFacts(
+        "/a/root/of/runs", runs, 2, 0, runs + 2, order, marked=0, message="", problem="", busy_s=0.0,
+        listing=listing,
+    )  # fmt: skip
+    title = home_title(facts, width).plain
+    assert len(title) <= width
+    assert title.endswith("! Slurm gives no answer since 01:46:40")
+    assert f"{runs:,} runs, 2 other jobs" in title
+    assert home_title(replace(facts, listing=None, order=""), width).plain.endswith("/runs")

@@ -60,25 +60,28 @@ class TitleFacts:
 
 
 def home_title(facts: TitleFacts, width: int) -> Content:
-    """Return the title line; the directory is cut from its beginning, or left out where there is no room."""
+    """Return the title line.
+
+    The directory is cut from its beginning: the end tells roots apart. To a message or a warning give way:
+    the directory, the program's name, the order.
+    """
     name = (" distill-tui ", "bold $text-primary")
-    parts: list[tuple[str, str]] = []
-    if facts.order:
-        parts.append((f"  {facts.order}", "dim"))
-    if facts.marked:
-        parts.append((f"  ● {facts.marked} marked", "$text-primary"))
-    if facts.message:
-        parts.append((f"   {facts.message}", ""))
-    state = Content.assemble(*parts, *_warnings(facts))
+    news = [(f"  ● {facts.marked} marked", "$text-primary")] if facts.marked else []
+    news += [(f"   {facts.message}", "")] if facts.message else []
+    state = Content.assemble(*news, *_warnings(facts))
+    order = Content(f"  {facts.order}" if facts.order else "").stylize("dim")
     if not facts.root:
-        return Content.assemble(name, state)
+        return Content.assemble(name, order, state)
     count = _count(facts)
     head, root = f" {count} in ", facts.root
-    room = width - len(name[0]) - len(head) - state.cell_length - 1
-    if room < _LEAST_ROOT:  # a warning is worth more
-        return Content.assemble(name, (f" {count}", "dim"), state)
-    root = root if len(root) <= room else f"…{root[-room + 1 :]}"
-    return Content.assemble(name, (f"{head}{root}", "dim"), state)
+    room = width - len(name[0]) - len(head) - order.cell_length - state.cell_length - 1
+    if room >= _LEAST_ROOT:
+        root = root if len(root) <= room else f"…{root[-room + 1 :]}"
+        return Content.assemble(name, (f"{head}{root}", "dim"), order, state)
+    counted = (f" {count}", "dim")
+    shorter = (Content.assemble(name, counted, order, state), Content.assemble(counted, order, state))
+    last = Content.assemble(counted, state)
+    return next((line for line in shorter if line.cell_length <= width), last)
 
 
 def _count(facts: TitleFacts) -> str:

@@ -18,7 +18,8 @@ from tui.widgets.panel import fitted
 STATE_WIDTH = 12
 _STATELESS = {"damaged": "!", "draft": "◇", "reading": "…"}
 """Glyphs of rows without a state, by their word."""
-_NAME_LEAST, _NAME_MOST, _REASON_LEAST = 18, 30, 20
+_NAME_LEAST, _NAME_MOST, _REASON_LEAST = 17, 30, 21
+_SPARK_WIDTH = 7
 _DAY_S = 86400.0
 
 
@@ -78,7 +79,7 @@ def _moment(moment: float, now: float) -> str:
 
 
 def _spark(row: RunRow, _: float) -> str:
-    return sparkline([value for value in row.losses if math.isfinite(value)], 12)
+    return sparkline([value for value in row.losses if math.isfinite(value)], _SPARK_WIDTH)
 
 
 def _models(row: RunRow, _: float) -> str:
@@ -92,14 +93,14 @@ _TIME = RunColumn("time", 11, _time, right=True)
 COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("step", 9, _steps, right=True),
     RunColumn("loss", 8, _loss, right=True),
-    RunColumn("", 12, _spark),
+    RunColumn("", _SPARK_WIDTH, _spark),
     RunColumn("started", 12, lambda row, _: day_and_time(row.started) if row.started is not None else ""),
     _TIME,
-    RunColumn("job", 9, lambda row, _: row.job),
+    RunColumn("job", 8, lambda row, _: row.job),
     RunColumn("nodes", 5, lambda row, _: "" if row.nodes is None else str(row.nodes), right=True),
-    RunColumn("partition", 10, lambda row, _: row.partition),
-    RunColumn("size", 8, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
-    RunColumn("student <- teacher", 23, _models),
+    RunColumn("partition", 9, lambda row, _: row.partition),
+    RunColumn("size", 7, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
+    RunColumn("student <- teacher", 20, _models),
 )
 """In the order in which they stand."""
 _PRECEDENCE = (
@@ -115,8 +116,7 @@ _PRECEDENCE = (
     "size",
     "partition",
 )
-"""Columns by their headings; the first ones are shown where there is no room for all. 160 are enough for all
-but the partition, which the details have."""
+"""Columns by their headings; where there is no room for all (159 columns), the first ones are shown."""
 
 
 @dataclass(frozen=True, slots=True)
