@@ -152,7 +152,7 @@ def test_runs_are_cancelled_and_resumed_by_keys(user: User, tmux: Tmux) -> None:
     tmux.press("r")
     tmux.see("Resume 2 runs?", "GPU hours together", limit_s=60)
     tmux.press("y")
-    tmux.see("one more job of", "is submitted", limit_s=60)
+    tmux.see("resumed: rehearsal", limit_s=60)
     tmux.until(lambda text: text.count("⊘ cancelled") == 0, "both are submitted again", 60)
     for run in user.runs.iterdir():
         assert (run / "jobs.json").read_text().count('"submitted"') == 2

@@ -142,4 +142,4 @@ async def test_several_runs_are_resumed_after_one_question(
         await screen.see("Resume 2 runs?", "16.0 GPU hours together", "Not resumed: all of its 50 steps")
         await screen.press("y")
         await screen.until(lambda: len(submissions.taken) == 2, "two jobs")
-        await screen.see("one more job of", "is submitted")
+        await screen.see("resumed: ")

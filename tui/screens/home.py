@@ -266,7 +266,7 @@ class HomeScreen(RowCommands):
         """Say that one more job of a run was submitted."""
         event.stop()
         name = next((row.name for row in self._runs if row.directory == event.directory), "the run")
-        self._message = f"one more job of {name} is submitted"
+        self._message = f"resumed: {name}"
         self._reread()
         self._show()
 
