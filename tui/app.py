@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,6 +24,7 @@ from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, edits_would_be_lost
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
+from tui.screen_imports import import_screens
 from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
 from tui.screens.home import HomeScreen
 from tui.terminal import leave_when_terminal_is_gone, on_signals
@@ -117,7 +116,7 @@ class DistillApp(App[None]):
     def _import_screens(self) -> None:
         """Import on a thread: a file system may be slow."""
         in_background(
-            lambda: _import_screens(freeze=self.settings.guarded),
+            lambda: import_screens(freeze=self.settings.guarded),
             "imports",
             lambda error: post(self, ActionFailed(error)),
         )
@@ -372,23 +371,6 @@ class DistillApp(App[None]):
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
-
-
-def _import_screens(*, freeze: bool) -> None:
-    for name in (
-        "monitor",
-        "help",
-        "dialogs",
-        "cancelling",
-        "wizard.screen",
-        "editor.recipe_editor",
-        "editor.choose_recipe",
-        "doctor",
-    ):
-        import_module(f"tui.screens.{name}")
-    if freeze:
-        # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.
-        gc.freeze()
 
 
 def run_app(
