@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from launcher.doctor.doctor_request import DoctorRequest
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
-    from launcher.storage.wizard_drafts import RunDraftWriter
+    from launcher.storage.wizard_drafts import RunDraft, RunDraftWriter
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
@@ -112,11 +112,14 @@ class DistillApp(App[None]):
             self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
-        """Import the other screens after the first paint, so that neither it nor a later key waits.
+        """Import the other screens after the first list, so that neither it nor a later key waits.
 
         A recipe is read first: the imports would share the interpreter with that.
         """
-        if self.settings.edit is None or self.settings.edit.path is None:
+        home = self.screen
+        if isinstance(home, HomeScreen):
+            home.on_listed = self._do_after_paint
+        elif self.settings.edit is None or self.settings.edit.path is None:
             self.call_after_refresh(self._do_after_paint)
 
     def opened(self) -> None:
@@ -207,6 +210,12 @@ class DistillApp(App[None]):
         else:
             self._open_wizard(kept_here)
 
+    async def continue_draft(self, draft: RunDraft) -> None:
+        """Open the wizard with a draft that was left, at its step."""
+        from tui.screens.wizard.draft_keeping import go_on
+
+        await go_on(self, draft, self._open_wizard)
+
     def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with the settings of an earlier run."""
         self._open_wizard(wizard_state)
@@ -227,13 +236,20 @@ class DistillApp(App[None]):
         ask_recipe(self, self)
 
     def edit_recipe(
-        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+        self,
+        path: Path,
+        *,
+        key: str = "",
+        line: int = 0,
+        overrides: tuple[str, ...] = (),
+        draft: str = "",
     ) -> None:
-        """Open a recipe in the editor, at a key or a line."""
+        """Open a recipe in the editor, at a key or a line; `draft`: file of unsaved edits to go on with."""
         from tui.screens.editor.recipe_editor import RecipeEditorScreen
         from tui.screens.editor.session_worker import OpenedFile
 
-        self.push_screen(RecipeEditorScreen(self, OpenedFile(path.absolute(), overrides), key, line))
+        file = OpenedFile(path.absolute(), overrides, draft=draft)
+        self.push_screen(RecipeEditorScreen(self, file, key, line))
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:
         """Return from an editor to the screen below it; one that was opened alone ends the app."""

@@ -1,4 +1,4 @@
-"""Imports of the screens that are not shown at first."""
+"""Import of the screens that the list does not need, once it is painted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def import_screens(*, freeze: bool) -> None:
-    """Import what later screens need; for a thread, since a file system may be slow."""
+    """Import the screens; `freeze`: leave what is loaded by then out of garbage collection for good."""
     for name in (
         "monitor",
         "help",

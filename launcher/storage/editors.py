@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from launcher.base_directories import state_root
+from launcher.base_directories import DRAFTS, state_root
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
@@ -72,7 +72,7 @@ class OtherEditor:
 
 def drafts_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of unsaved edits: $XDG_STATE_HOME/distill-tui/drafts."""
-    return state_root(environment) / "drafts"
+    return state_root(environment) / DRAFTS
 
 
 def file_id(path: Path) -> str:

@@ -29,7 +29,7 @@ from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
-from launcher.submit.hints import cluster_hints, hints, usual_time_hint
+from launcher.submit.hints import cluster_hints, hints, measured_memory_hint, usual_time_hint
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
@@ -176,7 +176,9 @@ def _planned(
     submission = lay_out(cluster, store, detection.site, options, resolver)
     require_whole_gpus(submission, partition)
     result = preflight(submission, partition, resolver)
-    spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
+    spec = submission.spec.model_copy(
+        update={"skipped_checks": result.skipped, "estimated_gib": result.estimated_gib}
+    )
     cost = _cost(options, partition)
     obstacle, interpreter_note = _interpreter(submission, transport, environment)
     notes = (
@@ -185,7 +187,7 @@ def _planned(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
-        *filter(None, (_time_hint(submission, store), interpreter_note)),
+        *filter(None, (_time_hint(submission, store), _memory_hint(spec, result, store), interpreter_note)),
     )
     return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
 
@@ -200,6 +202,17 @@ def _time_hint(submission: Submission, store: RunStore) -> str:
     slurm = options.slurm_request
     usual = usual_durations(store.transport, store.root, submission.spec.recipe.source, options.nodes)
     return usual_time_hint(usual, steps, slurm.time_s, slurm.chain)
+
+
+def _memory_hint(spec: RunSpec, preflight: Preflight, store: RunStore) -> str:
+    """Return a hint where the recipe fits by the estimate, but not by what an earlier run of it took."""
+    from launcher.overview.measured_memory import measured_memory
+
+    memory = preflight.memory
+    if memory is None or not memory.fits or spec.estimated_gib is None:
+        return ""
+    measured = measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes)
+    return measured_memory_hint(measured, spec.estimated_gib, memory.gpu_gib)
 
 
 def _interpreter(

@@ -53,6 +53,8 @@ class OpenedFile:
     path: Path
     overrides: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    draft: str = ""
+    """File of the unsaved edits to go on with; without it, the newest ones are offered."""
 
 
 class SessionWorker(JobThread):
