@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.errors import TransportError
+from recipes.limits import Limit
+from recipes.reading import read_limited
 
 if TYPE_CHECKING:
     from launcher.monitor.redact import Redactor
     from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
     from launcher.runs import Run, RunSpec
+
+_KEYS_BYTES = Limit("size of a run's file of keys", 1 << 20, "bytes", "real ones have some lines")
 
 
 def report_of(
@@ -52,7 +56,7 @@ def _redactor(run: Run | None) -> Redactor:
 
 def _values_of(file: Path) -> list[str]:
     try:
-        text = file.read_text(errors="replace")
+        text = read_limited(file, _KEYS_BYTES).decode(errors="replace")
     except OSError:
         return []
     return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]

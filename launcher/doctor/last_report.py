@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from launcher.doctor.verdict import HealthReport
     from launcher.transports.base import Transport
 
+_LATEST = 1e11
+"""Seconds since the epoch of no real report: the year 5138."""
 _KEYS = ("id", "title", "where", "outcome", "evidence")
 
 
@@ -52,7 +54,7 @@ def load_report(environment: Mapping[str, str]) -> dict[str, Any] | None:
         return None
     at = data.get("at")
     return {
-        "at": at if isinstance(at, int | float) else None,
+        "at": at if isinstance(at, int | float) and 0 <= at < _LATEST else None,
         "host": text(data.get("host")),
         "recipe": text(data.get("recipe")),
         "checks": [{key: text(item.get(key)) for key in _KEYS} for item in rows(data.get("checks"))],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +18,7 @@ _METRICS = {
 }
 """Column of the table -> name of the metric, and its unit in that of the table."""
 IDLE_PERCENT = 5.0
+_LARGEST = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,18 @@ def node_samples(name: str, text: str) -> NodeSamples | None:
     node = node_of_table(name)
     if node is None:
         return None
-    rows = csv.reader(text.splitlines())
+    rows = _rows(text)
     heading = next(rows, [])
     samples = (_sample(dict(zip(heading, row, strict=True))) for row in rows if len(row) == len(heading))
     return NodeSamples(node, tuple(sample for sample in samples if sample is not None))
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Yield the rows of a table, up to one that is none: a field without an end."""
+    try:
+        yield from csv.reader(text.splitlines())
+    except csv.Error:
+        return
 
 
 def _sample(row: Mapping[str, str]) -> GpuSample | None:
@@ -69,9 +78,10 @@ def _sample(row: Mapping[str, str]) -> GpuSample | None:
 def _number(text: str) -> float | None:
     """Return a number; None for `[N/A]`, which MIG instances report."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if abs(number) < _LARGEST else None
 
 
 # ------------------------------------------------------------ what they say

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run
 from launcher.transports.base import Transport
 
+_NUMBER = re.compile(r"[0-9]{1,12}")
 _COLUMNS = ("memory.used [MiB]", "memory.total [MiB]")
 MIB_PER_GIB = 1024
 
@@ -99,6 +101,6 @@ def _memory_samples(text: str) -> list[tuple[float, float]]:
     rows = []
     for line in lines[1:]:
         cells = line.split(",")
-        if len(cells) == len(names) and cells[used].isdigit() and cells[total].isdigit():
+        if len(cells) == len(names) and all(_NUMBER.fullmatch(cells[index]) for index in (used, total)):
             rows.append((int(cells[used]) / MIB_PER_GIB, int(cells[total]) / MIB_PER_GIB))
     return rows

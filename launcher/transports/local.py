@@ -26,7 +26,14 @@ from launcher.signals import uninterrupted
 from launcher.text import clean
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
-from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
+from launcher.transports.replies import (
+    WHOLE_FILE_BYTES,
+    CommandTimes,
+    access_error,
+    is_private_group,
+    output_text,
+    too_large_error,
+)
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -169,7 +176,7 @@ class LocalTransport:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
 
         Raises:
-            TransportError: the file cannot be read.
+            TransportError: the file cannot be read, or is too large to be read whole.
         """
         return self._access(lambda: _read(path, offset, size), "cannot read", path)
 
@@ -296,6 +303,8 @@ def _read(path: str, offset: int, size: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         length = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
+        if size < 0 and length > WHOLE_FILE_BYTES:
+            raise too_large_error(path)
         return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)

@@ -6,6 +6,7 @@ masked, whatever it quotes. Documents are written as they are, except to a termi
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -44,6 +45,39 @@ def say(text: str) -> None:
         _write(sys.stderr, _printable(text) + "\n", flush=True)
 
 
+def announce(text: str) -> None:
+    """Say what was done beyond recall before its result is printed to where no terminal shows it."""
+    if not sys.stdout.isatty():
+        say(text)
+
+
+def finish(code: int) -> int:
+    """Write what is still buffered; returns the exit code, 3 where a result of a success got lost.
+
+    What cannot be written is dropped: at the end of the process Python would try once more, and end it with
+    code 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            _drop(stream)
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError) and code == 0:
+                say(f"distill-tui: cannot write to standard output: {error.strerror}")
+                code = 3
+            elif stream is sys.stdout and isinstance(error, BrokenPipeError):
+                code = 141
+    return code
+
+
+def _drop(stream: TextIO) -> None:
+    """Let the rest of a stream go nowhere."""
+    with suppress(OSError, ValueError):  # a stream of a test has no descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
 def ask(question: str) -> bool:
     """Ask a yes-or-no question on the terminal; anything but yes is no."""
     say(f"{question} [y/N] ")
@@ -71,9 +105,13 @@ def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
         text.encode(encoding)
     except UnicodeEncodeError:
         text = text.encode(encoding, "backslashreplace").decode(encoding)
-    stream.write(text)
-    if flush:
-        stream.flush()
+    try:
+        stream.write(text)
+        if flush:
+            stream.flush()
+    except OSError as error:
+        name = "standard output" if stream is sys.stdout else "standard error"
+        raise OSError(error.errno, error.strerror, name) from error
 
 
 def _printable(text: str) -> str:

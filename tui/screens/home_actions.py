@@ -150,16 +150,16 @@ class HomeActions:
 
         def answered(answer: str | None) -> None:
             if answer == "remove":
-                in_background(lambda: self._remove(rows, total), "remove", self._failed)
+                in_background(lambda: self._remove(rows, sizes, total), "remove", self._failed)
 
         title = "Remove this run?" if len(rows) == 1 else f"Remove {plural(len(rows), 'run')}?"
         self._screen.app.push_screen(ChoiceDialog(title, text, choices, chosen=1), answered)
 
-    def _remove(self, rows: Sequence[RunRow], total: str) -> None:
+    def _remove(self, rows: Sequence[RunRow], sizes: Sequence[RunSize], total: str) -> None:
         from launcher.storage.run_edits import remove_run
 
-        for row in rows:
-            remove_run(local(), row.directory)
+        for row, size in zip(rows, sizes, strict=True):
+            remove_run(local(), row.directory, size.directory)
         self._done(f"removed {plural(len(rows), 'run')}, {total}")
 
     def _forget(self, rows: Sequence[RunRow]) -> None:
