@@ -46,7 +46,7 @@ class Attempt:
     seed: int = 0
     """Seed of the trouble."""
     hurry: float = 1.0
-    """Factor of the deadlines of commands: less than 1 for those that hang."""
+    """Factor by which the clock of deadlines runs faster, for commands that hang."""
 
     @property
     def deadline_s(self) -> float:

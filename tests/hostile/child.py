@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.broken_machine import BrokenFiles, hurried_commands, jumping_clock
+from tests.hostile.broken_machine import BrokenFiles, fast_clock, jumping_clock
 from tui.cli import main
 
 
@@ -20,7 +20,7 @@ def attempt(argv: list[str]) -> dict[str, Any]:
     """Run one command; returns its exit code, what it printed, and the exception that left it."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     fault, code = "", -1
-    wall, cpu = time.monotonic(), time.process_time()
+    wall, cpu = time.perf_counter(), time.process_time()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main("0", argv)
@@ -30,7 +30,7 @@ def attempt(argv: list[str]) -> dict[str, Any]:
         "code": int(code),
         "fault": fault,
         "cpu_s": time.process_time() - cpu,
-        "wall_s": time.monotonic() - wall,
+        "wall_s": time.perf_counter() - wall,
         "out": _text(out),
         "err": _text(err),
     }
@@ -40,13 +40,18 @@ def troubled(order: dict[str, Any]) -> dict[str, Any]:
     """Run one command on a machine that is not well, where the order says so."""
     with contextlib.ExitStack() as stack:
         if order["hurry"] != 1:
-            stack.enter_context(hurried_commands(order["hurry"]))
+            stack.enter_context(fast_clock(order["hurry"]))
         if order["trouble"] == "clock":
             stack.enter_context(jumping_clock(order["seed"]))
         elif order["trouble"]:
             chance = (0.02, 0.2, 1.0)[order["seed"] % 3]
             stack.enter_context(
-                BrokenFiles(order["folder"], order["trouble"], chance, order["seed"]).patched()
+                BrokenFiles(
+                    f"{order['folder']}/runs" if order["trouble"] == "hang" else order["folder"],
+                    order["trouble"],
+                    chance,
+                    order["seed"],
+                ).patched()
             )
         return attempt(order["argv"])
 

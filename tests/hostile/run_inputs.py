@@ -32,7 +32,7 @@ _SUMMARY: dict[str, Any] = {
 RUN = "runs/20261128-020000-demo-ab12"
 ORDERS = (("runs",), ("runs", "--json"), ("cancel", RUN), ("resume", RUN, "--dry-run"), ("report", RUN), ("watch", "--once", RUN),
            ("watch", "--once", "--json", RUN), ("runs", "--disk-use"), ("compare", RUN, RUN),
-           ("scale", "r.yaml", "--run", RUN), ("report", RUN, "--json"))  # fmt: skip
+           ("scale", "r.yaml", "--run", RUN, "--nodes", "2"), ("report", RUN, "--json"))  # fmt: skip
 _QUESTIONS = [order for order in ORDERS if order[0] not in ("cancel", "compare", "scale")] + [
     ("detect",),
     ("detect", "--json"),
@@ -45,8 +45,8 @@ FILES_OF_A_RUN = (
 )  # fmt: skip
 _SPECIAL = ("fifo", "directory", "loop", "gigabyte", "sparse", "socket", "-> /dev/zero", "-> /proc/kmsg", "-> /dev/full", "-> nowhere",
             "-> /proc/self/mem", "-> /dev/tty")  # fmt: skip
-HURRY = 0.04
-"""Factor of the deadlines of commands that hang: 75 s become 3 s."""
+HURRY = 25.0
+"""Factor of the clock for commands that hang: 75 s become 3 s."""
 _GARBAGE = (
     "exit 1", "echo '4711|PENDING|Priority'", "echo garbage", "printf '\\033[2J\\377\\000|||\\n'", "yes '4711|RUNNING|x' | head -c 3000000",
     "head -c 2000000 /dev/zero", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "kill -9 $$", "",
@@ -75,7 +75,7 @@ class RunAttempt(Attempt):
     @property
     def deadline_s(self) -> float:
         """Time in which it must have ended: that of one question to Slurm, and 2 s."""
-        return SLURM_S * self.hurry + 2 if self.hurry != 1 else DEADLINE_S
+        return SLURM_S / self.hurry + 2 if self.hurry != 1 else DEADLINE_S
 
     def prepare(self, directory: Path) -> None:
         """Make the files and the commands."""
@@ -85,6 +85,7 @@ class RunAttempt(Attempt):
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_bytes(data)
         for name, kind in self.special.items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
             make_special(directory / name, kind)
         for name, script in self.commands:
             path = directory / "bin" / name
@@ -200,7 +201,7 @@ def slurm_attempts(count: int, *, seed: int) -> Iterator[RunAttempt]:
 
 
 def silent_slurm_attempts(count: int, *, seed: int) -> Iterator[RunAttempt]:
-    """Yield a Slurm some of whose commands never end, with the commands that ask it; their deadlines are short."""
+    """Yield a Slurm some of whose commands never end, with the commands that ask it; the clock runs faster."""
     random = Random(seed)
     for number in range(count):
         silent = set(random.sample(SLURM, random.randint(1, len(SLURM))))

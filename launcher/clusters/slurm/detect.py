@@ -17,7 +17,7 @@ from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets, with_quotas
-from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.client import QUERY_TIMEOUT_S, SlurmClient
 from launcher.clusters.slurm.messages import is_accounting_off, message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
@@ -37,6 +37,10 @@ from recipes.errors import ExplainedError
 
 CACHE_S = 4 * 3600.0
 """Lifetime of cached answers; partitions and accounts change by the week."""
+_VERSION_S = 10.0
+"""Time for the version, for which no controller is asked."""
+_LEAST_S = 1.0
+"""Time for a question after others have had no answer."""
 QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
 _SCHEMA = 3
@@ -92,8 +96,9 @@ def ask(client: SlurmClient) -> Answers:
     Raises:
         TransportError: there is no Slurm here.
     """
+    deadline = time.monotonic() + QUERY_TIMEOUT_S
     try:
-        version = client.ask(["sinfo", "--version"]).split()[-1]
+        version = client.ask(["sinfo", "--version"], timeout_s=_VERSION_S).split()[-1]
     except (UnreachableError, RefusedError, IndexError):
         version = None
     except TransportError as error:
@@ -103,7 +108,7 @@ def ask(client: SlurmClient) -> Answers:
 
     def output_of(*argv: str) -> str | None:
         try:
-            return client.ask(argv)
+            return client.ask(argv, timeout_s=_left_s(deadline))
         except NotConfiguredError as error:
             raise _no_slurm(client, error) from error
         except (UnreachableError, RefusedError) as error:
@@ -125,7 +130,7 @@ def ask(client: SlurmClient) -> Answers:
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
-    budgets = _budgets(client, problems)
+    budgets = _budgets(client, problems, _left_s(deadline))
     quotas = _quotas(client, budgets or "")
     return Answers(
         version, sinfo, partitions, accounts, qos, cluster, budgets, quotas, keeps_accounts, tuple(problems)
@@ -140,10 +145,15 @@ def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
     )
 
 
-def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | None:
+def _left_s(deadline: float) -> float:
+    """Return the time for the next question: a silent Slurm is waited for once, not for each question."""
+    return max(deadline - time.monotonic(), _LEAST_S)
+
+
+def _budgets(client: SlurmClient, problems: list[DetectionProblem], timeout_s: float) -> str | None:
     """Ask jutil, which most sites do not have."""
     try:
-        done = client.run(BUDGETS_COMMAND)
+        done = client.run(BUDGETS_COMMAND, timeout_s=timeout_s)
     except UnreachableError as error:
         problems.append(DetectionProblem(f"jutil gave no answer: {error.what}"))
         return None
