@@ -32,7 +32,7 @@ class Group(NamedTuple):
     """Generator of attempts, with their number in the slow set and how many batches run side by side."""
 
     make: Callable[..., Iterable[Attempt]]
-    count: int
+    size: int
     at_once: int = 1
 
 

@@ -55,9 +55,10 @@ def wrong_with(attempt: Attempt, outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.cpu_s:.1f} s of CPU in {outcome.wall_s:.1f} s"
     if "too deeply or too large (" in outcome.err:
         yield "it ended at a limit of Python and not at one of ours"
-    if outcome.code in (2, 3) and outcome.err.count("\n") > 3:
-        yield f"an error of {outcome.err.count(chr(10))} lines: {outcome.err[:300]!r}"
-    if outcome.code in (2, 3) and not outcome.err.startswith("distill-tui: "):
+    error = outcome.err[outcome.err.rfind("\ndistill-tui: ") + 1 :]  # behind what was said before
+    if outcome.code in (2, 3) and error.count("\n") > 3:
+        yield f"an error of {error.count(chr(10))} lines: {error[:300]!r}"
+    if outcome.code in (2, 3) and not error.startswith("distill-tui: "):
         yield f"an error without words: {outcome.err[:200]!r}"
     if _UNPRINTABLE.search(outcome.err):
         yield f"control characters in {outcome.err[:300]!r}"
