@@ -149,14 +149,13 @@ def chart_attempts(count: int, *, seed: int) -> Iterator[Attempt]:
             "b/driver.log": log_text(random),
             "b/gpu-n2.csv": table(random),
         }
-        special = {}
+        special, kind = {}, "mutated"
         if number % 6 == 0:
             target = random.choice(("a/tensorboard/events.out.tfevents.1", "a/gpu-n1.csv"))
             del files[target]
-            special[target] = random.choice(
-                ("fifo", "directory", "loop", "gigabyte", "-> /dev/zero", "-> /proc/kmsg")
-            )
+            kind = random.choice(("fifo", "directory", "loop", "gigabyte", "-> /dev/zero", "-> /proc/kmsg"))
+            special[target] = kind
         yield Attempt(
-            GROUP, special[target] if special else "mutated", _READS[number % len(_READS)], files, special,
+            GROUP, kind, _READS[number % len(_READS)], files, special,
             variables={SECRET_NAME: SECRET},
         )  # fmt: skip

@@ -70,8 +70,8 @@ def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], grou
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
-    make, count, at_once = GROUPS[group]
-    count = int(os.environ.get("DISTILL_TUI_ATTEMPTS", count))
+    make, size, at_once = GROUPS[group]
+    count = int(os.environ.get("DISTILL_TUI_ATTEMPTS", size))
     seed = int(os.environ.get("DISTILL_TUI_SEED", "2"))
     result = tally(make(count, seed=seed), tmp_path, nothing, at_once=at_once)
     with capsys.disabled():
