@@ -22,6 +22,7 @@ from tui.app import DistillApp
 from tui.app_settings import AppSettings, EditStart
 from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.wizard.model import WizardState
+from tui.widgets.run_columns import ColumnLayout
 
 SCREENS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "home": ("home", ()),
@@ -87,6 +88,13 @@ async def play(settings: AppSettings, actions: int, seed: int, keys: Sequence[st
 
 async def test_a_monkey_on_the_list_of_runs(settings: Mapping[str, AppSettings]) -> None:
     assert await play(settings["home"], 20, seed=1) >= 20
+
+
+def test_the_list_has_columns_in_any_width() -> None:
+    for width in range(200):
+        layout = ColumnLayout.of(width)
+        assert layout.name > 0
+        assert "run" in layout.header()
 
 
 async def test_every_screen_of_help_fits_the_smallest_terminal(settings: Mapping[str, AppSettings]) -> None:

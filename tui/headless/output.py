@@ -31,18 +31,18 @@ def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # a terminal that is not UTF-8
         text = json.dumps(json.loads(text), indent=indent)
-    _write(sys.stdout, text + "\n", flush=line)
+    write_text(sys.stdout, text + "\n", flush=line)
 
 
 def show(text: str, *, flush: bool = False) -> None:
     """Print lines of a result."""
-    _write(sys.stdout, _printable(text) + "\n", flush=flush)
+    write_text(sys.stdout, _printable(text) + "\n", flush=flush)
 
 
 def say(text: str) -> None:
     """Print a message that is not part of the result; where nobody can get it, the command goes on."""
     with suppress(OSError):
-        _write(sys.stderr, _printable(text) + "\n", flush=True)
+        write_text(sys.stderr, _printable(text) + "\n", flush=True)
 
 
 def announce(text: str) -> None:
@@ -63,7 +63,7 @@ def finish(code: int) -> int:
         except OSError as error:
             _drop(stream)
             if stream is sys.stdout and not isinstance(error, BrokenPipeError) and code == 0:
-                say(f"distill-tui: cannot write to standard output: {error.strerror}")
+                say(f"distill-tui: {error.strerror}: standard output")
                 code = 3
             elif stream is sys.stdout and isinstance(error, BrokenPipeError):
                 code = 141
@@ -95,10 +95,10 @@ def write_document(text: str | bytes) -> None:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     else:
-        _write(sys.stdout, text)
+        write_text(sys.stdout, text)
 
 
-def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
+def write_text(stream: TextIO, text: str, *, flush: bool = False) -> None:
     """Write text; characters that the stream's encoding does not have are written as escapes."""
     encoding = stream.encoding or "utf-8"
     try:
