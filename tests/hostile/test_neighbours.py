@@ -27,7 +27,8 @@ from launcher.transports.ssh.ssh_config import SshHost
 from launcher.transports.ssh.transport import SshTransport
 from recipes.cache_root import cache_root, default_cache_root
 from recipes.errors import ExplainedError
-from recipes.reading import kind_of
+from recipes.limits import Limit
+from recipes.reading import kind_of, read_regular
 from tests.driver_text import DriverText
 from tests.hostile.attempts import SECRET, SECRET_NAME
 from tests.hostile.broken_machine import BrokenFiles
@@ -129,9 +130,13 @@ def test_recipes_that_inherit_each_other_many_times_are_read_once(
     for name in names:
         (tmp_path / name).write_text(f"defaults: [{', '.join(names)}]\n")
     (tmp_path / "kernel.yaml").symlink_to("/proc/kmsg")
-    reads = []
-    original = recipe_paths.read_regular
-    monkeypatch.setattr(recipe_paths, "read_regular", lambda *given: reads.append(1) or original(*given))
+    reads: list[Path] = []
+
+    def read(path: Path, limit: Limit) -> bytes:
+        reads.append(path)
+        return read_regular(path, limit)
+
+    monkeypatch.setattr(recipe_paths, "read_regular", read)
     assert recipe_paths._distillation_recipes(tmp_path) == []
     assert len(reads) <= len(names) + 1
 
