@@ -22,6 +22,8 @@ _MOST_RECORDS = 2048
 _LEAST_ROWS = 8
 _MOST_TAGS = 20_000
 """Tags of a file: a thousand GPUs have 4,000."""
+_MOST_ALONE = 1_000_000
+"""Records of a file that are read by themselves: each takes some 10 us."""
 _MOST_SINGLE = 4096
 """Records of a tag that wait as numbers of Python, 150 bytes each, before they become arrays."""
 Bytes = NDArray[np.uint8]
@@ -91,6 +93,8 @@ class ScalarColumns:
         self._positions: dict[str, int] = {}
         """Tag -> its index in the history."""
         self._pattern: _Pattern | None = None
+        self._single = 0
+        """Records that were read by themselves."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the file.
@@ -136,12 +140,15 @@ class ScalarColumns:
         if start + _HEAD > len(data):
             return None
         (length,) = struct.unpack_from("<Q", data, start)
-        if length > RECORD_LIMIT:
+        if not 0 < length <= RECORD_LIMIT:
             raise DamagedError(f"a record of {length} bytes")
         size = _HEAD + int(length) + _TAIL
         return size if start + size <= len(data) else None
 
     def _take_record(self, record: bytes) -> None:
+        self._single += 1
+        if self._single > _MOST_ALONE:
+            raise DamagedError(f"more than {_MOST_ALONE} records without a pattern")
         scalars = list(EventFile().feed(record))
         for scalar in scalars:
             parts = self._parts.get(scalar.tag)

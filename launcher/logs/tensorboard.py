@@ -53,7 +53,7 @@ class EventFile:
         start = 0
         while start + _HEAD <= len(data):
             (length,) = struct.unpack_from("<Q", data, start)
-            if length > RECORD_LIMIT:
+            if not 0 < length <= RECORD_LIMIT:
                 raise DamagedError(f"a record of {length} bytes")
             end = start + _HEAD + length + _TAIL
             if end > len(data):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from launcher.errors import LaunchError, TransportError
+from launcher.logs import scalar_columns
 from launcher.logs.gpu_samples import node_samples
 from launcher.logs.scalar_columns import ScalarColumns
-from launcher.logs.tensorboard import DamagedError
+from launcher.logs.tensorboard import DamagedError, EventFile
 from launcher.monitor.watch import watch_directory
 from launcher.overview.run_series import all_series
 from launcher.request import SubmitRequest
@@ -32,7 +33,7 @@ from recipes.reading import kind_of, read_regular
 from tests.driver_text import DriverText
 from tests.hostile.attempts import SECRET, SECRET_NAME
 from tests.hostile.broken_machine import BrokenFiles
-from tests.hostile.chart_inputs import scalar
+from tests.hostile.chart_inputs import record, scalar
 from tests.launcher.ordering import Desk
 from tests.tui.replay import make_run
 from tui.run_report import report_of
@@ -212,6 +213,19 @@ def test_steps_and_values_of_event_files_that_no_driver_writes() -> None:
     assert columns.columns()["a"].steps.tolist() == [-1, -(2**63), 0]
     with pytest.raises(DamagedError, match="more than 20000 tags"):
         columns.feed(b"".join(scalar(b"t%d" % number, 1, 1.0, 1.0) for number in range(20_001)))
+
+
+def test_records_without_content_or_without_a_pattern_end_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DamagedError, match="a record of 0 bytes"):
+        ScalarColumns().feed(bytes(4096))
+    with pytest.raises(DamagedError, match="a record of 0 bytes"):
+        list(EventFile().feed(bytes(4096)))
+    monkeypatch.setattr(scalar_columns, "_MOST_ALONE", 100)
+    columns, regular = ScalarColumns(), b"".join(scalar(b"a", step, 1.0, 1.0) for step in range(100, 5000))
+    columns.feed(regular)  # as a driver writes it
+    with pytest.raises(DamagedError, match="more than 100 records without a pattern"):
+        columns.feed(b"".join(record(b"\x1a\x01%c" % (number % 128)) for number in range(200)))
+    assert len(columns.columns()["a"].steps) == 4900
 
 
 def test_a_tag_for_each_record_takes_linear_time() -> None:
