@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from launcher.clusters.slurm.client import QUERY_TIMEOUT_S as SLURM_S
+from launcher.transports.local import FILE_DEADLINE_S
 from tests.hostile.attempts import DEADLINE_S, SECRET, SECRET_NAME, Attempt, make_special
 from tests.hostile.broken_machine import TROUBLES
 from tests.hostile.documents import changed
@@ -74,7 +75,12 @@ class RunAttempt(Attempt):
 
     @property
     def deadline_s(self) -> float:
-        """Time in which it must have ended: that of one question to Slurm, and 2 s."""
+        """Time in which it must have ended: that of one question to Slurm, and 2 s.
+
+        On a mount without answer: of one call by each of four parts of a command that have files of their own.
+        """
+        if self.trouble == "hang":
+            return 4 * FILE_DEADLINE_S + 2
         return SLURM_S / self.hurry + 2 if self.hurry != 1 else DEADLINE_S
 
     def prepare(self, directory: Path) -> None:
