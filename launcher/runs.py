@@ -31,7 +31,7 @@ from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import runs_roots_on
 from launcher.run_directories import list_directories, user_roots
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
-from launcher.stored import dump, read_stored
+from launcher.stored import MAX_STORED_BYTES, dump, read_stored
 from launcher.transports.base import FileStat, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
@@ -371,8 +371,11 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
     import yaml
 
     path = Path(directory, "effective.yaml")
+    data = transport.read(str(path), 0, MAX_STORED_BYTES + 1)
     try:
-        values = yaml.safe_load(transport.read(str(path)))
-    except yaml.YAMLError as error:
+        if len(data) > MAX_STORED_BYTES:
+            raise ValueError("too large")
+        values = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
         raise InputError("the run's effective recipe is damaged", where=path) from error
     return values if isinstance(values, dict) else {}

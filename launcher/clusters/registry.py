@@ -76,7 +76,7 @@ def detect(
 
 
 def accounting(
-    transport: Transport, environment: Mapping[str, str], ids: Sequence[str]
+    transport: Transport, environment: Mapping[str, str], ids: Sequence[str], *, within_s: float
 ) -> dict[str, tuple[dict[str, str], ...]]:
     """Return accounting's fields of jobs by id, for each of a job's starts.
 
@@ -87,7 +87,8 @@ def accounting(
     from launcher.clusters.slurm.accounting import accounted
     from launcher.clusters.slurm.client import SlurmClient
 
-    return accounted(SlurmClient(transport, environment), [job for job in ids if job.isdecimal()])
+    client = SlurmClient(transport, environment)
+    return accounted(client, [job for job in ids if job.isdecimal()], timeout_s=within_s)
 
 
 @dataclass(frozen=True, slots=True)

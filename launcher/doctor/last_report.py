@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import HealthReport
 
+_LATEST = 1e11
+"""Seconds since the epoch of no real report: the year 5138."""
 _KEYS = ("id", "title", "where", "outcome", "evidence")
 _SCHEMA = 1
 _KEPT = 50
@@ -128,7 +130,7 @@ def _read(path: Path) -> KeptReport | None:
 def _kept_report(data: Mapping[str, Any]) -> KeptReport:
     at = data.get("at")
     return KeptReport(
-        float(at) if isinstance(at, int | float) else None,
+        float(at) if isinstance(at, int | float) and 0 <= at < _LATEST else None,
         text(data.get("host")),
         text(data.get("recipe")),
         tuple({key: text(item.get(key)) for key in _KEYS} for item in rows(data.get("checks"))),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +20,8 @@ _METRICS = {
 }
 """Column of the table -> name of the metric, and its unit in that of the table."""
 IDLE_PERCENT = 5.0
+_LARGEST = 1e12
+_NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,18 @@ def node_samples(name: str, text: str) -> NodeSamples | None:
     node = node_of_table(name)
     if node is None:
         return None
-    rows = csv.reader(text.splitlines())
+    rows = _rows(text)
     heading = next(rows, [])
     samples = (_sample(dict(zip(heading, row, strict=True))) for row in rows if len(row) == len(heading))
     return NodeSamples(node, tuple(sample for sample in samples if sample is not None))
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Yield the rows of a table, up to one that is none: a field without an end."""
+    try:
+        yield from csv.reader(text.splitlines())
+    except csv.Error:
+        return
 
 
 def _sample(row: Mapping[str, str]) -> GpuSample | None:
@@ -70,9 +81,10 @@ def _sample(row: Mapping[str, str]) -> GpuSample | None:
 def _number(text: str) -> float | None:
     """Return a number; None for `[N/A]`, which MIG instances report."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if abs(number) < _LARGEST else None
 
 
 # ------------------------------------------------------------ what they say
@@ -150,7 +162,7 @@ def peak_of_table(text: str) -> tuple[float, float] | None:
     used, total, most = names.index(_USED), names.index(_TOTAL), (0, 0)
     for line in lines[1:]:
         cells = line.split(",")
-        if len(cells) == len(names) and cells[used].isdigit() and cells[total].isdigit():
+        if len(cells) == len(names) and all(_NUMBER.fullmatch(cells[index]) for index in (used, total)):
             most = max(most, (int(cells[used]), int(cells[total])))
     return (most[0] / _MIB_PER_GIB, most[1] / _MIB_PER_GIB) if most[1] else None
 

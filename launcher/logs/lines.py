@@ -95,11 +95,10 @@ def segments(raw: bytes) -> list[Segment]:
         raw = raw.strip(b"\r")
     text = raw.decode("utf-8", errors="replace")
     if text.isprintable() and not _may_have_prefix(text) and not _may_hold_bar(text):
-        return [Segment(text)] if (text := text.rstrip()) else []
+        return [Segment(text)] if (text := _without_long_numbers(raw, text).rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
-    if len(raw) > _LONGEST_NUMBER and (not raw.isascii() or _DIGITS_RUN in raw.translate(_DIGITS)):
-        text = _LONG_NUMBER.sub("…", text)
+    text = _without_long_numbers(raw, text)
     if "\r" not in text and text.rfind("\x1b[3") <= 0:
         return _parse(text, NOBODY)
     result: list[Segment] = []
@@ -112,6 +111,13 @@ def segments(raw: bytes) -> list[Segment]:
             carried = _carrier_of(parsed[0])
         result += parsed
     return result
+
+
+def _without_long_numbers(raw: bytes, text: str) -> str:
+    """Return a line's text with an ellipsis for each number that is none; `raw`: the line as it was read."""
+    if len(raw) > _LONGEST_NUMBER and (not raw.isascii() or _DIGITS_RUN in raw.translate(_DIGITS)):
+        return _LONG_NUMBER.sub("…", text)
+    return text
 
 
 def _behind_ray(raw: bytes) -> list[Segment] | None:
@@ -130,6 +136,7 @@ def _behind_ray(raw: bytes) -> list[Segment] | None:
     text = rest.decode("utf-8", errors="replace")
     if not text.isprintable() or _may_hold_bar(text):
         return None
+    text = _without_long_numbers(rest, text)
     if _may_have_prefix(text):
         text, origin = split_prefixes(text, origin)
     return [made] if (made := _segment(text, origin)).text else []

@@ -30,6 +30,7 @@ UNKNOWN_S = 30.0
 _SAVE_S = 60.0
 _COUNTED_ENTRIES = 20_000
 _HEAD_BYTES = 256 * 1024
+_NAME_CHARS = 500
 _MODEL = r"^{side}:\n(?:[ ]{{2}}.*\n|\n)*?  model_name: (?P<name>.+)$"
 _STUDENT, _TEACHER = (re.compile(_MODEL.format(side=side), re.MULTILINE) for side in ("policy", "teacher"))
 
@@ -134,7 +135,9 @@ class RunLister:
             return "", ""
         content = text.decode(errors="replace")
         matches = (pattern.search(content) for pattern in (_STUDENT, _TEACHER))
-        student, teacher = (clean(match["name"].strip("'\" ")) if match else "" for match in matches)
+        student, teacher = (
+            clean(match["name"][:_NAME_CHARS].strip("'\" ")) if match else "" for match in matches
+        )
         return student, teacher
 
     def poll_next(self) -> bool:

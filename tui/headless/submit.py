@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
-from tui.headless.output import SCHEMA, ask, print_json, say, show
+from tui.headless.output import SCHEMA, announce, ask, print_json, say, show
 
 if TYPE_CHECKING:
     import argparse
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         submitted = send(proposal, store, os.environ, confirmed=_confirmed(proposal))
         result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
+        announce(f"submitted: job {', '.join(job.id for job in submitted.jobs)}, run {submitted.spec.id}")
     _show(options, result)
     if proposal.obstacle is not None:
         for line in str(proposal.obstacle).split("\n"):

@@ -127,20 +127,20 @@ class Remover:
 
         def answered(answer: str | None) -> None:
             if answer == "remove":
-                in_background(lambda: self._remove(removal, total_size(sizes)), "remove", self._failed)
+                in_background(lambda: self._remove(removal, sizes), "remove", self._failed)
 
         dialog = ChoiceDialog(removal.title, removal.text(sizes), choices, chosen=1)
         self._screen.app.push_screen(dialog, answered)
 
-    def _remove(self, removal: Removal, size: str) -> None:
+    def _remove(self, removal: Removal, sizes: Sequence[RunSize]) -> None:
         from launcher.overview.draft_rows import discard_draft
         from launcher.storage.run_edits import remove_run
 
-        for row in removal.runs:
-            remove_run(local(), row.directory)
+        for row, size in zip(removal.runs, sizes, strict=True):
+            remove_run(local(), row.directory, size.directory)
         for row in removal.drafts:
             discard_draft(row)
-        parts = [f"removed {plural(len(removal.runs), 'run')}, {size}"] if removal.runs else []
+        parts = [f"removed {plural(len(removal.runs), 'run')}, {total_size(sizes)}"] if removal.runs else []
         parts += [f"discarded {plural(len(removal.drafts), 'draft')}"] if removal.drafts else []
         self._done("; ".join(parts))
 

@@ -131,7 +131,7 @@ class ColumnLayout:
     @lru_cache(maxsize=4)
     def of(cls, width: int, offset: int = 0) -> ColumnLayout:
         """Return the columns that fit; `offset`: so many of those that come first are left out."""
-        rest = width - STATE_WIDTH - 2 - _NAME_LEAST
+        rest = max(width - STATE_WIDTH - 2 - _NAME_LEAST, 0)
         by_title = {column.title: column for column in COLUMNS}
         taken: list[RunColumn] = []
         with_reason = False

@@ -26,7 +26,7 @@ from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets, with_quotas
-from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.client import QUERY_TIMEOUT_S, SlurmClient
 from launcher.clusters.slurm.messages import is_accounting_off, message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
@@ -46,6 +46,10 @@ from recipes.errors import ExplainedError
 
 CACHE_S = 4 * 3600.0
 """Lifetime of cached answers; partitions and accounts change by the week."""
+_VERSION_S = 10.0
+"""Time for the version, for which no controller is asked."""
+_LEAST_S = 1.0
+"""Time for a question after others have had no answer."""
 QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
 _SCHEMA = 3
@@ -104,8 +108,9 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
     Raises:
         TransportError: there is no Slurm here.
     """
+    deadline = time.monotonic() + QUERY_TIMEOUT_S
     try:
-        version = client.ask(["sinfo", "--version"]).split()[-1]
+        version = client.ask(["sinfo", "--version"], timeout_s=_VERSION_S).split()[-1]
     except (UnreachableError, RefusedError, IndexError):
         version = None
     except TransportError as error:
@@ -116,7 +121,7 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
 
     def output_of(*argv: str) -> str | None:
         try:
-            return client.ask(argv)
+            return client.ask(argv, timeout_s=_left_s(deadline))
         except NotConfiguredError as error:
             raise _no_slurm(client, error) from error
         except (UnreachableError, RefusedError) as error:
@@ -138,7 +143,7 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
-    budgets, quotas, more = asked_budgets.answer()
+    budgets, quotas, more = asked_budgets.answer(_left_s(deadline))
     problems += more
     return Answers(
         version, sinfo, partitions, accounts, qos, cluster, budgets, quotas, keeps_accounts, tuple(problems)
@@ -151,6 +156,11 @@ def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
         where=client.transport.host,
         fix="Log in to the cluster's login node and try again.",
     )
+
+
+def _left_s(deadline: float) -> float:
+    """Return the time for the next question: a silent Slurm is waited for once, not for each question."""
+    return max(deadline - time.monotonic(), _LEAST_S)
 
 
 _BudgetAnswer: TypeAlias = tuple[str | None, Mapping[str, str], tuple[DetectionProblem, ...]]
@@ -167,10 +177,10 @@ class _BudgetQuery:
         if limit_s is not None:
             threading.Thread(target=self._ask, name="jutil", daemon=True).start()
 
-    def answer(self) -> _BudgetAnswer:
-        """Return the answer."""
+    def answer(self, left_s: float) -> _BudgetAnswer:
+        """Return the answer; where it is asked only now, within `left_s`."""
         if self._limit_s is None:
-            return self._answer()
+            return self._answer(left_s)
         left_s = self._limit_s - (time.monotonic() - self._begun)
         try:
             return self._answers.get(timeout=max(left_s, 0.001))
@@ -178,19 +188,19 @@ class _BudgetQuery:
             return None, {}, (DetectionProblem(f"{NO_BUDGETS}: it did not end within {self._limit_s:.3g} s"),)
 
     def _ask(self) -> None:
-        self._answers.put(self._answer())
+        self._answers.put(self._answer(QUERY_TIMEOUT_S))
 
-    def _answer(self) -> _BudgetAnswer:
-        budgets, problem = _budgets(self._client)
+    def _answer(self, timeout_s: float) -> _BudgetAnswer:
+        budgets, problem = _budgets(self._client, timeout_s)
         if problem:
             return None, {}, (DetectionProblem(f"{NO_BUDGETS}: {problem}"),)
         return budgets, _quotas(self._client, budgets or ""), ()
 
 
-def _budgets(client: SlurmClient) -> tuple[str | None, str]:
+def _budgets(client: SlurmClient, timeout_s: float) -> tuple[str | None, str]:
     """Ask jutil, which most sites do not have; return what it prints, and why it gave no answer."""
     try:
-        done = client.run(BUDGETS_COMMAND)
+        done = client.run(BUDGETS_COMMAND, timeout_s=timeout_s)
     except UnreachableError as error:
         return None, error.what
     except TransportError:

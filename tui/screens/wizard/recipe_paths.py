@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used r
 OF_RUN = "values of a run"
 _MOST_FILES = 300
 """Files of a directory that are looked at."""
-_MOST_CHAIN = 20
-"""Files of one recipe's chain that are looked at."""
+_MOST_PARENTS = 5
+_MOST_READ = 2000
+"""Files that are read for one directory, parents included."""
 _SECTION = re.compile(r"^distillation:", re.MULTILINE)
 _DEFAULTS = re.compile(r"^defaults:(.*(?:\n[ \t-].*)*)", re.MULTILINE)
 _FILE = re.compile(r"[\w./~+-]+\.ya?ml")
@@ -92,7 +94,8 @@ def _named_for_distillation(directory: Path) -> list[Path]:
 
 
 def _distillation_recipes(directory: Path) -> list[Path]:
-    return [path for path in _yaml_files(directory) if _is_distillation(path)]
+    verdicts: dict[str, bool] = {}
+    return [path for path in _yaml_files(directory) if _is_distillation(path, verdicts)]
 
 
 def _yaml_files(directory: Path) -> list[Path]:
@@ -103,23 +106,26 @@ def _yaml_files(directory: Path) -> list[Path]:
     return paths[:_MOST_FILES]
 
 
-def _is_distillation(path: Path) -> bool:
-    """Return whether a file has the section, or inherits it from one of the first files of its chain."""
-    waiting, looked_at = [path], set[Path]()
-    while waiting and len(looked_at) < _MOST_CHAIN:
-        file = waiting.pop(0)
-        if file in looked_at:
-            continue
-        looked_at.add(file)
-        try:
-            text = read_regular(file, RECIPE_BYTES).decode("utf-8", errors="replace")
-        except OSError:  # a directory, a FIFO, or nothing that may be read
-            continue
-        if _SECTION.search(text):
-            return True
-        block = _DEFAULTS.search(text)
-        parents = _FILE.findall(block[1]) if block is not None else []
-        if any("distill" in name for name in parents):
-            return True
-        waiting += [file.parent / name for name in parents]
-    return False
+def _is_distillation(path: Path, verdicts: dict[str, bool], depth: int = 0) -> bool:
+    """Return whether a file has the section, or inherits it; each file is read once, and not too many."""
+    key = os.path.normpath(path)
+    if key not in verdicts:
+        if depth > _MOST_PARENTS or len(verdicts) > _MOST_READ:
+            return False
+        verdicts[key] = False  # where it inherits itself
+        verdicts[key] = _has_section(path, verdicts, depth)
+    return verdicts[key]
+
+
+def _has_section(path: Path, verdicts: dict[str, bool], depth: int) -> bool:
+    try:
+        text = read_regular(path, RECIPE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    if _SECTION.search(text):
+        return True
+    block = _DEFAULTS.search(text)
+    parents = _FILE.findall(block[1]) if block is not None else []
+    return any(
+        "distill" in name or _is_distillation(path.parent / name, verdicts, depth + 1) for name in parents
+    )
