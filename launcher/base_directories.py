@@ -10,6 +10,9 @@ from string import Template
 from launcher.errors import InputError
 from launcher.text import clean
 
+DRAFTS, RUN_DRAFTS = "drafts", "run-drafts"
+"""Directories below the state directory: of recipes with unsaved edits, and of runs being prepared."""
+
 
 def default_runs_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of runs where nothing was decided: $XDG_STATE_HOME/distill-tui/runs."""

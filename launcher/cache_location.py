@@ -26,6 +26,8 @@ def cache_beside_runs(environment: Mapping[str, str], runs: Path) -> None:
             file.unlink(missing_ok=True)
             return
         file.parent.mkdir(parents=True, exist_ok=True)
+        # Its own mode: one that a group could write would not be used.
+        (runs / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text(f"{runs / FOLDER}\n", encoding="utf-8")
         if not old.is_symlink():
             shutil.rmtree(old, ignore_errors=True)

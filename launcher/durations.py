@@ -113,6 +113,11 @@ def in_words(seconds: float) -> str:
     return f"{days} d" + f" {hours} h" * bool(hours)
 
 
+def day_and_time(when: float) -> str:
+    """Return a moment, in seconds since the epoch, as local day and time to the minute."""
+    return time.strftime("%b %d %H:%M", time.localtime(when))
+
+
 def moment(when: float) -> str:
     """Return a moment, in seconds since the epoch, as local date and time for a sentence."""
     return time.strftime("%b %d %H:%M:%S", time.localtime(when))

@@ -10,8 +10,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from launcher.errors import InputError
+from launcher.errors import InputError, LaunchError
 from launcher.runs import JOBS, SPEC, Run
+from launcher.text import clean
 from launcher.transports.base import Transport
 
 
@@ -45,6 +46,21 @@ def foreign_reason(transport: Transport, run: Run) -> str:
         if owner.writable_by:
             return f"{what} of {owner.user} can be written by {owner.writable_by}"
     return ""
+
+
+def require_owner(transport: Transport, run: Run, refusal: str, command: Sequence[str]) -> None:
+    """Refuse to move or remove another user's run; the command that would do it is named instead.
+
+    Raises:
+        LaunchError: the run's directory belongs to another user.
+    """
+    owner = transport.ownership(run.directory)
+    if owner is not None and not owner.is_own:
+        raise LaunchError(
+            f"{clean(run.spec.id)} {refusal}: its directory belongs to {owner.user}",
+            where=Path(run.directory),
+            fix=f"`{shlex.join(command)}` does it where you may.",
+        )
 
 
 def require_own(transport: Transport, run: Run, command: Sequence[str], *, trust: bool) -> None:

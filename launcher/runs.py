@@ -15,7 +15,6 @@ One directory per run, below a runs root; it can be read, moved and copied:
 from __future__ import annotations
 
 import builtins
-import json
 import os
 import re
 import secrets
@@ -29,9 +28,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
-from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root, runs_roots_on
+from launcher.paths import runs_roots_on
+from launcher.run_directories import list_directories, user_roots
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
-from launcher.stored import dump, read_stored
+from launcher.stored import MAX_STORED_BYTES, dump, read_stored
 from launcher.transports.base import FileStat, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
@@ -147,6 +147,8 @@ class RunSpec(_Stored):
     request: RequestRecord = RequestRecord()
     skipped_checks: tuple[SkippedCheck, ...] = ()
     """Failing checks that the user skipped."""
+    estimated_gib: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """What the largest phase was estimated to need on a GPU; None where that was not known."""
     logs: str = "logs"
     """Directory of the logs: relative to the run's directory, or absolute."""
 
@@ -249,15 +251,7 @@ class RunStore:
         Raises:
             TransportError: a root cannot be listed.
         """
-        directories: dict[str, tuple[str, FileStat]] = {}
-        for root in (self.root, *self.earlier):
-            if self.transport.stat(root) is None:
-                continue
-            for entry in self.transport.listdir(root):
-                # A run that is being moved has a hidden name until it is complete.
-                if entry.is_dir and not entry.name.startswith("."):
-                    directories.setdefault(entry.name, (str(Path(root, entry.name)), entry))
-        return [item for _, item in sorted(directories.items(), reverse=True)]
+        return list_directories(self.transport, (self.root, *self.earlier))
 
     def list(self) -> builtins.list[Run | Damaged]:
         """Return all runs, newest first; a directory that is no run at all is passed over."""
@@ -327,9 +321,8 @@ def user_store(transport: Transport, root: Path, environment: Mapping[str, str] 
     Raises:
         InputError: the settings cannot be read.
     """
-    if environment.get(RUNS_VARIABLE) or root != runs_root(environment):
-        return RunStore(transport, str(root))
-    return RunStore(transport, str(root), tuple(map(str, earlier_runs_roots(environment))))
+    first, *earlier = user_roots(root, environment)
+    return RunStore(transport, first, tuple(earlier))
 
 
 def store_on(transport: Transport) -> RunStore:
@@ -378,40 +371,11 @@ def effective_values(transport: Transport, directory: str) -> dict[str, Any]:
     import yaml
 
     path = Path(directory, "effective.yaml")
+    data = transport.read(str(path), 0, MAX_STORED_BYTES + 1)
     try:
-        values = yaml.safe_load(transport.read(str(path)))
-    except yaml.YAMLError as error:
+        if len(data) > MAX_STORED_BYTES:
+            raise ValueError("too large")
+        values = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
         raise InputError("the run's effective recipe is damaged", where=path) from error
     return values if isinstance(values, dict) else {}
-
-
-def save_summary(transport: Transport, run: Run, summary: Mapping[str, Any]) -> None:
-    """Save a finished run's state; without effect where the directory cannot be written."""
-    from recipes.secrets import Mask
-
-    text = json.dumps(Mask.of().data(summary), ensure_ascii=False, indent=1)
-    data = f"{text}\n".encode("utf-8", "backslashreplace")  # halves of surrogate pairs become JSON's escapes
-    try:
-        transport.write_atomic(str(Path(run.directory, SUMMARY)), data)
-    except TransportError:
-        return
-
-
-def drop_summary(transport: Transport, run: Run) -> None:
-    """Remove the saved state of a run that continues; it is computed again from the logs."""
-    path = str(Path(run.directory, SUMMARY))
-    if transport.stat(path) is not None:
-        transport.remove(path)
-
-
-def load_summary(transport: Transport, run: Run) -> dict[str, Any] | None:
-    """Return the saved state of a finished run, or None."""
-    from launcher.saved_summary import SavedSummary
-
-    path = Path(run.directory, SUMMARY)
-    try:
-        if transport.stat(str(path)) is None:
-            return None
-        return read_stored(transport, path, SavedSummary).as_json()
-    except (InputError, TransportError):
-        return None  # the state is computed from the logs again

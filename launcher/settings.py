@@ -56,7 +56,8 @@ class Setting:
 
 LAYOUTS = ("one", "stacked", "side", "grid", "merged")
 """Layouts of the log panes (`tui.logview.layouts`)."""
-DENSITIES = ("comfortable", "compact")
+COMPACT = "compact"
+DENSITIES = ("comfortable", COMPACT)
 SETTINGS = (
     Setting("notify", "texts", "notifications of start, failure and end: bell, terminal, or a command"),
     Setting("storage.runs", "directory", "directory of the runs (default: ~/.local/state/distill-tui/runs)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,14 +12,30 @@ POINTER = "distill-tui/cache"
 
 
 def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return $XDG_CACHE_HOME/distill-tui, else what the file `cache` beside the settings names."""
+    """Return $XDG_CACHE_HOME/distill-tui, else what the file `cache` beside the settings names.
+
+    A named directory that others can write is not used, since cached answers are believed.
+    """
     if base := environment.get("XDG_CACHE_HOME"):
         return Path(base).expanduser() / "distill-tui"
     try:
         text = pointer(environment).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         text = ""  # the usual case: nobody decided
-    return Path(text) if text.startswith("/") else default_cache_root(environment)
+    path = Path(text)
+    return path if path.is_absolute() and _is_own(path) else default_cache_root(environment)
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether only the user can write a directory, or there is none yet.
+
+    Runs may lie in a directory that colleagues can write: one of them may have put another one in its place.
+    """
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return True
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def default_cache_root(environment: Mapping[str, str]) -> Path:

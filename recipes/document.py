@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.chain import decode, read_bytes
-from recipes.errors import RecipeError
 from recipes.files import Saved, save, unified_diff
 from recipes.keys import KeyMissingError, KeyPath, Step, format_key, parse_key
 from recipes.origins import keys_sharing_text
-from recipes.values import Map, Plain, Seq, Value, child, find, leaves, plain
+from recipes.revision import Revision, changed_leaves, check_reads_back
+from recipes.values import Map, Plain, Seq, Value, child, find, plain
 from recipes.yaml.check import EditRefusedError
 from recipes.yaml.comment_out import comment_in, comment_out
 from recipes.yaml.comments import Comment, comment_of, set_comment
-from recipes.yaml.compose import Composed, compose
 from recipes.yaml.edit import assign, insert_item, insert_key, set_value, written_depth
 from recipes.yaml.find import find_spot, merges
 from recipes.yaml.nodes import AliasNode, ScalarNode
 from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.parse import parse
-from recipes.yaml.reader import read_fast
 from recipes.yaml.remove import delete
-from recipes.yaml.scalars import same
 from recipes.yaml.typed import writable, yaml_text
 
 if TYPE_CHECKING:
@@ -38,28 +34,6 @@ if TYPE_CHECKING:
     from recipes.locks import RecipeLock
     from recipes.yaml.nodes import Tree
     from recipes.yaml.write import Writable
-
-
-@dataclass(frozen=True)
-class Revision:
-    """State of a document."""
-
-    tree: Tree
-
-    @cached_property
-    def composed(self) -> Composed:
-        """Values, and why OmegaConf may refuse them."""
-        return compose(self.tree)
-
-    @property
-    def values(self) -> Value | None:
-        """Values with where they are written; None for an empty text."""
-        return self.composed.value
-
-    @cached_property
-    def data(self) -> Plain:
-        """Values as plain data."""
-        return None if self.values is None else plain(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +273,7 @@ class Document:
         before, after = self.revision, Revision(tree)
         if tree is before.tree:
             return Change(format_key(path), ())
-        self._check(before, after)
+        check_reads_back(before, after, self.name)
         del self._history[self._now + 1 :]
         self._history.append(after)
         self._now += 1
@@ -307,33 +281,9 @@ class Document:
         path = _typed(path, after.values or before.values)
         holder = find(before.values, path[:-1]) if before.values is not None and path else None
         scope = path[:-1] if isinstance(holder, Seq) else path
-        changed = _differences(before.values, after.values)
+        changed = changed_leaves(before.values, after.values)
         also = [other for other in changed if other[: len(scope)] != scope and scope[: len(other)] != other]
         return Change(format_key(path), tuple(format_key(other) for other in also))
-
-    def _check(self, before: Revision, after: Revision) -> None:
-        problems = after.composed.problems
-        if problems and len(problems) >= max(1, len(before.composed.problems)):
-            problem = problems[0]
-            where = after.tree.position(problem.start)
-            raise EditRefusedError(
-                f"OmegaConf would refuse the recipe: {problem.what}", where=where, fix=problem.fix
-            )
-        if problems:
-            return
-        try:
-            data = read_fast(after.tree.text, self.name)
-        except RecipeError as error:
-            what = f"OmegaConf would refuse the recipe: {error.what}"
-            raise EditRefusedError(what, where=error.where) from error
-        if same(data, after.data):
-            return
-        # PyYAML's versions read some merges differently; where it did so before, it is not the edit's doing.
-        if before.composed.uncertain and not same(read_fast(before.tree.text, self.name), before.data):
-            return
-        raise EditRefusedError(
-            "OmegaConf would not read the edited text back as the intended values", where=self.name
-        )
 
     # History
 
@@ -403,19 +353,3 @@ def _typed(path: KeyPath, values: Value | None) -> KeyPath:
         name, values = match if match is not None else (step, None)
         steps.append(name)
     return tuple(steps)
-
-
-def _differences(before: Value | None, after: Value | None) -> list[KeyPath]:
-    """List the leaves that are new, gone or of another value."""
-    old = dict(leaves(before)) if before is not None else {}
-    new = dict(leaves(after)) if after is not None else {}
-    paths = [
-        path
-        for path, value in new.items()
-        if path not in old or not same(_plain_leaf(old[path]), _plain_leaf(value))
-    ]
-    return paths + [path for path in old if path not in new]
-
-
-def _plain_leaf(value: Value) -> Plain:
-    return [] if isinstance(value, Seq) else plain(value)

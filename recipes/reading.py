@@ -11,7 +11,7 @@ import os
 import queue
 import stat
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from recipes.limits import FILE_SECONDS, amount
 
@@ -64,6 +64,26 @@ def within(action: Callable[[], Result], deadline_s: float) -> Result:
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
+
+
+def kind_of(
+    path: str | Path, *, deadline_s: float = FILE_SECONDS.value
+) -> Literal["", "file", "directory", "other"]:
+    """Return what a path leads to; "" for nothing.
+
+    Raises:
+        TimeoutError: the file system does not answer.
+        OSError: it refuses.
+    """
+    try:
+        mode = within(lambda: os.stat(path), deadline_s).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
+        return ""
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+            return ""
+        raise
+    return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
 
 
 def read_limited(path: Path, limit: Limit, *, deadline_s: float = FILE_SECONDS.value) -> bytes:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +14,6 @@ from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.screen import Screen
-from textual.theme import Theme
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
@@ -25,19 +22,22 @@ from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
+from tui.live_settings import LiveSettings
 from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
-from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
+from tui.screen_imports import import_screens
+from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
 from tui.screens.host import Remarking
+from tui.settings_watch import SettingsChanged
 from tui.terminal import leave_when_terminal_is_gone, on_signals
 from tui.terminal_driver import CellDriver
 from tui.theme import THEME, initial_theme
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
-    from launcher.storage.wizard_drafts import RunDraftWriter
-    from launcher.submit.doctor_subject import DoctorRequest
+    from launcher.storage.wizard_drafts import RunDraft, RunDraftWriter
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
@@ -67,10 +67,12 @@ class DistillApp(App[None]):
         self._leaving = Leaving(self, self.has_unsaved_draft, settings.demo)
         self._wizard_state: WizardState | None = None
         """What was typed in a wizard that was left, where no draft of it could be written."""
+        self._imported = False
+        """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
+        self._live_settings = LiveSettings(self, settings.screen, os.environ)
         self._shown_errors: set[str] = set()
         """Texts of the failures that are on the screen."""
-        self.set_class(settings.screen.compact, "-compact")
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -81,7 +83,7 @@ class DistillApp(App[None]):
         if self.settings.guarded:
             on_signals(self._leave_with, self.action_leave_now)
             leave_when_terminal_is_gone()
-            self.theme_changed_signal.subscribe(self, self._keep_theme)
+            self._live_settings.start()
             threading.excepthook = lambda failure: self.call_from_thread(
                 self._handle_exception, failure.exc_value or RuntimeError("a thread failed")
             )
@@ -110,16 +112,30 @@ class DistillApp(App[None]):
             self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
 
     def on_ready(self) -> None:
-        """Import the other screens after the first paint, so that neither it nor a later key waits."""
-        self.call_after_refresh(self._import_screens)
+        """Import the other screens after the first list, so that neither it nor a later key waits.
 
-    def _import_screens(self) -> None:
-        """Import on a thread: a file system may be slow."""
-        in_background(
-            lambda: _import_screens(freeze=self.settings.guarded),
-            "imports",
-            lambda error: post(self, ActionFailed(error)),
-        )
+        A recipe is read first: the imports would share the interpreter with that.
+        """
+        home = self.screen
+        if isinstance(home, HomeScreen):
+            home.on_listed = self._do_after_paint
+        elif self.settings.edit is None or self.settings.edit.path is None:
+            self.call_after_refresh(self._do_after_paint)
+
+    def opened(self) -> None:
+        """Import the other screens, now that the recipe is shown which the app was started for."""
+        if self.settings.edit is not None and self.settings.edit.path is not None and not self._imported:
+            self._imported = True
+            self._do_after_paint()
+
+    def _do_after_paint(self) -> None:
+        """Import, and tidy up, on a thread: a file system may be slow."""
+
+        def work() -> None:
+            import_screens(freeze=self.settings.guarded)
+            _remove_leftovers()
+
+        in_background(work, "imports", lambda error: post(self, ActionFailed(error)))
 
     async def on_event(self, event: Event) -> None:
         """Dispatch keys one at a time, each to the focus that the one before it left."""
@@ -137,19 +153,18 @@ class DistillApp(App[None]):
         """Dispatch the next key."""
         await self._key_order.passed(event)
 
-    def _keep_theme(self, theme: Theme) -> None:
-        """Keep the theme that was chosen; those that the environment asks for are for this start alone."""
-        if theme.name != initial_theme(os.environ, self.settings.screen.theme):
-            in_background(
-                lambda: keep_theme(os.environ, theme.name),
-                "settings",
-                lambda error: post(self, ActionFailed(error)),
-            )
-
     @property
     def screen_settings(self) -> ScreenSettings:
         """The user's settings of the screen."""
-        return self.settings.screen
+        return self._live_settings.settings
+
+    def on_settings_changed(self, event: SettingsChanged) -> None:
+        """Adopt the settings that another program has written."""
+        self._live_settings.adopt(event)
+
+    def action_change_density(self) -> None:
+        """Have more rows on a screen, or more room between its parts."""
+        self.notify(f"density: {self._live_settings.change_density()}")
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""
@@ -195,6 +210,12 @@ class DistillApp(App[None]):
         else:
             self._open_wizard(kept_here)
 
+    async def continue_draft(self, draft: RunDraft) -> None:
+        """Open the wizard with a draft that was left, at its step."""
+        from tui.screens.wizard.draft_keeping import go_on
+
+        await go_on(self, draft, self._open_wizard)
+
     def run_again(self, wizard_state: WizardState) -> None:
         """Open the wizard with the settings of an earlier run."""
         self._open_wizard(wizard_state)
@@ -215,13 +236,20 @@ class DistillApp(App[None]):
         ask_recipe(self, self)
 
     def edit_recipe(
-        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+        self,
+        path: Path,
+        *,
+        key: str = "",
+        line: int = 0,
+        overrides: tuple[str, ...] = (),
+        draft: str = "",
     ) -> None:
-        """Open a recipe in the editor, at a key or a line."""
+        """Open a recipe in the editor, at a key or a line; `draft`: file of unsaved edits to go on with."""
         from tui.screens.editor.recipe_editor import RecipeEditorScreen
         from tui.screens.editor.session_worker import OpenedFile
 
-        self.push_screen(RecipeEditorScreen(self, OpenedFile(path.absolute(), overrides), key, line))
+        file = OpenedFile(path.absolute(), overrides, draft=draft)
+        self.push_screen(RecipeEditorScreen(self, file, key, line))
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:
         """Return from an editor to the screen below it; one that was opened alone ends the app."""
@@ -371,21 +399,11 @@ class DistillApp(App[None]):
         self.exit(return_code=code)
 
 
-def _import_screens(*, freeze: bool) -> None:
-    for name in (
-        "monitor",
-        "help",
-        "dialogs",
-        "cancelling",
-        "wizard.screen",
-        "editor.recipe_editor",
-        "editor.choose_recipe",
-        "doctor",
-    ):
-        import_module(f"tui.screens.{name}")
-    if freeze:
-        # Loaded modules are no garbage: scanning them delayed the screen, on a busy machine by 0.3 s.
-        gc.freeze()
+def _remove_leftovers() -> None:
+    """Remove what killed processes left beside the drafts."""
+    from launcher.storage.choice_files import remove_leftovers
+
+    remove_leftovers(os.environ)
 
 
 def run_app(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tui.screen_settings import ScreenSettings
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.monitor.watch import Watch
-    from launcher.submit.doctor_subject import DoctorRequest
     from tui.demo_run import DemoStart
     from tui.screens.wizard.model import WizardState
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -23,18 +24,29 @@ _FIRST_S, _MOST_S = 0.25, 4.0
 """Seconds until the first and between later pictures of what is still being read."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChartedRun:
+    """What charts say of their run beside its series."""
+
+    title: str = ""
+    activity: str = ""
+    """What a run that lives does now: `generation of step 12`; empty where unknown."""
+    estimated_gib: float | None = None
+    """What the largest phase was estimated to need on a GPU."""
+
+
 class SeriesRead(Message):
     """More of a run's series is read."""
 
     def __init__(
-        self, series: tuple[Series, ...], gpus: tuple[NodeSamples, ...], *, reading: bool, title: str
+        self, series: tuple[Series, ...], gpus: tuple[NodeSamples, ...], *, reading: bool, run: ChartedRun
     ) -> None:
         super().__init__()
         self.series = series
         self.gpus = gpus
         self.reading = reading
         """Whether there is more."""
-        self.title = title
+        self.run = run
 
 
 class ChartPoller(Background):
@@ -45,7 +57,7 @@ class ChartPoller(Background):
         self._opener = opener
         self._target = target
         self._reader: RunSeries | None = None
-        self._title = ""
+        self._run = ChartedRun()
 
     def _poll(self) -> float | None:
         try:
@@ -59,7 +71,8 @@ class ChartPoller(Background):
 
         if self._reader is None:
             opened = self._opener()
-            self._title = opened.summary.title
+            estimated_gib = opened.run.spec.estimated_gib if opened.run is not None else None
+            self._run = ChartedRun(opened.summary.title, estimated_gib=estimated_gib)
             opened.watch.with_trackers = False  # all of TensorBoard's scalars are read as series
             self._reader = RunSeries(opened.transport, opened.watch)
             self._read_first(self._reader)
@@ -84,5 +97,7 @@ class ChartPoller(Background):
 
     def _post(self, reader: RunSeries, *, reading: bool) -> None:
         if not self.stopped:
-            read = SeriesRead(reader.series(), reader.gpus(), reading=reading, title=self._title)
-            post(self._target, read)
+            state = reader.watch.state
+            activity = state.phase.in_words() if state.phase is not None and not state.state.ended else ""
+            run = replace(self._run, activity=activity)
+            post(self._target, SeriesRead(reader.series(), reader.gpus(), reading=reading, run=run))

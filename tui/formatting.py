@@ -55,11 +55,6 @@ def clock_time(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
-def day_and_time(moment: float) -> str:
-    """Return the local day and time, to the minute."""
-    return time.strftime("%b %d %H:%M", time.localtime(moment))
-
-
 def number(value: float, digits: int = 4) -> str:
     """Return a number at `digits` significant digits, in scientific notation where it is large or small."""
     if not math.isfinite(value):

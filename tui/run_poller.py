@@ -139,7 +139,7 @@ class MonitorPoller(Background):
 
     def _keep_summary(self) -> None:
         from launcher.monitor.watch_run import summarise
-        from launcher.runs import load_summary
+        from launcher.saved_summary import load_summary
 
         assert self._opened is not None
         run, watch = self._opened.run, self._opened.watch

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.errors import TransportError
+from recipes.limits import Limit
+from recipes.reading import read_limited
 
 if TYPE_CHECKING:
     from launcher.monitor.redact import Redactor
     from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
     from launcher.runs import Run, RunSpec
+
+_SLURM_S = 75.0
+"""Time in which Slurm has answered all questions of a report, or is left out."""
+_KEYS_BYTES = Limit("size of a run's file of keys", 1 << 20, "bytes", "real ones have some lines")
 
 
 def report_of(
@@ -26,11 +33,14 @@ def report_of(
     """
     from launcher.monitor.report import report_json
 
+    begun = time.monotonic()
     watch.catch_up(final=True)
     if watch.problem:
         raise TransportError(watch.problem)
     redact = _redactor(run)
-    return report_json(name, watch, _facts(run, warn), redact), redact
+    # A Slurm that gives no answer is waited for once, not for each question.
+    left_s = max(_SLURM_S - (time.monotonic() - begun), 1.0)
+    return report_json(name, watch, _facts(run, warn, left_s), redact), redact
 
 
 def _redactor(run: Run | None) -> Redactor:
@@ -52,18 +62,18 @@ def _redactor(run: Run | None) -> Redactor:
 
 def _values_of(file: Path) -> list[str]:
     try:
-        text = file.read_text(errors="replace")
+        text = read_limited(file, _KEYS_BYTES).decode(errors="replace")
     except OSError:
         return []
     return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
 
 
-def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
+def _facts(run: Run | None, warn: Callable[[str], None], within_s: float) -> ReportFacts:
     from launcher.monitor.report import ReportFacts, relevant_variables
 
     if run is None:
         return ReportFacts()
-    from launcher.doctor.last_report import load_report
+    from launcher.doctor.last_report import latest_report
     from launcher.plan import PlanRecord
     from launcher.stored import read_stored
     from launcher.transports.local import LocalTransport
@@ -75,14 +85,15 @@ def _facts(run: Run | None, warn: Callable[[str], None]) -> ReportFacts:
     except ExplainedError:
         environment = {}
     changes, problem = _changes(run)
+    examined = latest_report(os.environ)
     return ReportFacts(
         run.spec.recipe.source,
         changes,
         problem,
         environment,
-        _jobs(run, warn),
+        _jobs(run, warn, within_s),
         _checkout(run.spec),
-        load_report(os.environ) or {},
+        examined.as_json() if examined is not None else {},
     )
 
 
@@ -94,7 +105,7 @@ def _checkout(spec: RunSpec) -> dict[str, Any]:
     return {"path": spec.checkout, **state.model_dump(), "dirty": state.dirty}
 
 
-def _jobs(run: Run, warn: Callable[[str], None]) -> tuple[dict[str, Any], ...]:
+def _jobs(run: Run, warn: Callable[[str], None], within_s: float) -> tuple[dict[str, Any], ...]:
     """Return the jobs of a run, each with its records in Slurm's accounting."""
     jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
     if run.spec.cluster != "slurm":
@@ -106,7 +117,7 @@ def _jobs(run: Run, warn: Callable[[str], None]) -> tuple[dict[str, Any], ...]:
     from recipes.errors import ExplainedError
 
     try:
-        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs])
+        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs], within_s=within_s)
     except ExplainedError as error:  # the logs are there all the same
         warn(f"report without Slurm's accounting: {error.what}")
         return jobs

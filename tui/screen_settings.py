@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from launcher.errors import InputError
-from launcher.settings import load_settings, set_setting, settings_path
+from launcher.settings import COMPACT, DENSITIES, load_settings, set_setting, settings_path
 from launcher.text import clean, did_you_mean
 from tui.theme import THEME, theme_names
 
 _THEME = "screen.theme"
+_DENSITY = "screen.density"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class ScreenSettings:
     """Seconds between looks at the list of runs."""
     logs_s: float = 0.33
     """Seconds between reads of a log that is shown."""
+
+    @property
+    def density(self) -> str:
+        """Name of the density."""
+        return COMPACT if self.compact else DENSITIES[0]
 
 
 def load_screen_settings(environment: Mapping[str, str]) -> ScreenSettings:
@@ -42,7 +48,7 @@ def load_screen_settings(environment: Mapping[str, str]) -> ScreenSettings:
         )
     return ScreenSettings(
         settings.theme or default.theme,
-        settings.density == "compact",
+        settings.density == COMPACT,
         settings.runs_s or default.runs_s,
         settings.logs_s or default.logs_s,
     )
@@ -56,3 +62,14 @@ def keep_theme(environment: Mapping[str, str], name: str) -> None:
     """
     if load_settings(environment).theme != name:
         set_setting(environment, _THEME, [name])
+
+
+def keep_density(environment: Mapping[str, str], *, compact: bool) -> None:
+    """Write the density that was chosen.
+
+    Raises:
+        InputError: the settings cannot be edited.
+    """
+    name = ScreenSettings(compact=compact).density
+    if (load_settings(environment).density or DENSITIES[0]) != name:
+        set_setting(environment, _DENSITY, [name])

@@ -109,6 +109,10 @@ class Budget:
     core_h_total: float | None = None
 
 
+NO_BUDGETS = "jutil gave no answer"
+"""How the problem begins that budgets could not be detected; the scheduler has answered all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class DetectionProblem:
     """Something that could not be detected, or looks wrong; with a fix."""
@@ -130,6 +134,11 @@ class Detection:
     budgets: tuple[Budget, ...] | None = None
     """None where the site has no `jutil`."""
     problems: tuple[DetectionProblem, ...] = ()
+
+    @property
+    def budget_problem(self) -> str:
+        """Why there are no budgets; empty where there are, and where the site has none."""
+        return next((item.what for item in self.problems if item.what.startswith(NO_BUDGETS)), "")
 
     def partition(self, name: str) -> Partition | None:
         """Return a partition by name."""

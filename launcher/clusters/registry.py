@@ -55,9 +55,16 @@ def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str
 
 
 def detect(
-    transport: Transport, environment: Mapping[str, str], cache: Path, *, refresh: bool = False
+    transport: Transport,
+    environment: Mapping[str, str],
+    cache: Path,
+    *,
+    refresh: bool = False,
+    budgets_s: float | None = None,
 ) -> Detection:
     """Return what the cluster of a transport's machine offers; answers are cached for hours.
+
+    `budgets_s`: how long what is left of budgets is waited for; None: to its end.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -65,11 +72,11 @@ def detect(
     """
     from launcher.clusters.slurm.detect import detect as detect_slurm
 
-    return detect_slurm(transport, environment, cache, refresh=refresh)
+    return detect_slurm(transport, environment, cache, refresh=refresh, budgets_s=budgets_s)
 
 
 def accounting(
-    transport: Transport, environment: Mapping[str, str], ids: Sequence[str]
+    transport: Transport, environment: Mapping[str, str], ids: Sequence[str], *, within_s: float
 ) -> dict[str, tuple[dict[str, str], ...]]:
     """Return accounting's fields of jobs by id, for each of a job's starts.
 
@@ -80,7 +87,8 @@ def accounting(
     from launcher.clusters.slurm.accounting import accounted
     from launcher.clusters.slurm.client import SlurmClient
 
-    return accounted(SlurmClient(transport, environment), [job for job in ids if job.isdecimal()])
+    client = SlurmClient(transport, environment)
+    return accounted(client, [job for job in ids if job.isdecimal()], timeout_s=within_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from launcher.doctor import (
     node_checks,
     software_checks,
     storage_checks,
+    worker_checks,
 )
 from launcher.doctor.subject import Requirement
 from launcher.doctor.verdict import DoctorCheck, Station
@@ -60,14 +61,14 @@ LOGIN_CHECKS = (
     _check("D15", "Driver's Python starts in the job", software_checks.driver_python_starts),
     _check("D16", "Driver's environment is complete", software_checks.driver_venv_is_complete, "checkout"),
     _check("D17", "Driver's environment is in place", software_checks.driver_venv_is_in_place),
-    _check("D18", "Workers' environments are built", software_checks.worker_venvs_are_there, "recipe"),
-    _check("D19", "No building was interrupted", software_checks.no_building_was_interrupted, "recipe"),
+    _check("D18", "Workers' environments are built", worker_checks.worker_venvs_are_there, "recipe"),
+    _check("D19", "No building was interrupted", worker_checks.no_building_was_interrupted, "recipe"),
     _check(
-        "D20", "Workers' environments are complete", software_checks.worker_venvs_are_complete,
+        "D20", "Workers' environments are complete", worker_checks.worker_venvs_are_complete,
         "recipe", "checkout",
     ),
     _check(
-        "D21", "Workers' environments are in place", software_checks.worker_venvs_are_in_place, "recipe"
+        "D21", "Workers' environments are in place", worker_checks.worker_venvs_are_in_place, "recipe"
     ),
     _check("D22", "Models are in the cache", file_checks.models_are_there, "recipe"),
     _check("D23", "Tokenizers are in the cache", file_checks.tokenizers_are_there, "recipe"),

@@ -24,13 +24,15 @@ def slurm_answers(subject: Subject) -> Verdict:
         return failed(_problems(detection) or "Slurm lists no partition for you", "sinfo")
     partitions = counted(len(detection.partitions), "partition")
     text = f"Slurm {detection.version or 'of an unknown version'}, {partitions}"
-    if detection.problems:
-        return warned(f"{text}; {_problems(detection)}", "distill-tui detect --refresh")
+    if problems := _problems(detection):
+        return warned(f"{text}; {problems}", "distill-tui detect --refresh")
     return passed(text)
 
 
 def _problems(detection: Detection) -> str:
-    return "; ".join(" ".join(filter(None, (item.what, item.fix))) for item in detection.problems)
+    """Return what Slurm did not tell; that of budgets is another check's."""
+    others = (item for item in detection.problems if item.what != detection.budget_problem)
+    return "; ".join(" ".join(filter(None, (item.what, item.fix))) for item in others)
 
 
 def partition_takes_jobs(subject: Subject) -> Verdict:
@@ -92,7 +94,8 @@ def budget_suffices(subject: Subject) -> Verdict | None:
     detection, partition, size = subject.detection, subject.partition, subject.size
     assert detection is not None
     if detection.budgets is None:
-        return None
+        problem = detection.budget_problem
+        return unknown(problem, "distill-tui detect --refresh") if problem else None
     budget = next((item for item in detection.budgets if item.account == size.account), None)
     if budget is None or budget.core_h_left is None:
         return unknown(f"jutil does not tell what is left of {size.account or 'the budget'}", _DETECT)

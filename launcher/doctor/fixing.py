@@ -74,8 +74,13 @@ def script(report: HealthReport) -> str:
         lines += ["", f"# {item.check.id} {item.check.title}: {_comment(item)}"]
         if remedy.changes:
             lines.append(f"# changes: {remedy.changes}")
-        lines += [command if remedy.automatic else f"# {command}" for command in remedy.commands]
+        lines += [_line(command) if remedy.automatic else f"# {command}" for command in remedy.commands]
     return "\n".join(_once(lines)) + "\n"
+
+
+def _line(command: str) -> str:
+    """Return a command as a line of the script; one that changes its directory changes no other's."""
+    return f"({command})" if command.startswith("cd ") else command
 
 
 def _comment(item: Examination) -> str:

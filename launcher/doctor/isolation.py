@@ -33,6 +33,7 @@ def isolated(action: Callable[[], Result], limit_s: float) -> Result:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        _leave_terminal()
         _run(action, writer)
     os.close(writer)
     try:
@@ -46,6 +47,14 @@ def isolated(action: Callable[[], Result], limit_s: float) -> Result:
         raise value
     result: Result = value
     return result
+
+
+def _leave_terminal() -> None:
+    """Let go of the standard streams: a child that is left behind would keep open what its caller reads."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.close(nothing)
 
 
 def _run(action: Callable[[], object], writer: int) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS, nearest
+from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
-from launcher.storage.location import mount_of, mounts
+from launcher.storage.quotas import mount_of, mounts, nearest
 from launcher.text import clean
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def no_ray_is_left(subject: Subject) -> Verdict:
     pids = " ".join(str(pid) for pid, _, _ in left)
     names = ", ".join(f"{name} ({pid})" for pid, name, _ in left[:4])
     return warned(
-        f"{counted(len(left), 'process')}{of_jobs}: {names}", f"kill {pids}", changes="ends that Ray cluster"
+        f"{counted(len(left), 'process')}{of_jobs}: {names}; to be ended if that run is over",
+        f"kill {pids}",
+        changes="ends that Ray cluster",
     )
 
 

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from launcher.clusters.registry import cluster_of, slurm_cluster
 from launcher.doctor.node_results import NodeRecord, collect, save_record, venvs_of
-from launcher.doctor.worker_extras import worker_extras
 from launcher.environment import JobEnvironment, is_secret
 from launcher.errors import InputError
 from launcher.request import JobOptions, SubmitRequest
@@ -179,8 +178,7 @@ def _spec(subject: Subject, directory: Path, canary: str) -> bytes:
 
 def imports_of(subject: Subject) -> dict[str, dict[str, object]]:
     """Return the environments that are examined, each with the packages to import in it."""
-    extras = worker_extras(Path(subject.checkout.path)) if subject.checkout is not None else {}
-    by_label = {actor.rpartition(".")[2]: names for actor, names in extras.items()}
+    by_label = {actor.rpartition(".")[2]: item.extras for actor, item in subject.actors.items()}
     result: dict[str, dict[str, object]] = {}
     for label, path in venvs_of(subject).items():
         names: tuple[str, ...] = DRIVER_IMPORTS

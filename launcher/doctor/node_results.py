@@ -37,11 +37,11 @@ def venvs_of(subject: Subject) -> dict[str, Path]:
     """Return the built Python environments that the run uses, by label; without a recipe, all of them."""
     venvs = {"driver": subject.venv} if subject.venv is not None else {}
     folder = subject.worker_venvs
-    used = {need.name.rpartition(" ")[2] for need in subject.worker_needs}
+    used = {need.actor for need in subject.worker_needs}
     if folder is not None and folder.is_dir():
         for entry in sorted(folder.iterdir()):
             label = entry.name.rpartition(".")[2]
-            is_used = label in used or subject.context is None
+            is_used = entry.name in used or subject.context is None
             if is_used and entry.name.startswith("nemo_rl.") and (entry / "bin" / "python").exists():
                 venvs[label] = entry
     return venvs

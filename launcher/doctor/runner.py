@@ -6,8 +6,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from launcher.doctor.verdict import DoctorCheck, Examination, HealthReport, Verdict, unknown
 from launcher.text import clean
@@ -46,36 +46,41 @@ def examine(
     """
     limit_s = patient(LIMIT_S) if limit_s is None else limit_s
     applicable = [check for check in checks if check.needs <= subject.available]
-    outcomes: queue.SimpleQueue[tuple[DoctorCheck, Verdict | None, float]] = queue.SimpleQueue()
-    begun = time.monotonic()
+    examinations: dict[str, Examination] = {}
+    answered: set[str] = set()
+    for check, verdict, seconds in _outcomes(applicable, subject, limit_s):
+        answered.add(check.id)
+        if verdict is not None:
+            examinations[check.id] = Examination(check, verdict, seconds)
+            tell(examinations[check.id])
+    for check in applicable:
+        if check.id not in answered:
+            late = unknown(f"no answer within {limit_s:.3g} s")
+            examinations[check.id] = Examination(check, late, limit_s)
+            tell(examinations[check.id])
+    return HealthReport(tuple(examinations[item.id] for item in applicable if item.id in examinations))
+
+
+_Answer: TypeAlias = tuple[DoctorCheck, Verdict | None, float]
+"""A check with its verdict (None: it does not apply), and the seconds that it took."""
+
+
+def _outcomes(checks: Sequence[DoctorCheck], subject: Subject, limit_s: float) -> Iterator[_Answer]:
+    """Yield the answers as they come, for as long as the checks may take; each check has a thread."""
+    answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
+    end = time.monotonic() + limit_s
 
     def run(check: DoctorCheck) -> None:
         started = time.monotonic()
-        verdict = _judged(check, subject)
-        outcomes.put((check, verdict, time.monotonic() - started))
+        answers.put((check, _judged(check, subject), time.monotonic() - started))
 
-    for check in applicable:
+    for check in checks:
         threading.Thread(target=run, args=(check,), name=f"doctor-{check.id}", daemon=True).start()
-    verdicts: dict[str, tuple[Verdict | None, float]] = {}
-    while len(verdicts) < len(applicable):
+    for _ in checks:
         try:
-            check, verdict, seconds = outcomes.get(timeout=max(begun + limit_s - time.monotonic(), 0.001))
+            yield answers.get(timeout=max(end - time.monotonic(), 0.001))
         except queue.Empty:
-            break
-        verdicts[check.id] = verdict, seconds
-        if verdict is not None:
-            tell(Examination(check, verdict, seconds))
-    examinations = []
-    for check in applicable:
-        if check.id not in verdicts:
-            late = Examination(check, unknown(f"no answer within {limit_s:.3g} s"), limit_s)
-            examinations.append(late)
-            tell(late)
-            continue
-        verdict, seconds = verdicts[check.id]
-        if verdict is not None:
-            examinations.append(Examination(check, verdict, seconds))
-    return HealthReport(tuple(examinations))
+            return
 
 
 def _judged(check: DoctorCheck, subject: Subject) -> Verdict | None:

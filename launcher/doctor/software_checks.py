@@ -1,20 +1,18 @@
-"""Checks of software: uv, the checkout, the driver's Python environment and those of the workers."""
+"""Checks of software: uv, the checkout, the driver's Python environment."""
 
 from __future__ import annotations
 
-import platform
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.checkout import check_venv
 from launcher.checkout_state import checkout_state
-from launcher.doctor.venv import Venv, locked_versions, read_project, required_names
+from launcher.doctor.package_gaps import direct_packages, few, gap_words, gaps_of
+from launcher.doctor.uv_cache import absent_packages
+from launcher.doctor.venv import Venv
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
-from launcher.doctor.worker_extras import worker_extras
 from launcher.errors import TransportError
 from launcher.interpreter import interpreter_state
 from launcher.plan import passed_on
@@ -25,29 +23,10 @@ from recipes.reading import read_regular
 
 if TYPE_CHECKING:
     from launcher.doctor.subject import Subject
-    from recipes.checks.offline import Need
 
 _UV_TIMEOUT_S = 1.5
-_ESSENTIAL = frozenset(
-    (
-        "torch",
-        "ray",
-        "transformers",
-        "datasets",
-        "numpy",
-        "omegaconf",
-        "hydra-core",
-        "vllm",
-        "megatron-core",
-        "nemo-automodel",
-        "transformer-engine",
-    )
-)
-"""Packages without which no worker that has them among its extras starts."""
-_NAMED = 4
-"""Packages that a verdict names; there may be a hundred."""
 _BUILT = "one Python environment; packages come from uv's cache or the internet"
-_CHANGES_WORKERS = "the workers' Python environments; packages come from uv's cache or the internet"
+CHANGES_WORKERS = "the workers' Python environments; packages come from uv's cache or the internet"
 
 
 def checkout_path(subject: Subject) -> Path:
@@ -97,12 +76,25 @@ def uv_cache_is_filled(subject: Subject) -> Verdict | None:
     cache = package_cache(subject.context, subject.worker_needs)
     if cache is None:
         return passed("no environment has to be built")
-    if cache.present:
-        return passed(f"{cache.path} holds packages")
     command = in_checkout(subject, cache.command) if subject.checkout is not None else cache.command
+    if cache.present:
+        if absent := _not_cached(subject, Path(cache.path)):
+            text = f"{cache.path} lacks {few(absent)}, and nodes have no internet"
+            return warned(text, command, changes=CHANGES_WORKERS)
+        return passed(f"{cache.path} holds packages")
     if cache.present is None:
         return unknown(f"it is in {cache.path}", cache.command)
-    return failed(f"{cache.path} is empty, and nodes have no internet", command, changes=_CHANGES_WORKERS)
+    return failed(f"{cache.path} is empty, and nodes have no internet", command, changes=CHANGES_WORKERS)
+
+
+def _not_cached(subject: Subject, cache: Path) -> list[str]:
+    """Return packages that the environments which are missing need, and that uv's cache lacks."""
+    if subject.checkout is None:
+        return []
+    missing = [subject.actors.get(need.actor) for need in subject.worker_needs if not need.present]
+    extras = tuple(dict.fromkeys(name for item in missing if item is not None for name in item.extras))
+    names = direct_packages(checkout_path(subject), extras)
+    return absent_packages(cache, checkout_path(subject), names or ())
 
 
 # ------------------------------------------------------------ checkout
@@ -197,13 +189,13 @@ def driver_venv_is_complete(subject: Subject) -> Verdict | None:
     venv = subject.venv
     if venv is None or not Venv(venv).packages:
         return None
-    gaps = _gaps(subject, Venv(venv), ())
+    gaps = gaps_of(checkout_path(subject), Venv(venv), ())
     if gaps is None:
         return unknown(f"{checkout_path(subject)}/pyproject.toml cannot be read")
     if not gaps:
         return passed(f"{counted(len(Venv(venv).packages), 'package')} in {venv}")
     judge = failed if any(gap.stops_runs for gap in gaps) else warned
-    return judge(f"{venv}: {_few(gaps)}", sync_command(subject), changes=_BUILT, automatic=True)
+    return judge(f"{venv}: {gap_words(gaps)}", sync_command(subject), changes=_BUILT, automatic=True)
 
 
 def driver_venv_is_in_place(subject: Subject) -> Verdict | None:
@@ -216,130 +208,3 @@ def driver_venv_is_in_place(subject: Subject) -> Verdict | None:
         return failed(f"{venv}: {reason}", move, sync_command(subject), changes=_BUILT)
     home = Venv(venv).settings.get("home", "")
     return passed(f"{venv}" + f", Python of {home}" * bool(home))
-
-
-@dataclass(frozen=True, slots=True)
-class PackageGap:
-    """A package that an environment lacks, or has in another version."""
-
-    text: str
-    stops_runs: bool
-    """Whether no run works without it."""
-
-
-def _gaps(subject: Subject, venv: Venv, extras: tuple[str, ...]) -> list[PackageGap] | None:
-    """Return what an environment lacks, with some extras; None where pyproject.toml cannot be read."""
-    checkout = checkout_path(subject)
-    project = read_project(checkout)
-    if project is None:
-        return None
-    texts = (*project.dependencies, *(text for name in extras for text in project.extras.get(name, ())))
-    names = required_names(texts, platform.machine())
-    locked = locked_versions(checkout, names)
-    # What uv's overrides leave out is not in the lock.
-    return list(_differences(venv, names & locked.keys() if locked else names, locked))
-
-
-def _differences(
-    venv: Venv, names: frozenset[str], locked: Mapping[str, frozenset[str]]
-) -> Iterator[PackageGap]:
-    for name in sorted(names, key=lambda item: (item not in _ESSENTIAL, item)):
-        version, versions = venv.packages.get(name), locked.get(name, frozenset())
-        if version is None:
-            yield PackageGap(f"no {name}", name in _ESSENTIAL)
-        # A local version (2.11.0+cu130) is written into the lock or not, by the index that it came from.
-        elif versions and version.partition("+")[0] not in {text.partition("+")[0] for text in versions}:
-            text = f"{name} {clean(version)}, uv.lock has {' or '.join(map(clean, sorted(versions)))}"
-            yield PackageGap(text, stops_runs=False)
-
-
-def _few(gaps: list[PackageGap]) -> str:
-    more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
-    return ", ".join(gap.text for gap in gaps[:_NAMED]) + more
-
-
-# ------------------------------------------------------------ the workers' environments
-
-
-def worker_venvs_are_there(subject: Subject) -> Verdict | None:
-    """D18: the environments of the recipe's workers are built."""
-    needs = [need for need in subject.worker_needs if not need.stuck]
-    missing = [need for need in needs if not need.present]
-    if not subject.worker_needs:
-        return None
-    if missing:
-        commands = tuple(dict.fromkeys(prefetch(subject, need) for need in missing))
-        text = f"not in {subject.worker_venvs}: {', '.join(need.name for need in missing)}"
-        if subject.offline:
-            return failed(text, *commands, changes=_CHANGES_WORKERS, automatic=True)
-        return warned(f"{text}; the job builds them", *commands, changes=_CHANGES_WORKERS, automatic=True)
-    return passed(f"{len(needs)} in {subject.worker_venvs}")
-
-
-def prefetch(subject: Subject, need: Need) -> str:
-    """Return the command that builds a worker's environment, on a node with internet."""
-    return in_checkout(subject, re.sub(r"\buv run\b", "env -u UV_OFFLINE uv run", need.command))
-
-
-def no_building_was_interrupted(subject: Subject) -> Verdict | None:
-    """D19: no building of a worker's environment was interrupted: every node would wait for its end."""
-    if not subject.worker_needs:
-        return None
-    stuck = [need for need in subject.worker_needs if need.stuck]
-    if stuck:
-        commands = tuple(prefetch(subject, need) for need in stuck)
-        return failed(
-            f"begun and never finished in {subject.worker_venvs}: {', '.join(need.name for need in stuck)}",
-            *commands,
-            changes=_CHANGES_WORKERS,
-            automatic=True,
-        )
-    return passed(f"no {subject.worker_venvs}/*/STARTED_ENV_BUILDER")
-
-
-def _built_workers(subject: Subject) -> Iterator[tuple[str, Venv]]:
-    """Yield the workers' environments that are there, by the full name of the worker."""
-    directory = subject.worker_venvs
-    for need in subject.worker_needs:
-        if need.present and directory is not None:
-            for folder in directory.iterdir():
-                if (
-                    folder.name.endswith(need.name.rpartition(" ")[2])
-                    and (folder / "bin" / "python").exists()
-                ):
-                    yield folder.name, Venv(folder)
-
-
-def worker_venvs_are_complete(subject: Subject) -> Verdict | None:
-    """D20: the workers' environments have the packages of their extras, as the checkout names these."""
-    extras, problems, stops_runs, count = worker_extras(checkout_path(subject)), [], False, 0
-    for actor, venv in _built_workers(subject):
-        if not venv.packages or actor not in extras:
-            continue
-        if gaps := _gaps(subject, venv, extras[actor]):
-            problems.append(f"{actor.rpartition('.')[2]} ({', '.join(extras[actor])}): {_few(gaps)}")
-            stops_runs = stops_runs or any(gap.stops_runs for gap in gaps)
-        count += 1
-    if problems:
-        judge = failed if stops_runs else warned
-        return judge("; ".join(problems), _rebuild(subject), changes=_CHANGES_WORKERS)
-    return passed(f"{count} hold the packages of their extras") if count else None
-
-
-def worker_venvs_are_in_place(subject: Subject) -> Verdict | None:
-    """D21: the workers' environments were built where they are, for a Python that is there."""
-    workers = list(_built_workers(subject))
-    reasons = [
-        f"{actor.rpartition('.')[2]}: {reason}" for actor, venv in workers if (reason := venv.misplacement())
-    ]
-    if reasons:
-        return failed("; ".join(reasons), _rebuild(subject), changes=_CHANGES_WORKERS)
-    return passed(f"{len(workers)} in {subject.worker_venvs}") if workers else None
-
-
-def _rebuild(subject: Subject) -> str:
-    """Return the command that builds the environments of the recipe's workers anew."""
-    names = dict.fromkeys(need.command.rpartition(" ")[2] for need in subject.worker_needs)
-    command = f"uv run python -m nemo_rl.utils.prefetch_venvs {' '.join(names)}"
-    variables = f"NEMO_RL_VENV_DIR={shlex.quote(str(subject.worker_venvs))} NRL_FORCE_REBUILD_VENVS=true"
-    return in_checkout(subject, f"env -u UV_OFFLINE {variables} {command}")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.storage.decision import COMMAND
 from launcher.storage.file_counts import file_room
-from launcher.storage.location import locate, mount_of, mounts
+from launcher.storage.location import locate
+from launcher.storage.quotas import mount_of, mounts, nearest
 from launcher.storage.size import gigabytes
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ HOME_FAILS_BELOW, HOME_WARNS_BELOW = 50_000_000, 500_000_000
 """Bytes: logs of one run take tens of megabytes, caches of compilers hundreds."""
 FILES_FAIL_BELOW, FILES_WARN_BELOW = 200, 20_000
 """Files: a run makes some hundred; a Python environment of a worker has 30,000 to 60,000."""
+_DATED = ", by jutil's last count, which may be days old"
 NODE_LOCAL_KINDS = ("tmpfs", "ramfs", "overlay", "squashfs")
 """Types of file systems that another node never has."""
 SHARED_KINDS = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "panfs", "afs", "wekafs")
@@ -31,14 +33,14 @@ def home_has_room(subject: Subject) -> Verdict:
     home = subject.shell.get("HOME", "")
     if not home:
         return unknown("HOME is not set")
-    location = locate(subject.transport, Path(home), subject.shell)
+    location = locate(subject.transport, Path(home), subject.shell, subject.quotas)
     free = location.free_bytes
     if free is None:
         return unknown(f"{home} does not answer", f"df -h {shlex.quote(home)}")
     quota = f" of a quota of {gigabytes(location.quota_bytes)}" if location.quota_bytes else ""
-    text = f"{gigabytes(free)} free{quota} in {home}"
+    text = f"{gigabytes(free)} free{quota} in {home}{_DATED * location.dated}"
     commands = (f"du -xsh {shlex.quote(home)}/.[!.]* {shlex.quote(home)}/* | sort -h | tail",)
-    if free < HOME_FAILS_BELOW:
+    if free < HOME_FAILS_BELOW and not location.dated:
         return failed(text, *commands)
     return warned(text, *commands) if free < HOME_WARNS_BELOW else passed(text)
 
@@ -49,14 +51,14 @@ def output_fits(subject: Subject) -> Verdict | None:
     if storage is None:
         return None
     warnings = storage.warnings()
-    if warnings and storage.does_not_fit:
-        return failed(warnings[0], COMMAND, changes="where runs are kept")
-    if warnings:
-        return warned(warnings[0], COMMAND, changes="where runs are kept")
     target = storage.checkpoints or storage.root
+    dated = _DATED * target.dated
+    if warnings:
+        judge = failed if storage.does_not_fit and not target.dated else warned
+        return judge(f"{warnings[0]}{dated}", COMMAND, changes="where runs are kept")
     if target.free_bytes is None:
         return unknown(f"{target.path} does not answer", f"df -h {shlex.quote(str(target.path))}")
-    text = f"{gigabytes(target.free_bytes)} free in {target.path}"
+    text = f"{gigabytes(target.free_bytes)} free in {target.path}{dated}"
     words = storage.size.in_words()
     return passed(f"{text}; {words}" if words else text)
 
@@ -67,15 +69,15 @@ def files_can_be_made(subject: Subject) -> Verdict:
     fails = False
     rooms: list[str] = []
     for name, path in _written(subject):
-        room = file_room(subject.transport, path)
+        room = file_room(subject.quotas, path)
         if room.free is None:
             continue
         limit = f" of a quota of {room.limit:,}" if room.limit else ""
-        text = f"{room.free:,} more files{limit} in {path} ({name})"
+        text = f"{room.free:,} more files{limit} in {path} ({name}){_DATED * room.dated}"
         rooms.append(text)
         if room.free < FILES_WARN_BELOW:
             short.append(text)
-            fails = fails or room.free < FILES_FAIL_BELOW
+            fails = fails or (room.free < FILES_FAIL_BELOW and not room.dated)
     if short:
         command = f"du --inodes -xs {shlex.quote(str(_written(subject)[0][1]))}/* | sort -n | tail"
         return failed("; ".join(short), command) if fails else warned("; ".join(short), command)
@@ -104,12 +106,6 @@ def output_can_be_made(subject: Subject) -> Verdict:
             "; ".join(refused), f"mkdir -p {shlex.quote(str(subject.output_directories[-1][1]))}", COMMAND
         )
     return passed(", ".join(f"{path} ({name})" for name, path in subject.output_directories))
-
-
-def nearest(path: Path) -> Path:
-    """Return a path, or its nearest parent that exists."""
-    real = Path(os.path.realpath(path))
-    return next(item for item in (real, *real.parents) if item.exists())
 
 
 def output_is_shared(subject: Subject) -> Verdict:

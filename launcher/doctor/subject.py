@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from launcher.environment import VariableDecision
     from launcher.sites import Site
     from launcher.storage.decision import RunStorage
+    from launcher.storage.quotas import QuotaReader
     from launcher.transports.base import Transport
     from recipes.checks.core import Context
     from recipes.checks.offline import Need
+    from recipes.checks.worker_registry import ActorEnvironment
     from recipes.errors import ExplainedError
 
 
@@ -57,7 +60,6 @@ class Subject:
     checkout_problem: ExplainedError | None = None
     context: Context | None = None
     """The recipe with the inputs of its checks; None without a recipe."""
-    storage: RunStorage | None = None
     container: str = ""
     """Image of the job's container; empty where it runs without one."""
     loaded: tuple[str, ...] = ()
@@ -65,6 +67,17 @@ class Subject:
     measured: Mapping[str, Any] = field(default_factory=dict)
     """What was measured on nodes, by node; empty where nothing was."""
     proc: Path = Path("/proc")
+
+    @cached_property
+    def storage(self) -> RunStorage | None:
+        """What the run would write, and where; None without a recipe. Asks file systems and commands."""
+        from launcher.storage.decision import storage_for
+
+        if self.context is None:
+            return None
+        recipe, models = self.context.recipe, self.context.inputs.models
+        base = Path(self.checkout.path) if self.checkout is not None else self.runs
+        return storage_for(recipe, models, base, self.quotas, self.runs, self.shell, self.site.scratch)
 
     @property
     def available(self) -> frozenset[Requirement]:
@@ -116,6 +129,14 @@ class Subject:
         return tuple(worker_environments(self.context, self.worker_venvs))
 
     @cached_property
+    def actors(self) -> Mapping[str, ActorEnvironment]:
+        """The Python environments of the checkout's actors, by their full names."""
+        from recipes.checks.checkout import Checkout
+        from recipes.checks.worker_registry import actor_environments
+
+        return actor_environments(Checkout.at(Path(self.checkout.path))) if self.checkout is not None else {}
+
+    @cached_property
     def file_needs(self) -> tuple[Need, ...]:
         """Models, tokenizers and data sets that the recipe loads."""
         from recipes.checks.offline import needs
@@ -125,10 +146,21 @@ class Subject:
     @cached_property
     def output_directories(self) -> tuple[tuple[str, Path], ...]:
         """The directories that the run writes, each with the name of what it is."""
+        from launcher.storage.decision import checkpoint_path
+
         listed = [("runs", self.runs)]
-        if self.storage is not None and self.storage.checkpoints is not None:
-            listed.append(("checkpoints", self.storage.checkpoints.path))
-        return tuple(listed)
+        base = Path(self.checkout.path) if self.checkout is not None else self.runs
+        path = checkpoint_path(self.context.recipe, base) if self.context is not None else None
+        return (*listed, ("checkpoints", path)) if path is not None else tuple(listed)
+
+    @cached_property
+    def quotas(self) -> QuotaReader:
+        """Asks the quota commands of this machine, each once."""
+        from launcher.storage.quotas import QuotaReader, within
+
+        home = self.shell.get("HOME")
+        real = within(lambda: Path(os.path.realpath(home))) if home else None
+        return QuotaReader(self.transport, real, with_jutil=True)
 
     def program(self, name: str) -> str | None:
         """Return the path of a program of the shell's PATH, else of the checkout's environment."""

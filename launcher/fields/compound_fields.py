@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from launcher.fields.schedules import Course, schedule_edits, schedule_of
-from recipes.planning import RecipeEdit, Setup
+from recipes.planning import RecipeEdit, Setup, overrides_of
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -29,7 +29,7 @@ class FieldChange:
 
     def overrides(self) -> tuple[str, ...]:
         """Return the edits as overrides."""
-        return tuple(override for edit in self.edits for override in edit.overrides())
+        return overrides_of(self.edits)
 
 
 @dataclass(frozen=True, slots=True)

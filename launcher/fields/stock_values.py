@@ -58,7 +58,8 @@ class StockValues:
             return ""  # each recipe has its own, as with directories
         shown = ", ".join(f"{text} ({count})" for text, count in used[:_MOST_SHOWN])
         more = ", …" if len(used) > _MOST_SHOWN else ""
-        return f"NeMo-RL's {self.recipes} distillation recipes: {shown}{more}."
+        recipes = "distillation recipe" if self.recipes == 1 else f"{self.recipes} distillation recipes"
+        return f"NeMo-RL's {recipes}: {shown}{more}."
 
 
 def stock_paths(checkout: Path) -> list[Path]:

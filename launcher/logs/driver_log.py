@@ -204,7 +204,7 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
         _tracker_directory,
     ),
     rule("/offline-run-", r"wandb: .*?(?P<path>[^\s`']*/offline-run-[\w.-]+)", _offline_directory, own=False),
-    rule("workers: ", r"Initializing (?P<group>\w+) workers: ", _group_starting),
+    rule("workers:   0%", r"Initializing (?P<group>\w+) workers: ", _group_starting),
     rule("workers initialized in", r"\s*✓ \d+ workers initialized in [\d.]+s$", _group_started),
     rule(
         "backend for generation with",
@@ -260,7 +260,8 @@ RULES: tuple[LineRule[DriverProgress], ...] = (
         _stopped_to_save,
     ),
     # Ray's and abseil's handlers, torchrun, bash, srun: whoever was told to end says so in its own words.
-    rule("SIGTERM", r"(?:.*\*\*\* SIGTERM received|(?:.* )?[Rr]eceived (?:Signals\.)?SIGTERM)", _signalled),
+    rule(" SIGTERM", r"(?:.*\*\*\* SIGTERM received|(?:.* )?[Rr]eceived SIGTERM)", _signalled),
+    rule("Signals.SIGTERM", r"(?:.* )?[Rr]eceived Signals\.SIGTERM", _signalled),
     rule("got signal: 15", r".*Process \d+ got signal: 15", _signalled),
     rule(
         "Terminated",

@@ -60,6 +60,7 @@ _NODES = (
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
+    ("marked dead", re.compile(r"\baddress: (?P<node>[\w.:-]+)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
 _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
@@ -69,6 +70,7 @@ _MISSING_RANK = re.compile(
     r"|from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
+_FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
 """Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
@@ -182,6 +184,15 @@ class Evidence:
         key = key_of(segment)
         return key in warnings or key in tracebacks
 
+    @property
+    def is_idle(self) -> bool:
+        """True if only lines with a literal can matter: no traceback, warning, script or sample is open."""
+        return not (self.tracebacks.any_open or self._warnings.any_open or self._script or self._samples)
+
+    def postpone_warning(self, number: int, raw: bytes) -> bool:
+        """Return True if a line with the literal of a warning, and no other, need not be read now."""
+        return self.is_idle and self._warnings.postpone(number, raw)
+
     def progressed(self) -> None:
         """Record that the log's owner went on: what failed before was not the end, and no sample is open."""
         self._samples = False
@@ -194,6 +205,7 @@ class Evidence:
         """Yield the evidence in a line that `concerns` admits."""
         tracebacks = self.tracebacks
         self._awaited_until = 0
+        self._warnings.recall(source.line)
         warned = marks.warning or self._warnings.any_open
         if warned and self._warnings.take(segment, source.line, marks.warning):
             return
@@ -280,6 +292,8 @@ class Evidence:
             rank = int(next(group for group in named.groups() if group is not None))
         if "Worker PID: " in segment.text and (match := _DEAD_PROCESS.search(segment.text)):
             node, pid = match["node"], int(match["pid"])
+        if "local_rank: " in segment.text and (match := _FAILED_PROCESS.search(segment.text)):
+            pid = int(match["pid"])
         return Process(node, rank, pid)
 
     def _time(self, segment: Segment, time: float | None) -> float | None:

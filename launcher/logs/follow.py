@@ -105,7 +105,7 @@ class Follower:
         self.log, self.recognised = replace(self.log, role=Role.DRIVER, mixed=True), True
         self.scanner = Scanner(reader_for(self.log))
         yield LogRestarted(Source(self.log.name, Role.DRIVER, 0))
-        yield MilestoneReached("driver-started", replace(line.source, role=Role.DRIVER), line.time)
+        yield MilestoneReached("driver-started", line.source._replace(role=Role.DRIVER), line.time)
 
     def _report(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
         splitter = self.scanner.splitter

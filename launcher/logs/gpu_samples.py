@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from launcher.logs.gpu_tables import node_of_table
 
 _MIB_PER_GIB = 1024.0
+_USED, _TOTAL = "memory.used [MiB]", "memory.total [MiB]"
 _METRICS = {
     "utilization.gpu [%]": ("utilisation_percent", 1.0),
-    "memory.used [MiB]": ("memory_gib", 1 / _MIB_PER_GIB),
+    _USED: ("memory_gib", 1 / _MIB_PER_GIB),
     "power.draw [W]": ("power_w", 1.0),
     "host.memory.used [MiB]": ("host_memory_gib", 1 / _MIB_PER_GIB),
 }
 """Column of the table -> name of the metric, and its unit in that of the table."""
 IDLE_PERCENT = 5.0
+_LARGEST = 1e12
+_NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +49,18 @@ def node_samples(name: str, text: str) -> NodeSamples | None:
     node = node_of_table(name)
     if node is None:
         return None
-    rows = csv.reader(text.splitlines())
+    rows = _rows(text)
     heading = next(rows, [])
     samples = (_sample(dict(zip(heading, row, strict=True))) for row in rows if len(row) == len(heading))
     return NodeSamples(node, tuple(sample for sample in samples if sample is not None))
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Yield the rows of a table, up to one that is none: a field without an end."""
+    try:
+        yield from csv.reader(text.splitlines())
+    except csv.Error:
+        return
 
 
 def _sample(row: Mapping[str, str]) -> GpuSample | None:
@@ -62,16 +74,17 @@ def _sample(row: Mapping[str, str]) -> GpuSample | None:
         number = _number(row.get(column, ""))
         if number is not None:
             values[metric] = number * factor
-    total = _number(row.get("memory.total [MiB]", ""))
+    total = _number(row.get(_TOTAL, ""))
     return GpuSample(time, gpu, values, None if total is None else total / _MIB_PER_GIB)
 
 
 def _number(text: str) -> float | None:
     """Return a number; None for `[N/A]`, which MIG instances report."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if abs(number) < _LARGEST else None
 
 
 # ------------------------------------------------------------ what they say
@@ -135,6 +148,23 @@ def peak_memory_gib(nodes: Sequence[NodeSamples]) -> tuple[float, float] | None:
         if "memory_gib" in sample.values and sample.total_gib is not None
     ]
     return max(peaks, default=None)
+
+
+def peak_of_table(text: str) -> tuple[float, float] | None:
+    """Return the same of one table, without its other columns: 1 µs a line.
+
+    Cut lines and GPUs that report `[N/A]` are passed over.
+    """
+    lines = text.splitlines()
+    names = lines[0].split(",") if lines else []
+    if not {_USED, _TOTAL} <= set(names):
+        return None
+    used, total, most = names.index(_USED), names.index(_TOTAL), (0, 0)
+    for line in lines[1:]:
+        cells = line.split(",")
+        if len(cells) == len(names) and all(_NUMBER.fullmatch(cells[index]) for index in (used, total)):
+            most = max(most, (int(cells[used]), int(cells[total])))
+    return (most[0] / _MIB_PER_GIB, most[1] / _MIB_PER_GIB) if most[1] else None
 
 
 def _by_gpu(node: NodeSamples) -> dict[int, list[tuple[float, float]]]:

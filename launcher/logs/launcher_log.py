@@ -14,6 +14,7 @@ from launcher.logs.events import (
     MilestoneReached,
     Recovered,
     Role,
+    StartRetried,
     UnitsOnline,
 )
 from launcher.logs.rules import LineRule, MatchedLine, RuleReader, rule
@@ -73,6 +74,12 @@ def _error(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
         yield FindingSeen("launcher-error", text, "fatal", line.segment.text, line.source, time=time)
 
 
+def _start_retried(times: LineTimes, line: MatchedLine) -> Iterator[Event]:
+    failed, of = int(line.match["failed"]), int(line.match["of"])
+    text = line.segment.text
+    yield StartRetried(line.match["node"], failed + 1, of, text, line.source, times.of(line))
+
+
 def _joined(_: LineTimes, line: MatchedLine) -> Iterator[Event]:
     yield Recovered(line.source)
 
@@ -103,6 +110,12 @@ RULES: tuple[LineRule[LineTimes], ...] = (
     rule("driver exited", _PHASE + r"driver exited \(exit_code=(?P<code>\d+)\)", _driver_ended),
     rule(
         " exiting (exit_code=", _PHASE + r"ray\w*\.sub exiting \(exit_code=(?P<code>\d+)\)", _launcher_ended
+    ),
+    rule(
+        "starting it again",
+        r"\[WARNING\](?:\[(?P<time>[^\]]*)\])? Ray on (?P<node>\S+) did not register in time "
+        r"\(try (?P<failed>\d{1,6}) of (?P<of>\d{1,6})\); starting it again$",
+        _start_retried,
     ),
     rule("[ERROR]", r"\[ERROR\](?:\[(?P<time>[^\]]*)\])? (?P<text>\S.*)$", _error),
 )

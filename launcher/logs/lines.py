@@ -45,7 +45,6 @@ _RAY_BEGINS = (b"(", b"\x1b")
 _RESET = b"\x1b[0m"
 _COUNT_COLOUR = b"\x1b[32m"
 _RAY_LIMIT = 200
-_PRINTABLE = bytes(range(0x20, 0x7F))
 _LAYERED = FIRST_CHARACTERS | {_DOCKER_JSON[0]}
 """First characters of the lines that may have a prefix; any other printable line is a segment as it is."""
 
@@ -92,13 +91,14 @@ def segments(raw: bytes) -> list[Segment]:
     """Split a raw line (without its newline) into cleaned segments; empty ones are dropped."""
     if raw[:1] in _RAY_BEGINS and (simple := _behind_ray(raw)) is not None:
         return simple
+    if raw.startswith(b"\r"):
+        raw = raw.strip(b"\r")
     text = raw.decode("utf-8", errors="replace")
-    if not _may_have_prefix(text) and _is_printable(raw, text) and not _may_hold_bar(text):
-        return [Segment(text)] if (text := text.rstrip()) else []
+    if text.isprintable() and not _may_have_prefix(text) and not _may_hold_bar(text):
+        return [Segment(text)] if (text := _without_long_numbers(raw, text).rstrip()) else []
     if text.startswith(_DOCKER_JSON):
         text = _docker_message(text)
-    if len(raw) > _LONGEST_NUMBER and (not raw.isascii() or _DIGITS_RUN in raw.translate(_DIGITS)):
-        text = _LONG_NUMBER.sub("…", text)
+    text = _without_long_numbers(raw, text)
     if "\r" not in text and text.rfind("\x1b[3") <= 0:
         return _parse(text, NOBODY)
     result: list[Segment] = []
@@ -111,6 +111,13 @@ def segments(raw: bytes) -> list[Segment]:
             carried = _carrier_of(parsed[0])
         result += parsed
     return result
+
+
+def _without_long_numbers(raw: bytes, text: str) -> str:
+    """Return a line's text with an ellipsis for each number that is none; `raw`: the line as it was read."""
+    if len(raw) > _LONGEST_NUMBER and (not raw.isascii() or _DIGITS_RUN in raw.translate(_DIGITS)):
+        return _LONG_NUMBER.sub("…", text)
+    return text
 
 
 def _behind_ray(raw: bytes) -> list[Segment] | None:
@@ -127,8 +134,9 @@ def _behind_ray(raw: bytes) -> list[Segment] | None:
     if rest.endswith(_RESET):  # Ray colours its count of repetitions
         rest = rest[: -len(_RESET)].replace(_COUNT_COLOUR, b"", 1)
     text = rest.decode("utf-8", errors="replace")
-    if not _is_printable(rest, text) or _may_hold_bar(text):
+    if not text.isprintable() or _may_hold_bar(text):
         return None
+    text = _without_long_numbers(rest, text)
     if _may_have_prefix(text):
         text, origin = split_prefixes(text, origin)
     return [made] if (made := _segment(text, origin)).text else []
@@ -149,10 +157,6 @@ def _may_have_prefix(text: str) -> bool:
     if first != " ":
         return first in _LAYERED
     return text.lstrip(" ")[:1].isdigit()  # a label of srun
-
-
-def _is_printable(raw: bytes, text: str) -> bool:
-    return not raw.translate(None, _PRINTABLE) or text.isprintable()
 
 
 def _may_hold_bar(text: str) -> bool:

@@ -9,11 +9,16 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from launcher.logs.lines import Segment
+from launcher.logs.lines import Segment, segments
 from launcher.logs.tracebacks import BEGIN, Key, key_of
 
 LITERAL = "Warning: "
 _FIRST = re.compile(r"(?:\S+|<[^>]+>):\d+: (?:[\w.]+\.)?\w*Warning: (?P<message>.*)")
+_FIRST_BYTES = re.compile(rb":\d+: (?:[\w.]+\.)?\w*Warning: (?P<message>.*)")
+_CONTINUES = (":", ",", "(")
+"""Ends of a first line that the message goes on after."""
+_NEAR = 4
+"""Lines of a log within which the source line of a warning follows it, among those of other processes."""
 _LINES = 12
 """Lines of a process that may belong to one warning."""
 _DISTANCE = 200
@@ -27,6 +32,32 @@ class PythonWarnings:
     _last: int = 0
     """Line of the last warning."""
     _left: dict[Key, int] = field(default_factory=dict)
+    _postponed: list[tuple[int, bytes]] = field(default_factory=list)
+    """Numbers and bytes of lines that began a warning of one line, and were not read."""
+
+    def postpone(self, number: int, raw: bytes) -> bool:
+        """Return True if a line that may begin a warning need not be read unless something follows it.
+
+        Most warnings are followed by nothing that matters; to read them would cost a sixth of a dense log.
+        """
+        match = _FIRST_BYTES.search(raw)
+        if match is None:
+            return True
+        if match["message"].rstrip().decode(errors="replace").endswith(_CONTINUES):
+            return False
+        self._postponed = [item for item in self._postponed if number - item[0] < _NEAR]
+        self._postponed.append((number, raw))
+        return True
+
+    def recall(self, number: int) -> None:
+        """Read the postponed lines that are near to a line."""
+        if not self._postponed:
+            return
+        postponed, self._postponed = self._postponed, []
+        for line, raw in postponed:
+            if number - line <= _NEAR:
+                for segment in segments(raw):
+                    self.take(segment, line, marked=True)
 
     @property
     def any_open(self) -> bool:
@@ -45,7 +76,7 @@ class PythonWarnings:
         if marked:
             self._last = line
         if marked and LITERAL in text and (match := _FIRST.match(text)):
-            self._left[key] = _LINES if match["message"].rstrip().endswith((":", ",", "(")) else 1
+            self._left[key] = _LINES if match["message"].rstrip().endswith(_CONTINUES) else 1
             return True
         left = self._left.get(key)
         if left is None:

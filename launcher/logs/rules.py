@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from launcher.logs.events import Event, MilestoneReached, Recovered, Role, Source, StepBegan
 from launcher.logs.evidence import LITERALS, Evidence, EvidenceMarks
 from launcher.logs.lines import RawLine, Segment, segments
+from launcher.logs.python_warnings import LITERAL as WARNING
 
 State = TypeVar("State")
 _PROGRESS = (StepBegan, MilestoneReached, Recovered)
@@ -56,6 +57,9 @@ class _Literals(Generic[State]):
     rules: tuple[LineRule[State], ...]
     """Those that search for one of them, in their order."""
     marks: EvidenceMarks
+    texts: tuple[bytes, ...]
+    begins_warning: bool
+    """They can mean nothing but a warning of Python."""
 
 
 class RuleReader(Generic[State]):
@@ -79,9 +83,13 @@ class RuleReader(Generic[State]):
     def read(self, line: RawLine, time: float | None, hits: Sequence[int]) -> Iterator[Event]:
         """Yield the events of a line."""
         literals = self._literals.get(key := tuple(hits)) or self._meaning_of(key)
-        rules, marks, evidence = literals.rules, literals.marks, self.evidence
+        rules, marks, evidence, data = literals.rules, literals.marks, self.evidence, line.data
+        if literals.begins_warning and evidence.postpone_warning(line.number, data):
+            return
+        if b"\r" in data and evidence.is_idle:
+            data = _pieces_with(literals.texts, data)
         source = Source(self.log, self.role, line.number, line.offset)
-        for segment in segments(line.data) or _EMPTY_LINE:
+        for segment in segments(data) or _EMPTY_LINE:
             if evidence.is_text(segment, marks):
                 continue
             if rules and (rule_match := _first_match(rules, segment)):
@@ -97,11 +105,24 @@ class RuleReader(Generic[State]):
         """Return what a combination of literals can mean; a log has few of them."""
         texts = frozenset(self._texts[number] for number in hits)
         rules = tuple(item for item in self._rules if item.literal in texts)
-        made = _Literals(rules, self.evidence.marks(texts))
+        marks = self.evidence.marks(texts)
+        made = _Literals(
+            rules, marks, tuple(self.literals[number] for number in set(hits)),
+            begins_warning=texts == {WARNING},
+        )  # fmt: skip
         if len(self._literals) >= _COMBINATIONS:
             self._literals.clear()
         self._literals[hits] = made
         return made
+
+
+def _pieces_with(texts: tuple[bytes, ...], data: bytes) -> bytes:
+    """Return a line without the states of a progress bar that hold none of some texts.
+
+    The first piece stays, as it has the carriers' prefixes.
+    """
+    first, *others = data.split(b"\r")
+    return b"\r".join([first, *(piece for piece in others if any(text in piece for text in texts))])
 
 
 def _first_match(

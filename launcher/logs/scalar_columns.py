@@ -20,6 +20,12 @@ _HEAD, _TAIL = 12, 4
 _MOST_RECORDS = 2048
 """Records of a step at most; with more tags than that each record is read by itself."""
 _LEAST_ROWS = 8
+_MOST_TAGS = 20_000
+"""Tags of a file: a thousand GPUs have 4,000."""
+_MOST_ALONE = 1_000_000
+"""Records of a file that are read by themselves: each takes some 10 us."""
+_MOST_SINGLE = 4096
+"""Records of a tag that wait as numbers of Python, 150 bytes each, before they become arrays."""
 Bytes = NDArray[np.uint8]
 
 
@@ -47,7 +53,8 @@ class _Parts:
             steps, times, values = zip(*self.single, strict=True)
             self.steps.append(np.array(steps, dtype=np.int64))
             self.times.append(np.array(times, dtype=np.float64))
-            self.values.append(np.array(values, dtype=np.float32))
+            with np.errstate(over="ignore"):  # a number of 8 bytes, where a driver writes 4
+                self.values.append(np.array(values, dtype=np.float64).astype(np.float32))
             self.single = []
 
 
@@ -83,7 +90,11 @@ class ScalarColumns:
         self._parts: dict[str, _Parts] = {}
         self._history: list[tuple[int, _Field, bytes]] = []
         """Records since the pattern began: size, fields relative to the record, bytes."""
+        self._positions: dict[str, int] = {}
+        """Tag -> its index in the history."""
         self._pattern: _Pattern | None = None
+        self._single = 0
+        """Records that were read by themselves."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the file.
@@ -129,29 +140,42 @@ class ScalarColumns:
         if start + _HEAD > len(data):
             return None
         (length,) = struct.unpack_from("<Q", data, start)
-        if length > RECORD_LIMIT:
+        if not 0 < length <= RECORD_LIMIT:
             raise DamagedError(f"a record of {length} bytes")
         size = _HEAD + int(length) + _TAIL
         return size if start + size <= len(data) else None
 
     def _take_record(self, record: bytes) -> None:
+        self._single += 1
+        if self._single > _MOST_ALONE:
+            raise DamagedError(f"more than {_MOST_ALONE} records without a pattern")
         scalars = list(EventFile().feed(record))
         for scalar in scalars:
-            parts = self._parts.setdefault(scalar.tag, _Parts())
+            parts = self._parts.get(scalar.tag)
+            if parts is None:
+                if len(self._parts) == _MOST_TAGS:
+                    raise DamagedError(f"more than {_MOST_TAGS} tags")
+                parts = self._parts[scalar.tag] = _Parts()
             parts.single.append((scalar.step, scalar.time, scalar.value))
+            if len(parts.single) == _MOST_SINGLE:
+                parts.settle()
         self._learn(record, scalars[0].tag if len(scalars) == 1 else "")
 
     def _learn(self, record: bytes, tag: str) -> None:
         """Note a record; once its tag returns, what lies between is the pattern of a step."""
         located = _located(record, tag) if tag else None
+        if located is None or len(self._history) == _MOST_RECORDS:
+            self._forget()
         if located is None:
-            self._history = []
             return
-        first = next((index for index, item in enumerate(self._history) if item[1].tag == tag), None)
-        if first is not None:
-            self._pattern = _pattern_of(self._history[first:])
-            self._history = []
-        self._history = [*self._history[-_MOST_RECORDS:], (len(record), located, record)]
+        if tag in self._positions:
+            self._pattern = _pattern_of(self._history[self._positions[tag] :])
+            self._forget()
+        self._positions[tag] = len(self._history)
+        self._history.append((len(record), located, record))
+
+    def _forget(self) -> None:
+        self._history, self._positions = [], {}
 
     # ------------------------------------------------------------ many steps at once
 
@@ -162,7 +186,10 @@ class ScalarColumns:
             return 0
         stride = len(pattern.template)
         rows = (len(view) - start) // stride
-        if rows < _LEAST_ROWS or not _matches(view[start : start + stride][None, :], pattern)[0]:
+        head = slice(start, start + _HEAD - _TAIL)
+        if rows < _LEAST_ROWS or not np.array_equal(view[head], pattern.template[: _HEAD - _TAIL]):
+            return 0
+        if not _matches(view[start : start + stride][None, :], pattern)[0]:
             return 0
         matrix = view[start : start + rows * stride].reshape(rows, stride)
         equal = _matches(matrix, pattern)
@@ -177,7 +204,7 @@ class ScalarColumns:
             parts.values.append(
                 _numbers(matrix[:rows], item.value, np.dtype("<f4")).astype(np.float32, copy=False)
             )
-        self._history = []
+        self._forget()
         return rows * stride
 
 

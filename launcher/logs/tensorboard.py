@@ -53,7 +53,7 @@ class EventFile:
         start = 0
         while start + _HEAD <= len(data):
             (length,) = struct.unpack_from("<Q", data, start)
-            if length > RECORD_LIMIT:
+            if not 0 < length <= RECORD_LIMIT:
                 raise DamagedError(f"a record of {length} bytes")
             end = start + _HEAD + length + _TAIL
             if end > len(data):
@@ -70,7 +70,7 @@ def _scalars(record: bytes) -> Iterator[Scalar]:
         if field == 1 and isinstance(value, float):
             time = value
         elif field == 2 and isinstance(value, int):
-            step = value
+            step = _signed(value)
         elif field == 5 and isinstance(value, bytes):
             summaries.append(value)
     for summary in summaries:
@@ -79,6 +79,12 @@ def _scalars(record: bytes) -> Iterator[Scalar]:
                 scalar = _value(item)
                 if scalar is not None:
                     yield Scalar(scalar[0], step, scalar[1], time)
+
+
+def _signed(number: int) -> int:
+    """Return a varint as the int64 that it is."""
+    number &= (1 << 64) - 1
+    return number - (1 << 64) if number >> 63 else number
 
 
 def _value(item: bytes) -> tuple[str, float] | None:

@@ -27,6 +27,7 @@ from launcher.logs.events import (
     PlanSeen,
     ProcessSignalled,
     Recovered,
+    StartRetried,
     StepBegan,
     StoppedToSave,
     UnitsOnline,
@@ -41,7 +42,7 @@ Attempt = tuple[int, int]
 NONE: Attempt = (0, 0)
 _EVENTS_OF_AN_ATTEMPT = (
     MilestoneReached, StepBegan, PhaseBegan, UnitsOnline, DriverEnded, LauncherEnded, FindingSeen,
-    ExceptionSeen, Recovered, StoppedToSave, ProcessSignalled,
+    ExceptionSeen, Recovered, StartRetried, StoppedToSave, ProcessSignalled,
 )  # fmt: skip
 _LATEST = ("current", "phase", "units", "driver_ended", "launcher_ended", "stopped_to_save", "signalled")
 """Fields of a state that hold an attempt's latest event of a kind."""
@@ -164,8 +165,7 @@ class SlurmRunState(RunState):
         self.milestones = {
             name: item for name, item in self.milestones.items() if is_current(item.source.log)
         }
-        self._findings = {key: item for key, item in self._findings.items() if is_current(key[0])}
-        self._exceptions = [item for item in self._exceptions if is_current(item.source.log)]
+        self._evidence_of_logs.keep_logs(is_current)
         for name in _LATEST:
             event = getattr(self, name)
             if event is not None and not is_current(event.source.log):

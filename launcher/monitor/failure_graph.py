@@ -67,7 +67,7 @@ class FailureGraph:
         self._top_messages = tuple(dict.fromkeys(item.message for item in top))
         self._named = {(item.pid, item.node) for item in self._exceptions if item.wrapper and item.pid}
         self._wrappers = {item.source for item in self._exceptions if item.wrapper}
-        self._printers = {item.pid for item in fatal} | {
+        self._printers = {item.pid for item in fatal if _nature(item) is not Nature.RELAYED} | {
             item.pid for item in self._exceptions if not item.wrapper
         }
         recognised = [_completed(item, by_line.get(item.source)) for item in fatal]
@@ -89,8 +89,7 @@ class FailureGraph:
             )  # fmt: skip
 
     def _failure(self, finding: FindingSeen) -> Failure:
-        signature = catalogue().signatures.get(finding.id)
-        nature = signature.nature if signature is not None else Nature.OWN
+        nature = _nature(finding)
         reached = finding.source in self._top_sources or any(
             _same_message(finding.text, message) for message in self._top_messages
         )
@@ -143,6 +142,11 @@ class FailureGraph:
         finding = item.finding
         holds_error = item.nature is Nature.RELAYED and finding.tier < 3
         return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
+
+
+def _nature(finding: FindingSeen) -> Nature:
+    signature = catalogue().signatures.get(finding.id)
+    return signature.nature if signature is not None else Nature.OWN
 
 
 def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> FindingSeen:

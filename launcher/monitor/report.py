@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from launcher.errors import TransportError
-from launcher.foretold import checks_foretelling
 from launcher.logs.events import Source
 from launcher.logs.sources import LogFile
 from launcher.monitor.redact import Redactor
@@ -73,7 +72,6 @@ def report_json(name: str, watch: Watch, facts: ReportFacts, redact: Redactor) -
         {
             **item,
             "context": context(watch.transport, logs.get(item["log"]), finding.source),
-            "doctor": list(checks_foretelling(finding.id)),
         }
         for item, finding in zip(state["findings"], watch.state.findings, strict=True)
     ]

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.errors import InputError
+from launcher.logs.gpu_samples import peak_of_table
 from launcher.monitor.watch_run import summary_of
 from launcher.runs import Run
 from launcher.transports.base import Transport
-
-_COLUMNS = ("memory.used [MiB]", "memory.total [MiB]")
-MIB_PER_GIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +26,6 @@ class RunMetrics:
     """Largest memory in use on one of its GPUs, sampled every 15 s: short peaks are missed."""
     gpu_gib: float | None
     """Total memory of that GPU."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredEstimate:
-    """A memory estimate beside the measured peak of the same recipe and size, in GiB."""
-
-    estimated_gib: float
-    measured_gib: float
-
-    @property
-    def share(self) -> float:
-        """The measured peak as a share of the estimate."""
-        return self.measured_gib / self.estimated_gib
-
-    def corrected_gib(self, estimated_gib: float) -> float:
-        """Return the estimate of another size, with the share that was measured."""
-        return estimated_gib * self.share
 
 
 def run_metrics(transport: Transport, run: Run) -> RunMetrics:
@@ -74,7 +55,7 @@ def run_metrics(transport: Transport, run: Run) -> RunMetrics:
 
 def peak_memory(transport: Transport, run: Run) -> tuple[float, float] | None:
     """Return the largest memory in use on a GPU of a run and its total, in GiB; None: no record."""
-    samples: list[tuple[float, float]] = []
+    peaks = []
     if transport.stat(run.logs) is None:
         return None
     for folder in transport.listdir(run.logs):
@@ -83,22 +64,6 @@ def peak_memory(transport: Transport, run: Run) -> tuple[float, float] | None:
         directory = Path(run.logs, folder.name)
         for entry in transport.listdir(str(directory)):
             if entry.name.startswith("gpu-") and entry.name.endswith(".csv"):
-                samples += _memory_samples(
-                    transport.read(str(directory / entry.name)).decode(errors="replace")
-                )
-    return max(samples, default=None)
-
-
-def _memory_samples(text: str) -> list[tuple[float, float]]:
-    """Return used and total memory, in GiB; cut lines and GPUs that report `[N/A]` are skipped."""
-    lines = text.splitlines()
-    names = lines[0].split(",") if lines else []
-    if not set(_COLUMNS) <= set(names):
-        return []
-    used, total = (names.index(name) for name in _COLUMNS)
-    rows = []
-    for line in lines[1:]:
-        cells = line.split(",")
-        if len(cells) == len(names) and cells[used].isdigit() and cells[total].isdigit():
-            rows.append((int(cells[used]) / MIB_PER_GIB, int(cells[total]) / MIB_PER_GIB))
-    return rows
+                table = transport.read(str(directory / entry.name)).decode(errors="replace")
+                peaks.append(peak_of_table(table))
+    return max(filter(None, peaks), default=None)

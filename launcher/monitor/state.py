@@ -25,7 +25,7 @@ from launcher.logs.events import (
     Recovered,
     Role,
     RootFindingChanged,
-    Source,
+    StartRetried,
     StepBegan,
     StoppedToSave,
     TrackerDirFound,
@@ -36,17 +36,14 @@ from launcher.logs.milestones import MILESTONES, MilestoneKind
 from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.lost_node import lost_node_findings
+from launcher.monitor.open_evidence import OpenEvidence, retry_finding
 from launcher.monitor.progress import phase_with_usual_time
 from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
 
+# What a head or a launcher failed at before these was tried again, and succeeded.
+_STARTED = frozenset({(Role.HEAD, "head-up"), (Role.SLURM, "workers-connected")})
 # Milestones of training; the others belong to the set-up.
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
-_PROCESSES_LIMIT = 1024
-"""Processes of which a finding is kept, for each kind and log: all of them may print it."""
-FindingKey = tuple[str, str, str | None, int | None, int | None]
-"""Log, id, node, rank, pid."""
-_EARLIER_S = 1.0
-"""A later line of the same finding is the first one if its own time is earlier by more than this."""
 
 
 @dataclass(slots=True)
@@ -91,15 +88,7 @@ class RunState:
     """Directories that the driver printed for such files; they may be out of reach from here."""
     deadline: float | None = None
     """When the allocation ends, in seconds since the epoch; None where unknown."""
-    _findings: dict[FindingKey, FindingSeen] = field(default_factory=dict)
-    """Its first occurrence in each log and process."""
-    _kinds: dict[tuple[str, str], int] = field(default_factory=dict)
-    """(log, id) -> processes of which it is kept."""
-    _exceptions: list[ExceptionSeen] = field(default_factory=list)
-    _last_progress: dict[str, int] = field(default_factory=dict)
-    """Log -> last line that shows its owner going on; failures before it were not the end."""
-    _last_recovery: dict[str, int] = field(default_factory=dict)
-    """Log -> last line that shows that what is retried succeeded."""
+    _evidence_of_logs: OpenEvidence = field(default_factory=OpenEvidence)
     _diagnosis: Diagnosis | None = None
 
     def apply(self, event: Event) -> None:
@@ -115,8 +104,12 @@ class RunState:
                 | CheckpointSaving()
             ):
                 self._apply_progress(event)
-            case FindingSeen() | ExceptionSeen() | Recovered() | NoticesChanged() | RootFindingChanged():
+            case FindingSeen() | ExceptionSeen() | Recovered() | StartRetried():
                 self._apply_evidence(event)
+            case NoticesChanged():
+                self.notices = event.notices
+            case RootFindingChanged():  # made from this state
+                pass
             case (
                 UnitsOnline()
                 | DriverEnded()
@@ -143,7 +136,7 @@ class RunState:
                 self._apply_plan(event)
             case StepBegan():
                 self.current = event
-                _advance(self._last_progress, event.source)
+                self._evidence_of_logs.note_progress(event.source)
             case PhaseBegan():
                 self.phase = event
             case CheckpointSaving():
@@ -162,25 +155,22 @@ class RunState:
         if self.plan_max_steps is None:
             self.plan_max_steps = event.max_steps
 
-    def _apply_evidence(
-        self, event: FindingSeen | ExceptionSeen | Recovered | NoticesChanged | RootFindingChanged
-    ) -> None:
+    def _apply_evidence(self, event: FindingSeen | ExceptionSeen | Recovered | StartRetried) -> None:
+        evidence = self._evidence_of_logs
         match event:
             case FindingSeen():
-                self._add_finding(event)
+                evidence.add_finding(event)
             case ExceptionSeen():
-                # It comes again when later lines say more about it.
-                self._exceptions = [item for item in self._exceptions if item.source != event.source]
-                self._exceptions.append(event)
+                evidence.add_exception(event)
+            case StartRetried():
+                evidence.add_retry(event)
             case Recovered():
                 if event.source.role is Role.WORKER:
                     self.joined.add(event.source.log)
-                of_driver = event.source.role is Role.DRIVER
-                _advance(self._last_recovery if of_driver else self._last_progress, event.source)
-            case NoticesChanged():
-                self.notices = event.notices
-            case RootFindingChanged():  # made from this state
-                pass
+                if event.source.role is Role.DRIVER:
+                    evidence.note_recovery(event.source)
+                else:
+                    evidence.note_progress(event.source)
 
     def _apply_job(
         self,
@@ -189,7 +179,7 @@ class RunState:
         match event:
             case StoppedToSave():
                 self.stopped_to_save = event
-                _advance(self._last_progress, event.source)
+                self._evidence_of_logs.note_progress(event.source)
             case ProcessSignalled():
                 self.signalled = event
             case UnitsOnline():
@@ -209,7 +199,9 @@ class RunState:
             case LogChanged():
                 self.logs[event.log] = event
             case LogRestarted():
-                self._drop_evidence(event.source.log)
+                # Its milestones and metrics are overwritten.
+                self._evidence_of_logs.drop_log(event.source.log)
+                self.joined.discard(event.source.log)
             case TrackerFound():
                 self.trackers[event.path] = event.kind
             case TrackerDirFound():
@@ -219,47 +211,11 @@ class RunState:
         present = self.milestones.get(event.id)
         if present is None or source_order(event.source) <= source_order(present.source):
             self.milestones[event.id] = event
-        if (event.source.role is Role.HEAD and event.id == "head-up") or event.id in _TRAINING:
-            _advance(self._last_progress, event.source)
+        evidence = self._evidence_of_logs
+        if (event.source.role, event.id) in _STARTED or event.id in _TRAINING:
+            evidence.note_progress(event.source)
         elif event.source.role is Role.DRIVER and event.id != "driver-started":
-            _advance(self._last_recovery, event.source)
-
-    def _drop_evidence(self, log: str) -> None:
-        """Drop the evidence of a log that restarted; its milestones and metrics are overwritten."""
-        self._findings = {key: item for key, item in self._findings.items() if key[0] != log}
-        self._kinds = {kind: count for kind, count in self._kinds.items() if kind[0] != log}
-        self._exceptions = [item for item in self._exceptions if item.source.log != log]
-        self._last_progress.pop(log, None)
-        self._last_recovery.pop(log, None)
-        self.joined.discard(log)
-
-    def _add_finding(self, event: FindingSeen) -> None:
-        nameless = self._findings.get((event.source.log, event.id, None, None, None))
-        if (
-            nameless is not None
-            and nameless.node is None
-            and event.node is not None
-            and 0 <= event.source.line - nameless.source.line <= 3  # the next lines tell where it happened
-        ):
-            named = replace(nameless, node=event.node, rank=event.rank, pid=event.pid)
-            self._findings[nameless.source.log, nameless.id, None, None, None] = named
-            return
-        key = (event.source.log, event.id, event.node, event.rank, event.pid)
-        first = self._findings.get(key)
-        if first is None:
-            kind = (event.source.log, event.id)
-            if self._kinds.get(kind, 0) >= _PROCESSES_LIMIT:
-                return
-            self._kinds[kind] = self._kinds.get(kind, 0) + 1
-        if first is None or not self._is_open(first) or _is_earlier(event, first):
-            self._findings[key] = event
-
-    def _is_open(self, item: FindingSeen) -> bool:
-        """Return True unless a later line of its log shows that it was overcome."""
-        log, line = item.source.log, item.source.line
-        if line <= self._last_progress.get(log, 0) and item.severity == "fatal":
-            return False
-        return not (item.retried and line <= self._last_recovery.get(log, 0))
+            evidence.note_recovery(event.source)
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -272,9 +228,13 @@ class RunState:
                 ended is None and (said or self._job_is(JobState.COMPLETED))
             )
             lost = lost_node_findings(self.job, self.units)
+            retry = self._open_retry
+            retrying = retry is not None
+            evidence = self._evidence_of_logs
+            retries = [retry_finding(retry)] if retry is not None else []
             self._diagnosis = diagnose(
-                [*filter(self._is_open, self._findings.values()), *lost],
-                self._open_exceptions(),
+                [*evidence.findings(retrying=retrying), *lost, *retries],
+                evidence.exceptions(retrying=retrying),
                 # The scheduler's own word for the same failure names no node.
                 job=replace(self.job, word="") if self.job is not None and lost else self.job,
                 failed=failed or self._job_is(JobState.FAILED),
@@ -282,6 +242,15 @@ class RunState:
                 stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),
             )
         return self._diagnosis
+
+    @property
+    def _open_retry(self) -> StartRetried | None:
+        """The start of Ray that is being tried again; None after it succeeded, or the run ended."""
+        retry = self._evidence_of_logs.retry
+        ended = self.driver_ended or self.launcher_ended or (self.job is not None and self.job.over)
+        if retry is None or ended or self._evidence_of_logs.went_on_after(retry.source):
+            return None
+        return None if self.job is not None and self.job.state.ended else retry
 
     def _job_is(self, state: JobState) -> bool:
         return self.job is not None and self.job.state is state
@@ -294,17 +263,11 @@ class RunState:
             notices = tuple(item for item in notices if not item.id.startswith("stuck-"))
         return [*self.diagnosis.findings, *notices]
 
-    def _open_exceptions(self) -> list[ExceptionSeen]:
-        return [
-            item
-            for item in self._exceptions
-            if item.source.line > self._last_progress.get(item.source.log, 0)
-        ]
-
     @property
     def traceback(self) -> ExceptionSeen | None:
         """Exception that reached the driver's top level, unless the driver went on after it."""
-        reached = [item for item in self._open_exceptions() if item.own and item.source.role is Role.DRIVER]
+        items = self._evidence_of_logs.exceptions()
+        reached = [item for item in items if item.own and item.source.role is Role.DRIVER]
         inner = [item for item in reached if not item.wrapper]
         return min(inner or reached, key=lambda item: source_order(item.source), default=None)
 
@@ -405,16 +368,4 @@ class RunState:
     def _open_signal(self) -> ProcessSignalled | None:
         """Return the signal that ended the driver, unless its log goes on after it."""
         one = self.signalled
-        if one is None or one.source.line <= self._last_progress.get(one.source.log, 0):
-            return None
-        return one
-
-
-def _advance(lines: dict[str, int], source: Source) -> None:
-    lines[source.log] = max(lines.get(source.log, 0), source.line)
-
-
-def _is_earlier(one: FindingSeen, other: FindingSeen) -> bool:
-    if one.stamp is not None and other.stamp is not None and abs(one.stamp - other.stamp) > _EARLIER_S:
-        return one.stamp < other.stamp
-    return one.source.line < other.source.line
+        return None if one is None or self._evidence_of_logs.went_on_after(one.source) else one

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import (
     Event,
     FindingSeen,
@@ -188,6 +189,7 @@ def finding_json(item: FindingSeen) -> dict[str, Any]:
         "tier": item.tier,
         "confidence": item.confidence,
         "edits": [{"key": edit.key, "to": edit.to, "how": edit.how} for edit in item.edits],
+        "doctor": list(checks_foretelling(item.id)),
         "time": item.time,
     }
 
@@ -206,17 +208,24 @@ def event_json(event: Event) -> dict[str, Any]:
     """Return an event as `watch --json` prints it, one per line."""
     kind = _EVENT_NAMES.get(type(event), _snake(type(event).__name__))
     body: dict[str, Any] = {"schema": SCHEMA, "event": kind}
-    for item in fields(event):
-        value = getattr(event, item.name)
+    for name in field_names(event):
+        value = getattr(event, name)
         if isinstance(value, FindingSeen):
-            body[item.name] = finding_json(value)
+            body[name] = finding_json(value)
         elif isinstance(value, Source):
             body |= {"log": value.log, "role": value.role.value, "line": value.line}
         else:
-            body[item.name] = _plain(value)
+            body[name] = _plain(value)
     if isinstance(event, MilestoneReached):
         body["title"] = MILESTONE_TITLES[event.id]
+    if isinstance(event, FindingSeen):
+        body["doctor"] = list(checks_foretelling(event.id))
     return body
+
+
+def field_names(event: Event) -> tuple[str, ...]:
+    """Return the names of an event's fields."""
+    return event._fields if isinstance(event, tuple) else tuple(item.name for item in fields(event))
 
 
 def _plain(value: object) -> object:

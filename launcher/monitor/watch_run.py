@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.clusters.registry import FRONT_S, cluster_of, external_job
+from launcher.errors import TransportError
 from launcher.logs.events import JobChanged
+from launcher.logs.gpu_samples import peak_of_table
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import state_json
 from launcher.monitor.watch import Watch
-from launcher.runs import Run, load, load_summary, save_summary
+from launcher.runs import Run, load
+from launcher.saved_summary import load_summary, save_summary
 from launcher.transports.base import Transport
+
+_TABLE_BYTES = 64 * 1024 * 1024
+"""Bytes of tables of GPU use that are read at the end of a run: 24 days of a node with eight GPUs."""
 
 
 def watch_run(transport: Transport, run: Run) -> Watch:
@@ -99,9 +105,25 @@ def summary_of(transport: Transport, run: Run) -> Mapping[str, Any]:
     return summarise(transport, run, watch)
 
 
+def _gpu_memory(transport: Transport, watch: Watch) -> dict[str, float] | None:
+    """Return the largest memory in use on a GPU of a run; None where its tables say nothing."""
+    peaks, left = [], _TABLE_BYTES
+    for path, entry in watch.gpu_tables():
+        left -= entry.size
+        if left < 0:
+            break
+        try:
+            peaks.append(peak_of_table(transport.read(path).decode(errors="replace")))
+        except TransportError:
+            continue
+    peak = max(filter(None, peaks), default=None)
+    return {"peak_gib": round(peak[0], 2), "total_gib": round(peak[1], 2)} if peak is not None else None
+
+
 def summarise(transport: Transport, run: Run, watch: Watch) -> dict[str, Any]:
     """Return a watched run's state as JSON; that of a run that has ended is saved in its directory."""
     summary = state_json(run.spec.id, watch.state)
     if watch.state.settled and not watch.problem:
+        summary["gpu_memory"] = _gpu_memory(transport, watch)
         save_summary(transport, run, summary)
     return summary

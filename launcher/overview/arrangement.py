@@ -97,17 +97,18 @@ def arranged(rows: Iterable[RunRow], arrangement: Arrangement) -> tuple[Entry, .
         groups.setdefault(recipe_title(row), []).append(row)
     entries: list[Entry] = []
     for title, members in groups.items():
-        noun = "run" if members[0].directory else "job"
+        nouns = {_noun(row) for row in members}
+        noun = nouns.pop() if len(nouns) == 1 else "entry"
         entries += [GroupHeading(title, len(members), sum(row.live for row in members), noun), *members]
     return tuple(entries)
 
 
-def merged(runs: Sequence[RunRow], jobs: Sequence[RunRow]) -> tuple[RunRow, ...]:
-    """Return runs, which come newest first, and jobs of other programs as one list, newest first."""
-    if not jobs:
+def merged(runs: Sequence[RunRow], others: Sequence[RunRow]) -> tuple[RunRow, ...]:
+    """Return runs, which come newest first, and other rows as one list, newest first."""
+    if not others:
         return tuple(runs)
     return tuple(
-        sorted((*runs, *jobs), key=lambda row: -(row.started if row.started is not None else math.inf))
+        sorted((*runs, *others), key=lambda row: -(row.started if row.started is not None else math.inf))
     )
 
 
@@ -115,13 +116,12 @@ def recipe_title(row: RunRow) -> str:
     """Return what a row is grouped under."""
     if row.recipe:
         return PurePath(row.recipe).name
-    return "damaged" if row.damaged else "jobs of other programs"
+    return "damaged" if row.damaged else "drafts" if row.draft else "jobs of other programs"
 
 
 def searched_text(row: RunRow) -> str:
     """Return the text that a filter searches, without case."""
-    state = row.state.value if row.state is not None else "damaged" if row.damaged else "reading"
-    parts = (row.name, row.id, state, row.reason, row.damaged, row.recipe, row.student, row.teacher)
+    parts = (row.name, row.id, row.state_word, row.reason, row.damaged, row.recipe, row.student, row.teacher)
     return " ".join((*parts, row.partition, row.job)).casefold()
 
 
@@ -139,7 +139,13 @@ def _sorted(rows: list[RunRow], arrangement: Arrangement) -> list[RunRow]:
     return valued + missing
 
 
+def _noun(row: RunRow) -> str:
+    return "draft" if row.draft else "run" if row.directory else "job"
+
+
 def _rank_of_state(row: RunRow) -> float:
+    if row.draft:  # to be gone on with, as what is queued
+        return _STATES.index(JobState.QUEUED) + 0.5
     return _STATES.index(row.state) if row.state is not None else len(_STATES)
 
 

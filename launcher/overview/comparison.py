@@ -41,6 +41,7 @@ class ComparedRun:
     """Effective values; empty for logs alone."""
     nodes: int | None = None
     gpus_per_node: int | None = None
+    estimated_gib: float | None = None
 
     @property
     def durations(self) -> dict[str, float]:
@@ -108,6 +109,7 @@ def _read(transport: Transport, watch: Watch, directory: str, name: str, run: Ru
         recipe,
         run.spec.nodes if run is not None else None,
         run.spec.gpus_per_node if run is not None else None,
+        run.spec.estimated_gib if run is not None else None,
     )
 
 
@@ -127,6 +129,9 @@ def figures(runs: Sequence[ComparedRun]) -> tuple[Figure, ...]:
         for phase in PHASES
     ]
     rows.append(Figure("peak_gib", "peak GPU memory", "GiB", tuple(_peak(run, 0) for run in runs)))
+    rows.append(
+        Figure("estimated_gib", "  estimated", "GiB", tuple(_rounded(run.estimated_gib) for run in runs))
+    )
     rows.append(Figure("gpu_gib", "GPU memory", "GiB", tuple(_peak(run, 1) for run in runs)))
     rows.append(Figure("gpu_least", "least busy GPU", "%", tuple(_busy(run, 0) for run in runs)))
     rows.append(Figure("gpu_most", "busiest GPU", "%", tuple(_busy(run, 1) for run in runs)))
@@ -147,6 +152,10 @@ def _last(run: ComparedRun, metric: str) -> float | None:
 def _peak(run: ComparedRun, part: int) -> float | None:
     peak = peak_memory_gib(run.gpus)
     return round(peak[part], 1) if peak is not None else None
+
+
+def _rounded(gib: float | None) -> float | None:
+    return None if gib is None else round(gib, 1)
 
 
 def _busy(run: ComparedRun, part: int) -> float | None:

@@ -20,6 +20,8 @@ from launcher.text import clean
 
 _FILE = "watched-jobs.json"
 _LIMIT = 200
+_LATEST = 1e11
+"""Seconds since the epoch of no real job: the year 5138."""
 
 
 def with_jobs(
@@ -76,7 +78,7 @@ def _remembered(item: Mapping[str, object]) -> RunRow | None:
     if not isinstance(identity, str) or not is_job_id(identity) or not isinstance(name, str):
         return None
     started, ended = (
-        float(value) if isinstance(value := item.get(key), int | float) else None
+        float(value) if isinstance(value := item.get(key), int | float) and 0 <= value < _LATEST else None
         for key in ("started", "ended")
     )
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from launcher.logs.events import JobState
 from launcher.overview.row_cache import CachedRow, Version, cache_file, dumped, load_rows
 from launcher.overview.rows import RunRow, damaged_row, filled_row, starting_row
+from launcher.run_directories import list_directories, user_roots
 from launcher.text import clean
 from recipes.errors import ExplainedError
 
@@ -29,6 +30,7 @@ UNKNOWN_S = 30.0
 _SAVE_S = 60.0
 _COUNTED_ENTRIES = 20_000
 _HEAD_BYTES = 256 * 1024
+_NAME_CHARS = 500
 _MODEL = r"^{side}:\n(?:[ ]{{2}}.*\n|\n)*?  model_name: (?P<name>.+)$"
 _STUDENT, _TEACHER = (re.compile(_MODEL.format(side=side), re.MULTILINE) for side in ("policy", "teacher"))
 
@@ -82,11 +84,9 @@ class RunLister:
         Raises:
             TransportError: the root cannot be listed.
         """
-        from launcher.runs import user_store
-
         kept = self._kept_rows()
         order: list[str] = []
-        for directory, status in user_store(self.transport, Path(self.root)).directories():
+        for directory, status in list_directories(self.transport, user_roots(Path(self.root))):
             entry = self._entries.get(directory)
             version = (status.mtime, status.inode)
             if entry is None or forced or entry.version != version:
@@ -135,7 +135,9 @@ class RunLister:
             return "", ""
         content = text.decode(errors="replace")
         matches = (pattern.search(content) for pattern in (_STUDENT, _TEACHER))
-        student, teacher = (clean(match["name"].strip("'\" ")) if match else "" for match in matches)
+        student, teacher = (
+            clean(match["name"][:_NAME_CHARS].strip("'\" ")) if match else "" for match in matches
+        )
         return student, teacher
 
     def poll_next(self) -> bool:
@@ -153,7 +155,7 @@ class RunLister:
 
     def _poll(self, entry: _Entry) -> None:
         from launcher.monitor.watch_run import summarise, watch_run
-        from launcher.runs import load_summary
+        from launcher.saved_summary import load_summary
 
         if entry.run is None:
             entry.due = float("inf")

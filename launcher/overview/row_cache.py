@@ -21,6 +21,10 @@ from recipes.cache_root import cache_root
 
 _FORMAT = 1
 _MAX_BYTES = 64 * 1024 * 1024
+_LARGEST = 1e20
+"""Number that nothing of a row reaches: inodes have 64 bits."""
+_LATEST = 1e11
+"""Seconds since the epoch of no real run: the year 5138."""
 _TEXTS = frozenset(item.name for item in fields(RunRow) if item.type == "str")
 _NUMBERS = frozenset(item.name for item in fields(RunRow) if str(item.type) in ("float | None",))
 _WHOLE = frozenset(item.name for item in fields(RunRow) if str(item.type) in ("int", "int | None"))
@@ -77,6 +81,8 @@ def _row_of(item: object) -> CachedRow | None:
     version, values = item.get("version"), dict(item["row"])
     if not (isinstance(version, list) and len(version) == 2 and all(map(_is_number, version))):
         return None
+    if not isinstance(version[1], int):
+        return None
     losses, jobs, durations = (values.pop(name, []) for name in ("losses", "jobs", "durations"))
     if not (isinstance(losses, list) and all(map(_is_number, losses))):
         return None
@@ -104,20 +110,26 @@ def _row_of(item: object) -> CachedRow | None:
         )
     except TypeError:
         return None
-    return CachedRow((float(version[0]), int(version[1])), row)
+    return CachedRow((float(version[0]), version[1]), row)
 
 
 def _is_valid(name: str, value: object) -> bool:
     if name in _TEXTS:
         return isinstance(value, str)
     if name in _WHOLE:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return name in _NUMBERS and _is_number(value)
+        return isinstance(value, int) and _is_number(value)
+    return name in _NUMBERS and _is_time(value)
 
 
 def _is_duration(item: object) -> bool:
-    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and _is_number(item[1])
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and _is_time(item[1])
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401 - what JSON holds
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < _LARGEST
+
+
+def _is_time(value: Any) -> bool:  # noqa: ANN401 - what JSON holds
+    return _is_number(value) and 0 <= value < _LATEST

@@ -1,4 +1,4 @@
-"""Rows of the list of runs and jobs, as plain data."""
+"""Rows of the list of runs, jobs and drafts, as plain data."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_LOSSES = 64
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of this program, or a job that something else submitted."""
+    """A run of this program, a job that something else submitted, or a draft."""
 
     id: str
     name: str
     directory: str
-    """Empty for a job of another program."""
+    """Empty for a job of another program, and for a draft."""
     state: JobState | None = None
-    """None while its logs are being read, and for a damaged run."""
+    """None while its logs are being read, for a damaged run and for a draft."""
     damaged: str = ""
     reason: str = ""
     step: int = 0
@@ -60,16 +60,34 @@ class RunRow:
     """Size on disk of the run's directory; None: not counted yet."""
     as_of: float | None = None
     """Time of the state where the scheduler gives no answer; None while it answers."""
+    peak_gib: float | None = None
+    """Largest memory in use on one of its GPUs; None where it was not recorded."""
+    estimated_gib: float | None = None
+    """What the largest phase was estimated to need on a GPU before the run was submitted."""
+    draft: str = ""
+    """File of a draft: of unsaved edits of `recipe`, or, without one, of a run that is being prepared."""
 
     @property
     def key(self) -> str:
         """What tells rows apart, and stays."""
-        return self.directory or f"job {self.job}"
+        return self.directory or self.draft or f"job {self.job}"
+
+    @property
+    def state_word(self) -> str:
+        """The state in a word; of a row without one, what it is."""
+        if self.state is not None:
+            return self.state.value
+        return "damaged" if self.damaged else "draft" if self.draft else "reading"
 
     @property
     def is_run(self) -> bool:
         """Whether it is a run of this program that can be read."""
         return bool(self.directory) and not self.damaged
+
+    @property
+    def is_job(self) -> bool:
+        """Whether it is a job that something else submitted."""
+        return bool(self.job) and not self.directory
 
     @property
     def live(self) -> bool:
@@ -93,6 +111,7 @@ def starting_row(run: Run) -> RunRow:
         partition=clean(spec.slurm.partition) if spec.slurm is not None else "",
         job=run.job.id if run.job is not None and spec.cluster == "slurm" else "",
         jobs=tuple(job.id for job in run.jobs) if spec.cluster == "slurm" else (),
+        estimated_gib=spec.estimated_gib,
     )
 
 
@@ -116,8 +135,9 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
     """Return the row updated from a run's summary, a file that may have been edited."""
     metrics = summary.get("metrics")
     metrics = metrics if isinstance(metrics, dict) else {}
-    job = summary.get("job")
-    job = job if isinstance(job, dict) else {}
+    job, memory = (
+        value if isinstance(value := summary.get(name), dict) else {} for name in ("job", "gpu_memory")
+    )
     losses = [value if isinstance(value, float | int) else float("nan") for value in _list(metrics, "loss")]
     try:
         state = JobState(summary.get("state", ""))
@@ -139,6 +159,7 @@ def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
         step_s=_number(metrics.get("step_time_recent_s")),
         deadline=None if state.ended else _number(job.get("deadline")),
         expected=_number(job.get("starts")) if state is JobState.QUEUED else None,
+        peak_gib=_number(memory.get("peak_gib")),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +15,13 @@ from launcher.logs.scalar_columns import ScalarColumn, ScalarColumns
 from launcher.logs.tensorboard import DamagedError
 from launcher.logs.trackers import event_files
 from launcher.monitor.watch import Watch
-from launcher.overview.series import Series, order_of
+from launcher.overview.series import Floats, Series, order_of
 from launcher.transports.base import Transport
 
 _READ = 8 * 1024 * 1024
 _TABLE_BYTES = 64 * 1024 * 1024
+_LATEST = 1e11
+"""Seconds since the epoch of no real file: the year 5138."""
 
 
 @dataclass(slots=True)
@@ -79,8 +82,9 @@ class RunSeries:
 
     def _of_log(self) -> Iterator[Series]:
         for name, points in self.watch.state.metrics.items():
-            steps = np.array(sorted(points), dtype=np.float64)
-            values = np.array([points[int(step)] for step in steps], dtype=np.float64)
+            numbers = sorted(points)  # as whole numbers: a float has no step above 2^53
+            steps = np.array(numbers, dtype=np.float64)
+            values = np.array([points[step] for step in numbers], dtype=np.float64)
             if len(steps):
                 yield Series(name, steps, np.full(len(steps), np.nan), values)
 
@@ -89,7 +93,8 @@ class RunSeries:
         for file in self._files.values():
             for tag, column in file.columns().items():
                 columns.setdefault(tag, []).append(column)
-        first = min((float(part.times[0]) for parts in columns.values() for part in parts), default=0.0)
+        begins = (float(part.times[0]) for parts in columns.values() for part in parts)
+        first = min(filter(math.isfinite, begins), default=0.0)
         for tag, parts in columns.items():
             yield _joined(tag, parts, first)
 
@@ -97,7 +102,7 @@ class RunSeries:
 def _joined(tag: str, parts: list[ScalarColumn], first: float) -> Series:
     """Return the values of all starts of a run as one series: where steps repeat, the later start counts."""
     steps = np.concatenate([part.steps for part in parts]).astype(np.float64)
-    times = np.concatenate([part.times for part in parts]) - first
+    times = _known_times(np.concatenate([part.times for part in parts]), first)
     values = np.concatenate([part.values for part in parts]).astype(np.float64)
     if len(steps) > 1 and not bool(np.all(np.diff(steps) > 0)):
         order = np.lexsort((times, steps))
@@ -105,6 +110,13 @@ def _joined(tag: str, parts: list[ScalarColumn], first: float) -> Series:
         last = np.append(np.diff(steps) > 0, True)
         steps, times, values = steps[last], times[last], values[last]
     return Series(tag, steps, times, values, "TensorBoard")
+
+
+def _known_times(times: Floats, first: float) -> Floats:
+    """Return seconds since the first value; NaN for all where one is no time."""
+    if not bool(np.all(np.abs(times) < _LATEST)):
+        return np.full(len(times), np.nan)
+    return times - first
 
 
 def _of_gpus(nodes: tuple[NodeSamples, ...]) -> Iterator[Series]:

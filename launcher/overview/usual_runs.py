@@ -11,7 +11,8 @@ from launcher.monitor.usual import Usual
 from launcher.overview.row_cache import cache_file, load_rows
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import usual_among
-from launcher.runs import Run, RunStore, load, load_summary
+from launcher.runs import Run, RunStore, load
+from launcher.saved_summary import load_summary
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
 
@@ -24,9 +25,13 @@ def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *,
 
     Of runs that failed only what they reached counts, after those that ended well.
     """
-    rows = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
-    rows = rows or list(_read(transport, root))
-    return usual_among(rows, recipe, nodes, without=without)
+    return usual_among(earlier_rows(transport, root), recipe, nodes, without=without)
+
+
+def earlier_rows(transport: Transport, root: str) -> list[RunRow]:
+    """Return the rows of runs that have ended: as the list of runs has kept them, else of the latest."""
+    kept = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
+    return kept or list(_read(transport, root))
 
 
 def _read(transport: Transport, root: str) -> Iterable[RunRow]:

@@ -17,11 +17,14 @@ from launcher.errors import InputError
 from launcher.paths import RUNS_VARIABLE, expand, runs_root
 from launcher.settings import KEEP, load_settings, set_setting
 from launcher.storage.location import Location, Offer, locate, offers
-from launcher.storage.size import CheckpointSize, checkpoint_size, gigabytes
+from launcher.storage.quotas import QuotaReader
+from launcher.storage.size import CheckpointSize, checkpoint_size, gigabytes, saves_checkpoints
 from launcher.transports.base import Transport
 
 if TYPE_CHECKING:
     from launcher.clusters.base import RunLayout
+    from recipes.inheritance import EffectiveRecipe
+    from recipes.models import Models
 
 COMMAND = "distill-tui settings storage.runs DIR"
 _LOGS_BYTES = 100_000_000
@@ -37,7 +40,6 @@ class RunStorage:
     checkpoints: Location | None
     """Directory of the checkpoints; None where none are saved."""
     size: CheckpointSize
-    kind: str
     scratch: str = ""
     """The site's directory for large files; checkpoints elsewhere are told by the hints."""
 
@@ -143,17 +145,49 @@ def run_storage(
     """
     from recipes.models import Models
 
-    recipe, options, located = layout.recipe, layout.options, locate(transport, root, environment)
+    recipe, options = layout.recipe, layout.options
     if options.kind == "rehearsal":  # stand-in models: its checkpoints are of kilobytes
-        return RunStorage(located, None, CheckpointSize("a stand-in model", None, 0, 0), options.kind)
+        size = CheckpointSize("a stand-in model", None, 0, 0)
+        return RunStorage(locate(transport, root, environment), None, size)
     checkout = Path(options.checkout.path) if options.checkout is not None else None
     models = Models.of(job_environment, checkout)
+    base = checkout or Path(layout.directory)
+    return storage_for(recipe, models, base, QuotaReader(transport), root, environment, layout.site.scratch)
+
+
+def storage_for(
+    recipe: EffectiveRecipe,
+    models: Models,
+    base: Path,
+    quotas: QuotaReader,
+    root: Path,
+    environment: Mapping[str, str],
+    scratch: str = "",
+) -> RunStorage:
+    """Return what a run of a recipe would write, and where.
+
+    Args:
+        recipe: Its values.
+        models: Facts about its student.
+        base: What the directory of the checkpoints is relative to: the driver's working directory.
+        quotas: Those of the machine.
+        root: Directory of the runs.
+        environment: The user's.
+        scratch: The site's directory for large files.
+    """
+    located = locate(quotas.transport, root, environment, quotas)
     size = checkpoint_size(recipe, models.find(str(recipe.get("policy.model_name", ""))))
+    path = checkpoint_path(recipe, base) if size.kept != 0 else None
+    checkpoints = locate(quotas.transport, path, environment, quotas) if path is not None else None
+    return RunStorage(located, checkpoints, size, scratch)
+
+
+def checkpoint_path(recipe: EffectiveRecipe, base: Path) -> Path | None:
+    """Return the directory of a run's checkpoints; None where it saves none."""
     directory = recipe.get("checkpointing.checkpoint_dir")
-    checkpoints = None
-    if size.kept != 0 and isinstance(directory, str) and directory:
-        checkpoints = locate(transport, (checkout or layout.directory) / directory, environment)
-    return RunStorage(located, checkpoints, size, options.kind, layout.site.scratch)
+    if not saves_checkpoints(recipe) or not isinstance(directory, str) or not directory:
+        return None
+    return base / directory
 
 
 def undecided(environment: Mapping[str, str]) -> bool:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from launcher.storage.editors import drafts_root, file_id, open_processes
+from launcher.storage.editors import EditorProcess, drafts_root, file_id, open_processes
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
@@ -34,27 +34,16 @@ _LEFTOVER_S = 86400.0
 """Age of a temporary file past which the process that wrote it must have been killed."""
 
 
-class DraftRecord(BaseModel):
+class DraftRecord(EditorProcess):
     """Draft as it is written."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     path: str
     """Percent-encoded: a path may hold bytes that are no UTF-8."""
     opened_sha256: str
     """Digest of the recipe file that was edited, "" where there was none."""
     saved_at: Annotated[float, Field(ge=0, le=1e11)]
-    host: str
-    boot: str
-    pid: Annotated[int, Field(ge=1, le=2**31)]
-    started: Annotated[int, Field(ge=0, le=2**63)]
     closed: bool = False
     """Whether the editor was left, though its process may go on."""
-
-    @property
-    def process(self) -> ProcessId:
-        """The editor's process."""
-        return ProcessId(self.host, self.boot, self.pid, self.started)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from launcher.base_directories import state_root
+from launcher.base_directories import DRAFTS, state_root
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
@@ -30,24 +30,29 @@ _STALE_S = 150.0
 _SUFFIX = ".editor.json"
 
 
-class EditorRecord(BaseModel):
-    """One open editor, as it is written."""
+class EditorProcess(BaseModel):
+    """The process of an editor, as files of the state directory hold it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    path: str
     host: str
     boot: str
     pid: Annotated[int, Field(ge=1, le=2**31)]
     started: Annotated[int, Field(ge=0, le=2**63)]
-    user: str = ""
-    opened_at: Annotated[float, Field(ge=0, le=1e11)]
-    renewed_at: Annotated[float, Field(ge=0, le=1e11)]
 
     @property
     def process(self) -> ProcessId:
-        """The editor's process."""
+        """The process as transports identify it."""
         return ProcessId(self.host, self.boot, self.pid, self.started)
+
+
+class EditorRecord(EditorProcess):
+    """One open editor, as it is written."""
+
+    path: str
+    user: str = ""
+    opened_at: Annotated[float, Field(ge=0, le=1e11)]
+    renewed_at: Annotated[float, Field(ge=0, le=1e11)]
 
     def is_open(self, now: float) -> bool:
         """Return whether the editor's process still runs, as far as this host can know."""
@@ -67,7 +72,7 @@ class OtherEditor:
 
 def drafts_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of unsaved edits: $XDG_STATE_HOME/distill-tui/drafts."""
-    return state_root(environment) / "drafts"
+    return state_root(environment) / DRAFTS
 
 
 def file_id(path: Path) -> str:

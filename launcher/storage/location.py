@@ -8,18 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from launcher.errors import TransportError
+from launcher.storage.quotas import QuotaReader, nearest, within
 from launcher.transports.base import Transport
-from recipes import reading
-
-Answer = TypeVar("Answer")
-DEADLINE_S = 2.0
-_MOUNTS = Path("/proc/self/mounts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,130 +30,34 @@ class Location:
     """Free for the user: of the file system, and of the quota where a command tells it."""
     quota_bytes: int | None = None
     """Limit of the user's quota."""
+    dated: bool = False
+    """Whether what is left of the quota was counted hours or days ago."""
 
 
-def within(action: Callable[[], Answer], deadline_s: float = DEADLINE_S) -> Answer | None:
-    """Return what an action returns; None if it fails or takes longer. A call that hangs costs its thread."""
-    try:
-        return reading.within(action, deadline_s)
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
-        return None
-
-
-def locate(transport: Transport, path: Path, environment: Mapping[str, str]) -> Location:
-    """Return where a directory lies."""
+def locate(
+    transport: Transport, path: Path, environment: Mapping[str, str], quotas: QuotaReader | None = None
+) -> Location:
+    """Return where a directory lies; `quotas` is one that has asked the machine's commands already."""
     home = environment.get("HOME", "")
     answer = within(lambda: _look(path, Path(home) if home else None))
     if answer is None:
         return Location(path)
     real, in_home, free = answer
-    quota = _quota(transport, real)
-    if quota is None:
+    quota = (quotas or QuotaReader(transport)).at(real)
+    if quota.bytes is None:
         return Location(path, real, in_home, free)
-    limit, left = quota
-    return Location(path, real, in_home, min(left, free), limit)
+    return Location(path, real, in_home, min(quota.bytes.left, free), quota.bytes.limit, dated=quota.dated)
 
 
 def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:
     real = Path(os.path.realpath(path))
-    existing = next(item for item in (real, *real.parents) if item.exists())
+    existing = nearest(real)
     free = shutil.disk_usage(existing).free
     if home is None:
         return real, None, free
     real_home = Path(os.path.realpath(home))
     same = real_home.exists() and existing.stat().st_dev == real_home.stat().st_dev
     return real, same and real.is_relative_to(real_home), free
-
-
-# ------------------------------------------------------------ quotas
-
-
-def _quota(transport: Transport, path: Path) -> tuple[int, int] | None:
-    """Return limit and rest of the user's quota in bytes; None where no command tells them."""
-    mount = within(lambda: mount_of(path, mounts()))
-    if mount is None:
-        return None
-    device, point, kind = mount
-    user = str(os.getuid())
-    if kind == "lustre":
-        return lustre_quota(command_output(transport, ["lfs", "quota", "-q", "-u", user, point]))
-    if kind == "gpfs":
-        return gpfs_quota(command_output(transport, ["mmlsquota", "-Y", "-u", user]), device)
-    if kind in ("nfs", "nfs4", "ext3", "ext4", "xfs"):
-        return unix_quota(command_output(transport, ["quota", "-w", "-u"]), device, point)
-    return None
-
-
-def mounts() -> str:
-    """Return the mount table of this machine."""
-    return _MOUNTS.read_text(encoding="utf-8", errors="replace")
-
-
-def command_output(transport: Transport, argv: list[str]) -> str:
-    """Return what a command prints; `quota` exits with 1 where a quota is exceeded."""
-    if shutil.which(argv[0]) is None:
-        return ""
-    try:
-        return transport.run(argv, timeout_s=DEADLINE_S).stdout
-    except TransportError:
-        return ""
-
-
-def mount_of(path: Path, mounts: str) -> tuple[str, str, str] | None:
-    """Return device, mount point and type of the file system that holds a path."""
-    best: tuple[str, str, str] | None = None
-    for line in mounts.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        device, point = (
-            re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text) for text in fields[:2]
-        )
-        if path.is_relative_to(point) and (best is None or len(point) >= len(best[1])):
-            best = (device, point, fields[2])
-    return best
-
-
-def lustre_quota(text: str) -> tuple[int, int] | None:
-    """Read `lfs quota -q`: name, KiB, quota, limit, grace, files and more; a long name has its own line."""
-    words = text.split()
-    numbers = [int(word.rstrip("*")) for word in words[1:4] if re.fullmatch(r"\d+\*?", word)]
-    return _rest(numbers, 1024) if len(numbers) == 3 else None
-
-
-def unix_quota(text: str, device: str, point: str) -> tuple[int, int] | None:
-    """Read `quota -w`: file system, blocks of 1 KiB, quota, limit and more."""
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 4 and words[0] in (device, point):
-            numbers = [int(word.rstrip("*")) for word in words[1:4] if re.fullmatch(r"\d+\*?", word)]
-            return _rest(numbers, 1024) if len(numbers) == 3 else None
-    return None
-
-
-def gpfs_quota(text: str, device: str) -> tuple[int, int] | None:
-    """Read `mmlsquota -Y`: a header with the names of the columns, a row for each file system, in KiB."""
-    columns: list[str] = []
-    name = Path(device).name
-    for line in text.splitlines():
-        fields = line.split(":")
-        if "HEADER" in fields[:3]:
-            columns = fields
-            continue
-        row = dict(zip(columns, fields, strict=False))
-        if row.get("filesystemName") != name:
-            continue
-        values = [row.get(column, "") for column in ("blockUsage", "blockQuota", "blockLimit")]
-        if all(value.isdecimal() for value in values):
-            return _rest([int(value) for value in values], 1024)
-    return None
-
-
-def _rest(numbers: list[int], unit: int) -> tuple[int, int] | None:
-    """Return limit and rest in bytes, from usage, soft and hard limit; past the soft one days are left."""
-    used, soft, hard = numbers
-    limit = soft or hard
-    return (limit * unit, max(limit - used, 0) * unit) if limit else None
 
 
 # ------------------------------------------------------------ better directories

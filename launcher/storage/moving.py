@@ -19,6 +19,7 @@ from pathlib import Path
 from launcher.errors import InputError
 from launcher.logs.events import JobState
 from launcher.monitor.watch_run import summary_of
+from launcher.ownership import require_owner
 from launcher.runs import SPEC, Run, RunStore
 from launcher.storage.disk_use import DiskCounter
 from launcher.storage.size import gigabytes
@@ -64,6 +65,7 @@ def move_run(store: RunStore, run: Run, directory: Path) -> RunMove:
             raise _NotMovedError("it is there already")
         if target.is_relative_to(source):
             raise _NotMovedError("the directory lies inside the run")
+        require_owner(store.transport, run, "is not moved", ("mv", "--", str(source), str(target)))
         _require_ended(store, run)
         remark = _move(source, target)
         if Path(run.directory).is_symlink():

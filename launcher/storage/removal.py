@@ -10,6 +10,7 @@ from pathlib import Path
 from launcher.errors import InputError, LaunchError, TransportError
 from launcher.logs.events import JobState
 from launcher.monitor.watch_run import summary_of
+from launcher.ownership import require_owner
 from launcher.runs import Run, RunStore
 from launcher.storage.disk_use import DiskCounter
 
@@ -24,9 +25,10 @@ class RemovedCheckpoints:
 
 
 def trial_checkpoints(run: Run) -> Path | None:
-    """Return the directory of a smoke run's or rehearsal's checkpoints; None where there is none."""
+    """Return the directory of a trial run's checkpoints; None where there is none, or it is a link."""
     path = Path(run.directory, "output", "checkpoints")
-    return path if run.spec.kind != "training" and path.is_dir() and not path.is_symlink() else None
+    inside = Path(os.path.realpath(path)) == Path(os.path.realpath(run.directory), "output", "checkpoints")
+    return path if run.spec.kind != "training" and inside and path.is_dir() else None
 
 
 def remove_checkpoints(store: RunStore, run: Run) -> RemovedCheckpoints:
@@ -34,7 +36,7 @@ def remove_checkpoints(store: RunStore, run: Run) -> RemovedCheckpoints:
 
     Raises:
         InputError: it is a training run.
-        LaunchError: it has not ended.
+        LaunchError: it has not ended, or is another user's.
         TransportError: they cannot be removed.
     """
     if run.spec.kind == "training":
@@ -43,6 +45,8 @@ def remove_checkpoints(store: RunStore, run: Run) -> RemovedCheckpoints:
             where=run.directory,
             fix="Remove them yourself, in the recipe's checkpointing.checkpoint_dir.",
         )
+    command = ("rm", "-r", "--", str(Path(run.directory, "output", "checkpoints")))
+    require_owner(store.transport, run, "keeps its checkpoints", command)
     state = JobState(str(summary_of(store.transport, run)["state"]))
     if not state.ended:
         raise LaunchError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from launcher.errors import InputError, LaunchError, TransportError
 from launcher.logs.events import JobState
 from launcher.monitor.watch_run import summarise, watch_run
+from launcher.ownership import require_owner
 from launcher.runs import SPEC, Run, load
 from launcher.storage.disk_use import DiskCounter
 from launcher.stored import dump
@@ -35,12 +36,14 @@ def rename_run(transport: Transport, directory: str, name: str) -> Run:
 
     Raises:
         InputError: the name is empty or too long, or the directory is no run.
+        LaunchError: it is another user's run.
         TransportError: the directory cannot be written.
     """
     name = clean(name).strip()
     if not 0 < len(name) <= NAME_LIMIT:
         raise InputError(f"invalid name '{name[:40]}' (expected 1 to {NAME_LIMIT} characters)")
     run = load(transport, directory)
+    require_owner(transport, run, "is not renamed", ("chown", "-R", "USER", directory))
     spec = run.spec.model_copy(update={"name": name})
     transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
     return load(transport, directory)
@@ -59,18 +62,21 @@ def size_of(transport: Transport, directory: str) -> RunSize:
     return RunSize(real, sum(counter.count(real).values()), counter.complete)
 
 
-def remove_run(transport: Transport, directory: str) -> None:
+def remove_run(transport: Transport, directory: str, measured: str = "") -> None:
     """Remove a run that has ended, with everything in its directory; of a moved run also the link.
 
-    It gets a hidden name first, so that one that is removed in part is not listed.
+    It gets a hidden name first, so that one that is removed in part is not listed. `measured` is the
+    directory that the user was asked about: a link may lead elsewhere by now.
 
     Raises:
         InputError: the directory is no run.
-        LaunchError: the run has not ended, or it is not known whether it has.
+        LaunchError: the run has not ended, it is not known whether it has, or it is another user's.
         TransportError: it cannot be removed.
     """
     _require_ended(transport, directory)
     real = Path(os.path.realpath(directory))
+    if measured and str(real) != measured:
+        raise LaunchError("not removed: the run is another one now", where=Path(directory))
     hidden = real.with_name(f".removed-{real.name}")
     try:
         real.rename(hidden)
@@ -84,6 +90,7 @@ def remove_run(transport: Transport, directory: str) -> None:
 def _require_ended(transport: Transport, directory: str) -> None:
     """Refuse a run that may still run; its logs and its cluster are asked, not what was saved before."""
     run = load(transport, directory)
+    require_owner(transport, run, "is not removed", ("rm", "-r", "--", os.path.realpath(directory)))
     watch = watch_run(transport, run)
     watch.catch_up()
     summary = summarise(transport, run, watch)

@@ -72,6 +72,11 @@ def checkpoint_size(recipe: EffectiveRecipe, student: ModelFacts | UnknownModel)
     return CheckpointSize(model, size, _kept(recipe, saves), saves, optimizer, unknown)
 
 
+def saves_checkpoints(recipe: EffectiveRecipe) -> bool:
+    """Return whether a run may save any."""
+    return _saves(recipe) != 0
+
+
 def _bytes(
     recipe: EffectiveRecipe, student: ModelFacts | UnknownModel, *, optimizer: bool
 ) -> tuple[int | None, str]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from launcher.base_directories import state_root
+from launcher.base_directories import RUN_DRAFTS, state_root
 from launcher.storage.drafts import DraftRecord, DraftStore, DraftWriter, read_draft
 from launcher.transports.local import LocalTransport
 
@@ -87,7 +87,7 @@ class RunDrafts:
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> RunDrafts:
         """Return the user's drafts: $XDG_STATE_HOME/distill-tui/run-drafts."""
-        return cls(state_root(environment) / "run-drafts")
+        return cls(state_root(environment) / RUN_DRAFTS)
 
     def writer(self) -> RunDraftWriter:
         """Return the writer of a new draft; nothing is written before something is put."""

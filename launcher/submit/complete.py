@@ -37,16 +37,19 @@ def complete(
         InputError: the request contradicts itself, or something is missing.
         RecipeError: the recipe cannot be read.
     """
-    nodes = nodes_of(request, resolver)
-    if nodes < 1 or (request.gpus_per_node or 0) < 0 or request.chain < 1:
-        raise InputError("--nodes and --chain must be whole numbers >= 1, --gpus-per-node one >= 0")
-    limit_s = time_limit_of(request.time)
-    name, reservation = _partition_name(request, detection, nodes, limit_s)
-    partition = detection.partition(name)
+    nodes = _valid_nodes(request, resolver)
+    slurm = _slurm_request(request, detection, nodes)
+    partition = detection.partition(slurm.partition)
     shared = (root, *((checkout.path,) if checkout is not None else ()))
     secrets = resolver.resolve(request.recipe, request.overrides).secret_variables
     job = environment_of(
-        request, detection.site, transport, environment, partition=name, shared=shared, secrets=secrets
+        request,
+        detection.site,
+        transport,
+        environment,
+        partition=slurm.partition,
+        shared=shared,
+        secrets=secrets,
     )
     if nodes == 1 and has_dedicated_head(job):
         raise InputError(
@@ -58,20 +61,44 @@ def complete(
         nodes=nodes,
         gpus_per_node=_gpus_per_node(request, partition, resolver),
         user=user_of(transport, environment),
-        slurm=SlurmRequest(
-            partition=name,
-            account=request.account or account_in(detection, partition),
-            time_s=limit_s,
-            qos=request.qos,
-            reservation=reservation,
-            chain=request.chain,
-            options=request.options,
-        ),
+        slurm=slurm,
         keys={**job.secrets, **_env_file(request, transport)},
         checkout=checkout,
         environment=job,
     )
     return partition, options
+
+
+def _valid_nodes(request: SubmitRequest, resolver: Resolver) -> int:
+    """Return the nodes of a job.
+
+    Raises:
+        InputError: a size of the request is none.
+        RecipeError: the recipe cannot be read.
+    """
+    nodes = nodes_of(request, resolver)
+    if nodes < 1 or (request.gpus_per_node or 0) < 0 or request.chain < 1:
+        raise InputError("--nodes and --chain must be whole numbers >= 1, --gpus-per-node one >= 0")
+    return nodes
+
+
+def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> SlurmRequest:
+    """Return what is asked of Slurm: partition, account and time, where they were left open, too.
+
+    Raises:
+        InputError: there is no partition or no time limit to take.
+    """
+    limit_s = time_limit_of(request.time)
+    name, reservation = _partition_name(request, detection, nodes, limit_s)
+    return SlurmRequest(
+        partition=name,
+        account=request.account or account_in(detection, detection.partition(name)),
+        time_s=limit_s,
+        qos=request.qos,
+        reservation=reservation,
+        chain=request.chain,
+        options=request.options,
+    )
 
 
 def time_limit_of(time: str | int | None) -> int:

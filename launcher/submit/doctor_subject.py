@@ -1,7 +1,7 @@
 """What the doctor examines, from a request or from a planned submission.
 
 subject = subject_of(request, transport, runs, environment)    a request, however incomplete
-report = doctor_summary(plan, detection, store, environment)   the wizard's question: ready?
+report = ready_report(plan, detection, store, environment)     the wizard's question: ready?
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from launcher.checkout import choose
 from launcher.clusters.registry import detect
+from launcher.doctor.doctor_request import DoctorRequest
+from launcher.doctor.last_report import save_report
 from launcher.doctor.node_results import load_record
 from launcher.doctor.runner import LIMIT_S, examine, patient
 from launcher.doctor.subject import JobSize, Subject
@@ -21,9 +23,6 @@ from launcher.paths import cache_root
 from launcher.request import Kind, SubmitRequest, with_profile
 from launcher.site_choices import load_choices
 from launcher.sites import site_here
-from launcher.storage.decision import RunStorage
-from launcher.storage.location import locate
-from launcher.storage.size import checkpoint_size
 from launcher.submit.complete import account_in, smoke_target, time_limit_of
 from launcher.submit.job_environment import environment_of
 from launcher.submit.modules import loaded_modules, with_modules
@@ -35,9 +34,10 @@ from recipes.reading import within
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection
+    from launcher.doctor.last_report import KeptReport
     from launcher.doctor.verdict import HealthReport
-    from launcher.environment import JobEnvironment
     from launcher.runs import RunStore
+    from launcher.sites import Site
     from launcher.submit.submit import SubmissionPlan
     from launcher.transports.base import Transport
     from recipes.errors import ExplainedError
@@ -45,41 +45,8 @@ if TYPE_CHECKING:
 
 SLURM_S = 1.5
 """How long Slurm's answer is waited for; it is cached, and takes 0.1 s on a healthy cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorRequest:
-    """A user's request to the doctor; None leaves the choice to the cluster and the recipe."""
-
-    recipe: Path | None = None
-    overrides: tuple[str, ...] = ()
-    kind: Kind = "training"
-    nodes: int | None = None
-    time: str | int | None = None
-    partition: str | None = None
-    account: str | None = None
-    profile: str | None = None
-    checkout: str | None = None
-    modules: str | None = None
-    container: str | None = None
-    """Image, where the job runs in one."""
-
-    def as_submit(self) -> SubmitRequest:
-        """Return the request of a submission that asks for the same."""
-        return SubmitRequest(
-            self.recipe or Path(),
-            self.nodes,
-            self.time,
-            overrides=self.overrides,
-            kind=self.kind,
-            partition=self.partition,
-            account=self.account,
-            profile=self.profile,
-            checkout=self.checkout,
-            modules=self.modules,
-            launcher="ray.sub" if self.container else "ray_bare",
-            container=self.container,
-        )
+_JUTIL_S = 1.0
+"""How long jutil is waited for beside it: what is left of budgets."""
 
 
 def subject_of(
@@ -92,36 +59,29 @@ def subject_of(
         InputError: there is no such profile, module or time, or the site's file is damaged.
         TransportError: this machine's files do not answer.
     """
-    detection, slurm_problem = _detect(transport, environment)
-    site = detection.site if detection is not None else site_here(transport, environment)
-    wish = with_profile(request.as_submit(), site)
-    if detection is not None:
-        remembered = load_choices(transport, environment, site.id)
-        detection = with_modules(detection, wish, remembered.modules, environment)
-        site = detection.site
+    wish, cluster = _asked_cluster(request, transport, environment)
     resolver = Resolver()
     recipe = resolver.resolve(request.recipe, request.overrides) if request.recipe is not None else None
     checkout, checkout_problem = _checkout(wish, transport, environment, with_recipe=recipe is not None)
-    size = _size(wish, detection, recipe)
-    shared = (str(runs), *((checkout.path,) if checkout is not None else ()))
+    size = _size(wish, cluster.detection, recipe)
     job = environment_of(
         wish,
-        site,
+        cluster.site,
         transport,
         environment,
         partition=size.partition,
-        shared=shared,
+        shared=(str(runs), *((checkout.path,) if checkout is not None else ())),
         secrets=recipe.secret_variables if recipe is not None else frozenset(),
     )
     subject = Subject(
         transport,
         environment,
         {**job.variables, **job.secrets},
-        site,
+        cluster.site,
         runs,
         size,
-        detection,
-        slurm_problem,
+        cluster.detection,
+        cluster.problem,
         job.decisions,
         checkout,
         checkout_problem,
@@ -129,8 +89,32 @@ def subject_of(
         container=request.container or "",
     )
     if recipe is not None:
-        subject = _with_recipe(subject, recipe, wish.kind, job)
+        subject = replace(subject, context=_context(subject, recipe, wish.kind))
     return with_measured(subject)
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedCluster:
+    """What Slurm and the site's file say, within the time that the doctor has."""
+
+    site: Site
+    detection: Detection | None = None
+    problem: ExplainedError | None = None
+    """Why there is no detection."""
+
+
+def _asked_cluster(
+    request: DoctorRequest, transport: Transport, environment: Mapping[str, str]
+) -> tuple[SubmitRequest, _AskedCluster]:
+    """Return the request with its profile's answers, and the cluster with the modules of its jobs."""
+    detection, problem = _detect(transport, environment)
+    site = detection.site if detection is not None else site_here(transport, environment)
+    wish = with_profile(request.as_submit(), site)
+    if detection is None:
+        return wish, _AskedCluster(site, problem=problem)
+    remembered = load_choices(transport, environment, site.id)
+    detection = with_modules(detection, wish, remembered.modules, environment)
+    return wish, _AskedCluster(detection.site, detection)
 
 
 def with_measured(subject: Subject) -> Subject:
@@ -142,16 +126,30 @@ def with_measured(subject: Subject) -> Subject:
     return replace(subject, measured=record.nodes) if record is not None else subject
 
 
-def doctor_summary(
+def ready_report(
     plan: SubmissionPlan, detection: Detection, store: RunStore, environment: Mapping[str, str]
-) -> HealthReport:
+) -> KeptReport:
     """Return whether everything is ready for a planned submission: the checks of this login node.
 
-    Nothing is changed; it takes at most some 3 s. For a rehearsal only what it needs is examined.
+    The report is kept, nothing else is changed; it takes at most some 3 s. For a rehearsal only what it needs
+    is examined.
     """
-    from launcher.doctor.check_table import LOGIN_CHECKS
-    from launcher.submit.submit import storage_of
+    subject = _planned(plan, detection, store, environment)
+    return save_report(subject, _examined(plan, subject))
 
+
+def _examined(plan: SubmissionPlan, subject: Subject) -> HealthReport:
+    from launcher.doctor.check_table import LOGIN_CHECKS
+
+    rehearsal = plan.options.kind == "rehearsal"
+    checks = [check for check in LOGIN_CHECKS if not rehearsal or check.id not in _OF_CHECKOUT]
+    return examine(checks, with_measured(subject))
+
+
+def _planned(
+    plan: SubmissionPlan, detection: Detection, store: RunStore, environment: Mapping[str, str]
+) -> Subject:
+    """Return what is examined for a planned submission."""
     options, job = plan.options, plan.submission.plans[0].environment
     slurm = options.slurm
     size = JobSize(
@@ -172,18 +170,16 @@ def doctor_summary(
         detection,
         decisions=options.environment.decisions if options.environment is not None else (),
         checkout=options.checkout,
-        storage=storage_of(plan, store, environment),
         loaded=loaded_modules(environment),
         container=job.get("CONTAINER", "") if options.request.launcher == "ray.sub" else "",
     )
-    if options.kind != "rehearsal":
-        inputs = Inputs.of(
-            environment={**job, **options.keys},
-            checkout=Path(options.checkout.path) if options.checkout is not None else None,
-        )
-        subject = replace(subject, context=Context(plan.submission.recipe, inputs))
-    checks = [check for check in LOGIN_CHECKS if options.kind != "rehearsal" or check.id not in _OF_CHECKOUT]
-    return examine(checks, with_measured(subject))
+    if options.kind == "rehearsal":
+        return subject
+    inputs = Inputs.of(
+        environment={**job, **options.keys},
+        checkout=Path(options.checkout.path) if options.checkout is not None else None,
+    )
+    return replace(subject, context=Context(plan.submission.recipe, inputs))
 
 
 _OF_CHECKOUT = frozenset(("D10", "D12", "D27", "D38"))
@@ -195,7 +191,8 @@ def _detect(
 ) -> tuple[Detection | None, ExplainedError | None]:
     limit_s = patient(SLURM_S)
     try:
-        return within(lambda: detect(transport, environment, cache_root(environment)), limit_s), None
+        cache, jutil_s = cache_root(environment), patient(_JUTIL_S)
+        return within(lambda: detect(transport, environment, cache, budgets_s=jutil_s), limit_s), None
     except TransportError as error:
         return None, error
     except TimeoutError:
@@ -232,25 +229,15 @@ def _size(request: SubmitRequest, detection: Detection | None, recipe: Effective
     return JobSize(nodes, gpus, time_s, name, account)
 
 
-def _with_recipe(subject: Subject, recipe: EffectiveRecipe, kind: Kind, job: JobEnvironment) -> Subject:
-    """Return a subject with its recipe: what the run reads, and what it would write."""
-    variables = {**job.variables, **job.secrets}
-    checkout = Path(subject.checkout.path) if subject.checkout is not None else None
+def _context(subject: Subject, recipe: EffectiveRecipe, kind: Kind) -> Context:
+    """Return a recipe with what its checks use: the job's environment, the checkout, the resources."""
     size = subject.size
     request = cluster_request(
         ClusterRequest(size.nodes, size.gpus_per_node, time_s=size.time_s),
         kind,
         subject.site,
         subject.partition,
-        variables,
+        subject.job,
     )
-    inputs = Inputs.of(environment=variables, checkout=checkout, request=request)
-    written = checkpoint_size(recipe, inputs.models.find(str(recipe.get("policy.model_name", ""))))
-    directory = recipe.get("checkpointing.checkpoint_dir")
-    checkpoints = None
-    if written.kept != 0 and isinstance(directory, str) and directory:
-        path = (checkout or subject.runs) / directory
-        checkpoints = locate(subject.transport, path, subject.shell)
-    root = locate(subject.transport, subject.runs, subject.shell)
-    storage = RunStorage(root, checkpoints, written, kind, subject.site.scratch)
-    return replace(subject, context=Context(recipe, inputs), storage=storage)
+    checkout = Path(subject.checkout.path) if subject.checkout is not None else None
+    return Context(recipe, Inputs.of(environment=subject.job, checkout=checkout, request=request))

@@ -10,6 +10,7 @@ from launcher.clusters.inventory import Detection, Partition
 from launcher.durations import in_words
 from launcher.environment import Outcome, kind_of
 from launcher.monitor.usual import Usual
+from launcher.overview.measured_memory import MeasuredEstimate
 from launcher.request import Cost, JobOptions
 from launcher.submit.submission import Submission
 
@@ -65,6 +66,16 @@ def usual_time_hint(usual: Usual, steps: int, time_s: int, chain: int) -> str:
     return (
         f"by {runs} of this recipe on as many nodes, start-up takes {in_words(usual.setup_s)} and a step"
         f" {in_words(usual.step_s)}: {steps:,} steps need {in_words(needed_s)}, more than {jobs}"
+    )
+
+
+def measured_memory_hint(measured: MeasuredEstimate | None, estimated_gib: float, gpu_gib: float) -> str:
+    """Return a hint where an estimate that fits does not by what an earlier run took; empty where it does."""
+    if measured is None or measured.corrected_gib(estimated_gib) <= gpu_gib:
+        return ""
+    return (
+        f"{measured.run}, an earlier run of this recipe, took {measured.in_words()}: by that, this one needs"
+        f" {measured.corrected_gib(estimated_gib):.1f} GiB of a GPU's {gpu_gib:g} GiB"
     )
 
 

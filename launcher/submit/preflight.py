@@ -36,6 +36,12 @@ class Preflight:
     """Failing checks that were skipped by id."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def estimated_gib(self) -> float | None:
+        """What the largest phase needs on a GPU; None where that is not known."""
+        phases = self.memory.phases if self.memory is not None else ()
+        return round(max(phase.needed for phase in phases), 3) if phases else None
+
 
 def preflight(submission: Submission, partition: Partition | None, resolver: Resolver) -> Preflight:
     """Check a submission with its job's environment and its resolved recipe.

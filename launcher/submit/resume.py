@@ -24,7 +24,8 @@ from launcher.monitor.watch_run import summary_of
 from launcher.ownership import require_own
 from launcher.plan import LaunchPlan
 from launcher.request import Cost
-from launcher.runs import Run, RunStore, SlurmRequest, drop_summary, effective_values
+from launcher.runs import Run, RunStore, SlurmRequest, effective_values
+from launcher.saved_summary import drop_summary
 from launcher.submit.resume_plan import plan_of_resumption
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError

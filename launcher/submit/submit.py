@@ -29,7 +29,7 @@ from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
-from launcher.submit.hints import cluster_hints, hints, usual_time_hint
+from launcher.submit.hints import cluster_hints, hints, measured_memory_hint, usual_time_hint
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
@@ -154,6 +154,17 @@ def plan_submission(
     detection = with_modules(detection, request, remembered.modules, environment)
     if request.nodes is None:
         return _on_fewest_nodes(request, detection, store, environment, resolver)
+    return _planned(request, detection, store, environment, resolver)
+
+
+def _planned(
+    request: SubmitRequest,
+    detection: Detection,
+    store: RunStore,
+    environment: Mapping[str, str],
+    resolver: Resolver,
+) -> SubmissionPlan:
+    """Plan a request with its profile, its nodes, and a site that has all that is remembered of it."""
     from launcher.submit.preflight import preflight
 
     transport = store.transport
@@ -165,7 +176,9 @@ def plan_submission(
     submission = lay_out(cluster, store, detection.site, options, resolver)
     require_whole_gpus(submission, partition)
     result = preflight(submission, partition, resolver)
-    spec = submission.spec.model_copy(update={"skipped_checks": result.skipped})
+    spec = submission.spec.model_copy(
+        update={"skipped_checks": result.skipped, "estimated_gib": result.estimated_gib}
+    )
     cost = _cost(options, partition)
     obstacle, interpreter_note = _interpreter(submission, transport, environment)
     notes = (
@@ -174,7 +187,7 @@ def plan_submission(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
-        *filter(None, (_time_hint(submission, store), interpreter_note)),
+        *filter(None, (_time_hint(submission, store), _memory_hint(spec, result, store), interpreter_note)),
     )
     return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
 
@@ -189,6 +202,17 @@ def _time_hint(submission: Submission, store: RunStore) -> str:
     slurm = options.slurm_request
     usual = usual_durations(store.transport, store.root, submission.spec.recipe.source, options.nodes)
     return usual_time_hint(usual, steps, slurm.time_s, slurm.chain)
+
+
+def _memory_hint(spec: RunSpec, preflight: Preflight, store: RunStore) -> str:
+    """Return a hint where the recipe fits by the estimate, but not by what an earlier run of it took."""
+    from launcher.overview.measured_memory import measured_memory
+
+    memory = preflight.memory
+    if memory is None or not memory.fits or spec.estimated_gib is None:
+        return ""
+    measured = measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes)
+    return measured_memory_hint(measured, spec.estimated_gib, memory.gpu_gib)
 
 
 def _interpreter(
@@ -241,11 +265,11 @@ def _on_fewest_nodes(
     count = 1
     while request.kind == "smoke" and count < nodes:
         tried = replace(request, nodes=count + head)
-        plan = plan_submission(tried, detection, store, environment, resolver)
+        plan = _planned(tried, detection, store, environment, resolver)
         if not plan.blocking and not plan.asks:
             return plan
         count *= 2
-    return plan_submission(replace(request, nodes=nodes + head), detection, store, environment, resolver)
+    return _planned(replace(request, nodes=nodes + head), detection, store, environment, resolver)
 
 
 def send(

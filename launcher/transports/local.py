@@ -26,7 +26,14 @@ from launcher.signals import uninterrupted
 from launcher.text import clean
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
-from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
+from launcher.transports.replies import (
+    WHOLE_FILE_BYTES,
+    CommandTimes,
+    access_error,
+    is_private_group,
+    output_text,
+    too_large_error,
+)
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -34,12 +41,19 @@ _OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 """A job's output never goes where a link that somebody left points to."""
 
 
+_WHILE_HUNG_S = 1.0
+"""Deadline of a call while an earlier one has no answer yet: a file system that answers does so within ms."""
+_Jobs = queue.SimpleQueue["Callable[[], None] | None"]
+
+
 class _Caller:
     """Caller on one daemon thread. A call that hangs costs that thread; the next call gets a new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[Callable[[], None]] | None = None
+        self._jobs: _Jobs | None = None
+        self._hung: list[threading.Event] = []
+        """Calls that were given up; each is set when it returns after all."""
 
     def call(self, action: Callable[[], Result], description: str, deadline_s: float) -> Result:
         """Return what the action returns.
@@ -48,27 +62,34 @@ class _Caller:
             OSError: as the action does.
             TransportError: the file system does not answer within the deadline.
         """
-        outcome: queue.SimpleQueue[tuple[Result | None, OSError | None]] = queue.SimpleQueue()
+        outcome: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
+        returned = threading.Event()
 
         def job() -> None:
             try:
                 outcome.put((action(), None))
-            except OSError as error:
-                outcome.put((None, error))
             except ValueError as error:  # an invalid path, such as one with a null byte
                 outcome.put((None, OSError(errno.EINVAL, str(error))))
+            except BaseException as error:  # noqa: BLE001 - raised again by the caller
+                outcome.put((None, error))
+            finally:
+                returned.set()
 
         with self._lock:
             if self._jobs is None:
                 self._jobs = queue.SimpleQueue()
                 threading.Thread(target=_serve, args=(self._jobs,), name="files", daemon=True).start()
             self._jobs.put(job)
+            self._hung = [call for call in self._hung if not call.is_set()]
             try:
-                result, error = outcome.get(timeout=deadline_s)
+                result, error = outcome.get(timeout=_WHILE_HUNG_S if self._hung else deadline_s)
             except queue.Empty:
+                length = "still" if self._hung else f"for {deadline_s:.0f} s"
+                self._jobs.put(None)
                 self._jobs = None
+                self._hung.append(returned)
                 raise TransportError(
-                    f"{description}: no answer from the file system for {deadline_s:.0f} s",
+                    f"{description}: no answer from the file system {length}",
                     fix="Wait until the file system responds again; nothing is lost.",
                 ) from None
         if error is not None:
@@ -76,9 +97,9 @@ class _Caller:
         return result  # type: ignore[return-value]
 
 
-def _serve(jobs: queue.SimpleQueue[Callable[[], None]]) -> None:
-    while True:
-        jobs.get()()
+def _serve(jobs: _Jobs) -> None:
+    while (job := jobs.get()) is not None:
+        job()
 
 
 class LocalTransport:
@@ -169,7 +190,7 @@ class LocalTransport:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
 
         Raises:
-            TransportError: the file cannot be read.
+            TransportError: the file cannot be read, or is too large to be read whole.
         """
         return self._access(lambda: _read(path, offset, size), "cannot read", path)
 
@@ -296,6 +317,8 @@ def _read(path: str, offset: int, size: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         length = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
+        if size < 0 and length > WHOLE_FILE_BYTES:
+            raise too_large_error(path)
         return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections import deque
 from collections.abc import Iterable
 
 from launcher.errors import TransportError
 from launcher.text import clean, clean_lines
+
+WHOLE_FILE_BYTES = 64 * 1024 * 1024
+"""Limit of a file that is read at once: logs are read in parts, everything else has a few MiB."""
 
 
 class CommandTimes:
@@ -34,6 +38,11 @@ def output_text(data: bytes) -> str:
 def access_error(error: OSError, failure: str, path: str) -> TransportError:
     """Return a refusal of the file system as the error that says what failed, and where."""
     return TransportError(f"{failure} {clean(path)}: {error.strerror or error}")
+
+
+def too_large_error(path: str) -> OSError:
+    """Return the refusal to read a file at once."""
+    return OSError(errno.EFBIG, f"larger than {WHOLE_FILE_BYTES >> 20} MiB", path)
 
 
 def is_private_group(group: str, user: str, members: Iterable[str]) -> bool:

@@ -28,8 +28,8 @@ from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.secrets import masked
 
 if TYPE_CHECKING:
-    from recipes.document import Revision
     from recipes.planning import Fix
+    from recipes.revision import Revision
 
 _READS = "C5"
 _STAND_IN = "rehearsal/"

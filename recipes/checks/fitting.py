@@ -11,8 +11,8 @@ from recipes.checks.engine import Checker, Report
 from recipes.memory import Option, demand_of, estimate, options
 
 if TYPE_CHECKING:
-    from recipes.document import Revision
     from recipes.planning import Fix, Side
+    from recipes.revision import Revision
 
 _PHASES = {"policy": "student-train", "teacher": "teacher-score"}
 

@@ -9,27 +9,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.checks.data import REPOSITORIES, datasets, is_cached
+from recipes.checks.worker_registry import (
+    ActorEnvironment,
+    actor_environments,
+    environment_of_class,
+    prefetches_by_name,
+    quantised_actor,
+)
 from recipes.files import is_directory, is_file
 from recipes.models.hub import hub_name
 
 if TYPE_CHECKING:
+    from recipes.checks.checkout import Checkout
     from recipes.checks.core import Context
 
 _ACTORS = "nemo_rl.models"
-_WORKERS = {
-    "dtensor": "policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2",
-    "dtensor-v1": "policy.workers.dtensor_policy_worker.DTensorPolicyWorker",
-    "megatron": "policy.workers.megatron_policy_worker.MegatronPolicyWorker",
-    "vllm": "generation.vllm.vllm_worker.VllmGenerationWorker",
-    "vllm-async": "generation.vllm.vllm_worker_async.VllmAsyncGenerationWorker",
+_NEWEST = {
+    "DTensorPolicyWorkerV2": f"{_ACTORS}.policy.workers.dtensor_policy_worker_v2",
+    "DTensorPolicyWorker": f"{_ACTORS}.policy.workers.dtensor_policy_worker",
+    "MegatronPolicyWorker": f"{_ACTORS}.policy.workers.megatron_policy_worker",
+    "VllmGenerationWorker": f"{_ACTORS}.generation.vllm.vllm_worker",
+    "VllmAsyncGenerationWorker": f"{_ACTORS}.generation.vllm.vllm_worker_async",
+    "SGLangGenerationWorker": f"{_ACTORS}.generation.sglang.sglang_worker",
+    "TrtllmAsyncGenerationWorker": f"{_ACTORS}.generation.trtllm.trtllm_worker_async",
+    "NemoGym": "nemo_rl.environments.nemo_gym",
 }
-
-_KEYS = {
-    "dtensor": "policy.dtensor_cfg.enabled",
-    "megatron": "policy.megatron_cfg.enabled",
-    "vllm": "policy.generation.backend",
-}
-"""Keys that choose a worker; with them a single finding can be skipped."""
+"""Modules of the newest release by worker, for a checkout whose registry does not tell."""
+_BUILT_FOR_DRIVER = frozenset(("DTensorPolicyWorkerV2", "DTensorPolicyWorker", "NemoGym"))
+"""Workers that have an environment of their own even with NEMO_RL_PY_EXECUTABLES_SYSTEM=1."""
+_GENERATORS = {"sglang": "SGLangGenerationWorker", "trtllm": "TrtllmAsyncGenerationWorker"}
+MARK = "STARTED_ENV_BUILDER"
+"""File in an environment that a node is building (nemo_rl/utils/venvs.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,10 @@ class Need:
     command: str
     stuck: bool = False
     """Begun and never finished: waited for without end."""
+    actor: str = ""
+    """Full name of the worker whose environment it is; empty for files."""
+    marked: bool = False
+    """Whether the mark of a building is in an environment that has its Python."""
 
 
 def needs(context: Context) -> Iterator[Need]:
@@ -103,31 +117,82 @@ def _data_need(context: Context, key: str, name: str, path: str) -> Need:
 
 
 def worker_environments(context: Context, directory: Path) -> Iterator[Need]:
-    """Yield the workers' Python environments below `NEMO_RL_VENV_DIR`.
+    """Yield the workers' Python environments below `NEMO_RL_VENV_DIR`, as the checkout's registry names them.
 
     Nodes without internet cannot build them.
     One that was begun (a `STARTED_ENV_BUILDER` file, no Python) makes every node wait for ever.
     """
-    kinds: set[str] = {side.backend or "dtensor" for side in context.sides}
-    if "dtensor" in kinds and context.get("policy.dtensor_cfg._v2") is not True:
-        kinds = {kind if kind != "dtensor" else "dtensor-v1" for kind in kinds}
-    if context.get("policy.generation.backend") == "vllm":
+    on_system = context.variable("NEMO_RL_PY_EXECUTABLES_SYSTEM") == "1"
+    environments: dict[str, str] = {}
+    for worker, key, quantised in sorted(_workers(context)):
+        environment = _environment(context, worker, quantised=quantised)
+        if not (on_system and environment.system_on_request):
+            environments.setdefault(environment.actor, key)
+    for actor, key in environments.items():
+        yield _environment_need(context, directory, actor, key)
+
+
+def _workers(context: Context) -> Iterator[tuple[str, str, bool]]:
+    """Yield the classes of the workers, each with the key that chooses it, and whether it is quantised.
+
+    The key names a single finding, which can be skipped.
+    """
+    for side in context.sides:
+        quantised = side.get("quant_cfg") is not None
+        if side.backend == "megatron":
+            yield "MegatronPolicyWorker", side.key("megatron_cfg.enabled"), quantised
+        else:
+            name = "DTensorPolicyWorkerV2" if side.get("dtensor_cfg._v2") is True else "DTensorPolicyWorker"
+            yield name, side.key("dtensor_cfg.enabled"), quantised
+    backend = context.get("policy.generation.backend")
+    if backend == "vllm":
         asynchronous = context.get("policy.generation.vllm_cfg.async_engine") is True
-        kinds.add("vllm-async" if asynchronous else "vllm")
-    if context.variable("NEMO_RL_PY_EXECUTABLES_SYSTEM") == "1":
-        kinds -= {"vllm", "vllm-async", "megatron"}  # these then use the driver's own Python
-    for kind in sorted(kinds):
-        name = f"{_ACTORS}.{_WORKERS[kind]}"
-        folder = directory / name
-        python = (folder / "bin" / "python").exists()
-        begun = not python and (folder / "STARTED_ENV_BUILDER").exists()
-        description = f"the environment of {name.rpartition('.')[2]}"
-        prefetch = "uv run python -m nemo_rl.utils.prefetch_venvs"
-        command = f"NEMO_RL_VENV_DIR={shlex.quote(str(directory))} {prefetch} {kind.partition('-')[0]}"
-        if begun:
-            command = f"rm {shlex.quote(f'{folder}/STARTED_ENV_BUILDER')} && {command}"
-            description += ", whose building was interrupted,"
-        yield Need(description, _KEYS[kind.partition("-")[0]], python, str(directory), command, begun)
+        name = "VllmAsyncGenerationWorker" if asynchronous else "VllmGenerationWorker"
+        quantised = context.get("policy.generation.quant_cfg") is not None
+        yield name, "policy.generation.backend", quantised
+    elif backend in _GENERATORS:
+        yield _GENERATORS[backend], "policy.generation.backend", False
+    if context.gym:
+        yield "NemoGym", "env.should_use_nemo_gym", False
+
+
+def _environment(context: Context, worker: str, *, quantised: bool) -> ActorEnvironment:
+    """Return the environment of a worker: the checkout's, else that of the newest release."""
+    checkout = context.checkout
+    environment = environment_of_class(checkout, worker) if checkout is not None else None
+    if environment is None:
+        on_request = worker not in _BUILT_FOR_DRIVER
+        environment = ActorEnvironment(f"{_NEWEST[worker]}.{worker}", (), on_request)
+    if quantised and checkout is not None:
+        actor = quantised_actor(checkout, environment.actor)
+        return actor_environments(checkout).get(actor, environment)
+    return environment
+
+
+def _environment_need(context: Context, directory: Path, actor: str, key: str) -> Need:
+    folder = directory / actor
+    python, started = (folder / "bin" / "python").exists(), (folder / MARK).exists()
+    description = f"the environment of {actor.rpartition('.')[2]}"
+    command = prefetch_command(context.checkout, directory, (actor,))
+    if started and not python:
+        command = f"rm {shlex.quote(f'{folder}/{MARK}')} && {command}"
+        description += ", whose building was interrupted,"
+    return Need(
+        description, key, python, str(directory), command,
+        stuck=started and not python, actor=actor, marked=started and python,
+    )  # fmt: skip
+
+
+def prefetch_command(checkout: Checkout | None, directory: Path, actors: Iterable[str]) -> str:
+    """Return the command that builds or completes the environments of some actors, in the checkout.
+
+    It takes each actor whose full name contains one of its arguments: module and class name one alone.
+    """
+    variable = f"NEMO_RL_VENV_DIR={shlex.quote(str(directory))}"
+    words = [f"{variable} uv run python -m nemo_rl.utils.prefetch_venvs"]
+    if checkout is None or prefetches_by_name(checkout):
+        words += [shlex.quote(".".join(actor.split(".")[-2:])) for actor in actors]
+    return " ".join(words)
 
 
 def package_cache(context: Context, environments: Iterable[Need]) -> Need | None:

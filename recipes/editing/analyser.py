@@ -44,6 +44,17 @@ class RecipeAnalyser(Predictor):
         super().__init__(path, checkout=checkout, environment=environment, overrides=overrides)
         self._previous: Analysis | None = None
         self._search: tuple[Analysis, SearchIndex] | None = None
+        self._resolved: tuple[EditState, Resolution] | None = None
+        """What the first outline was made of: the analysis of the same state need not resolve it again."""
+
+    def first_outline(self, state: EditState) -> Outline:
+        """Return the effective tree at once, before the checkout's schema is read.
+
+        That one tells which keys are unknown, and which comments are keys rather than sentences.
+        """
+        with self.lock:
+            self._resolved = state, resolve_state(self.resolver, state, self.overrides)
+            return outline_of(self._resolved[1].recipe, state.revision.tree)
 
     def update(
         self,
@@ -52,10 +63,12 @@ class RecipeAnalyser(Predictor):
         *,
         refresh: bool = False,
         cancelled: Callable[[], bool] = never,
+        outlined: Callable[[Outline], None] | None = None,
     ) -> Analysis:
         """Analyse a state of the text, and compare with the analysis before.
 
-        With `refresh` also the same text again: a parent may have changed.
+        With `refresh` also the same text again: a parent may have changed. `outlined` is called with the
+        tree, before the checks are applied.
 
         Raises:
             SupersededError: `cancelled` returned true; the next analysis compares with the one before.
@@ -71,20 +84,27 @@ class RecipeAnalyser(Predictor):
             ):
                 analysis = replace(previous, state=state, changes=PreflightChanges())
             else:
-                analysis = self._analysis(state, placement, previous, cancelled)
+                analysis = self._analysis(state, placement, previous, cancelled, outlined)
             self._previous = analysis
             return analysis
 
     def _analysis(
-        self, state: EditState, placement: Placement, previous: Analysis | None, cancelled: Callable[[], bool]
+        self,
+        state: EditState,
+        placement: Placement,
+        previous: Analysis | None,
+        cancelled: Callable[[], bool],
+        outlined: Callable[[Outline], None] | None,
     ) -> Analysis:
-        resolution = resolve_state(self.resolver, state, self.overrides)
+        resolution = self._resolution(state)
         check_cancelled(cancelled)
         stale = not resolution.complete and previous is not None
         if previous is not None and stale:
             resolution, outline = replace(resolution, recipe=previous.recipe), previous.outline
         else:
             outline = self._outline(resolution, state)
+        if outlined is not None:
+            outlined(outline)
         check_cancelled(cancelled)
         self.first_recipe = self.first_recipe or resolution.recipe
         prediction = self.predict_resolved(state, resolution, placement, cancelled)
@@ -92,6 +112,13 @@ class RecipeAnalyser(Predictor):
         if previous is not None:
             difference = changes(previous.report, prediction.report, previous.memory, prediction.memory)
         return Analysis(state, placement, resolution, outline, prediction, difference, stale)
+
+    def _resolution(self, state: EditState) -> Resolution:
+        """Resolve a state, or take what its first outline was made of."""
+        resolved, self._resolved = self._resolved, None
+        if resolved is not None and resolved[0] is state:
+            return resolved[1]
+        return resolve_state(self.resolver, state, self.overrides)
 
     def read(self, state: EditState) -> Analysis:
         """Return an analysis without predictions: the effective tree alone, for a search."""

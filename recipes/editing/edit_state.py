@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recipes.document import Revision
 from recipes.errors import FilePosition, RecipeError
+from recipes.revision import Revision
 from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.parse import parse
 

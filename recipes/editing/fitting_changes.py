@@ -27,6 +27,7 @@ _OFFERED = 4
 _TRIED = 24
 """Changes that are tried at most: each takes some 20 ms."""
 _VLLM = "policy.generation.vllm_cfg"
+_SHARE = f"{_VLLM}.gpu_memory_utilization"
 _SHARES = (0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _LENGTHS = ("max_total_sequence_length", "max_model_len", "max_new_tokens", "max_input_seq_length")
 _SIZES = ("train_mb_tokens", "logprob_mb_tokens", "logprob_chunk_size", "num_prompts_per_step")
@@ -69,6 +70,8 @@ def fitting_changes(
             changes.append(change)
             if sum(not one.overfull for one in changes) == _OFFERED:
                 break
+    if not key and all(one.overfull for one in changes):
+        changes += _with_generation(predictor, analysis, changes, cancelled)
     return tuple(sorted(changes, key=lambda change: len(change.overfull))[:_OFFERED])
 
 
@@ -87,6 +90,37 @@ def _tried(
         return None
     needed = tuple((phase.id, phase.needed) for phase in tried.memory.phases)
     return FittingChange(fix, placement, needed, tried.overfull)
+
+
+def _with_generation(
+    predictor: Predictor,
+    analysis: Analysis,
+    changes: list[FittingChange],
+    cancelled: Callable[[], bool],
+) -> Iterator[FittingChange]:
+    """Yield those changes that leave generation alone too large, with one of it, where all then fits."""
+    recipe = analysis.report.recipe
+    assert recipe is not None, "there are changes of it"
+    share = finite(value_at(recipe, _SHARE))
+    tries = 0
+    for change in (one for one in changes if one.overfull == ("generation",)):
+        for fix in _of_generation(predictor, recipe):
+            after = fix.edits[0].after
+            if (
+                fix.edits[0].key == _SHARE
+                and share is not None
+                and isinstance(after, float)
+                and after > share
+            ):
+                continue
+            tries += 1
+            if tries > _TRIED:
+                return
+            check_cancelled(cancelled)
+            both = _tried(predictor, analysis, _joined(change.fix, fix), change.placement.nodes, cancelled)
+            if both is not None and not both.overfull:
+                yield both
+                break
 
 
 def _hides_a_phase(analysis: Analysis, tried: Prediction) -> bool:
@@ -137,11 +171,10 @@ def _joined(first: Fix, second: Fix) -> Fix:
 
 def _of_generation(predictor: Predictor, recipe: EffectiveRecipe) -> Iterator[Fix]:
     """Yield another share of the GPU for vLLM, then engines over more GPUs."""
-    key = f"{_VLLM}.gpu_memory_utilization"
-    present = value_at(recipe, key)
+    present = value_at(recipe, _SHARE)
     for share in _SHARES:
         if share != present:
-            yield _set(recipe, key, share)
+            yield _set(recipe, _SHARE, share)
     setup = Setup.of(recipe)
     facts = predictor.inputs.models.find(setup.policy.model)
     key = f"{_VLLM}.tensor_parallel_size"

@@ -21,7 +21,7 @@ from recipes.files import Saved, save, unified_diff
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
 from recipes.library import DIRECTORY
-from recipes.planning.edits import RecipeEdit
+from recipes.planning.edits import RecipeEdit, overrides_of
 from recipes.planning.setup import Setup
 from recipes.values import Plain, plain
 from recipes.yaml.scalars import same
@@ -62,7 +62,7 @@ class ChosenValues:
 
     def overrides(self) -> tuple[str, ...]:
         """Return the choices as overrides."""
-        return tuple(text for edit in self.edits() for text in edit.overrides())
+        return overrides_of(self.edits())
 
 
 @dataclass(frozen=True, slots=True)

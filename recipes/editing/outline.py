@@ -176,8 +176,9 @@ class _OutlineBuilder:
         elif here is not None:
             state = "own"
         written = one_line(value) if kind == "value" or interpolated or not size else ""
-        if state == "own" and here is not None and here.spelling:
-            written = here.spelling
+        if state == "own" and here is not None and here.spelling.isprintable():
+            # What cannot be painted, such as U+202E, is escaped: in a field it would get lost.
+            written = here.spelling or written
         return OutlineRow(
             format_key(path), path, format_step(step), depth, kind, state, written,
             effective=one_line(data) if kind == "value" and data is not _ABSENT else "" if size else written,

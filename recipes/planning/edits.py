@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[A-Za-z_][\w/.-]*")
@@ -37,7 +38,12 @@ class Fix:
 
     def overrides(self) -> tuple[str, ...]:
         """Return the edits as Hydra overrides."""
-        return tuple(override for edit in self.edits for override in edit.overrides())
+        return overrides_of(self.edits)
+
+
+def overrides_of(edits: Iterable[RecipeEdit]) -> tuple[str, ...]:
+    """Return edits as Hydra overrides, in their order."""
+    return tuple(override for edit in edits for override in edit.overrides())
 
 
 def hydra(value: object) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from recipes.errors import RecipeError
 from recipes.keys import KeyPath, format_key
 from recipes.yaml.check import EditRefusedError, Shape, checked, expected, shape, with_children
 from recipes.yaml.find import NotWrittenError, child_index, find_spot, key_of
-from recipes.yaml.layout import child_stop
+from recipes.yaml.layout import child_stop, is_explicit
 from recipes.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode, Tree
 from recipes.yaml.offsets import BOM, LINE_BREAK
 from recipes.yaml.parse import parse
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from recipes.yaml.nodes import Collection, Node
 
-_KEY = re.compile(r"(?:[A-Za-z_][\w.-]*|-?[0-9]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]|$)")
+_KEY = re.compile(r"(?:[^\W\d][\w.-]*|-?[0-9]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]|$)")
+_ITEM = re.compile(r"-(?: |$)")
 _WORDS = re.compile(r"[^\s\"'\[{|>&*!#][^#]*\s[^\s#]")
 """Value of several plain words: most likely a sentence with a colon."""
 
@@ -59,7 +60,7 @@ def comment_out(tree: Tree, path: KeyPath) -> Tree:
         raise EditRefusedError(
             f"'{format_key(path)}' shares its line with other values", where=tree.position(start), fix=fix
         )
-    if _is_explicit(tree, start):
+    if is_explicit(tree, start):
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(start))
     splices = _marks(tree, tree.lines.column(start), tree.lines.start(start), child_stop(tree, parent, index))
     if len(parent.children) == 1:
@@ -69,10 +70,6 @@ def comment_out(tree: Tree, path: KeyPath) -> Tree:
         return old[:index] + old[index + 1 :]
 
     return checked(tree, splices, expected(tree, spot.trail[:-1], with_children(drop)))
-
-
-def _is_explicit(tree: Tree, start: int) -> bool:
-    return tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith("?")
 
 
 def _marks(tree: Tree, column: int, start: int, stop: int) -> list[Splice]:
@@ -203,7 +200,7 @@ def commented_entries(tree: Tree) -> list[CommentedEntry]:
         column = _comment_column(lines[number - 1])
         text = _uncommented(lines[number - 1]) if column is not None else ""
         last = number
-        if column is not None and (text.startswith("- ") or _KEY.match(text)):
+        if column is not None and (_ITEM.match(text) or _KEY.match(text)):
             last = _last_line(lines, number, column, text)
             entry = _entry(holders, text, column, number, last)
             if entry is not None:
@@ -218,7 +215,7 @@ def _entry(holders: _Holders, text: str, column: int, number: int, last: int) ->
     match = _KEY.match(text)
     if match is None:
         path = holders.item_at(number, column)
-        value = text.removeprefix("- ").strip()
+        value = text.removeprefix("-").strip()
         return CommentedEntry(path, value, number, last, _WORDS.match(value) is not None) if path else None
     holder = holders.at(number, column)
     if holder is None:
@@ -255,12 +252,22 @@ def _last_line(lines: list[str], number: int, column: int, first: str) -> int:
     return last
 
 
+class _LineEntry(NamedTuple):
+    """An entry or item that begins its line; `is_open`: whether keys may stand below it."""
+
+    line: int
+    column: int
+    path: KeyPath
+    is_open: bool
+    is_item: bool = False
+
+
 class _Holders:
     """Collections of a text by line: which of them a key or item at a line and column would belong to."""
 
     def __init__(self, tree: Tree) -> None:
-        self.rows: list[tuple[int, int, KeyPath, bool]] = []
-        """Line, column, path and whether a key may stand below, of each entry that begins its line."""
+        self.rows: list[_LineEntry] = []
+        """Entries and list items in lines."""
         self.lists: list[tuple[int, KeyPath, list[int]]] = []
         """Column, path and the lines of the items of each list in lines."""
         self.empty_lists: list[tuple[int, KeyPath]] = []
@@ -276,14 +283,8 @@ class _Holders:
             for entry in node.children:
                 below = (*path, key_of(entry.key))
                 if not node.flow:
-                    self.rows.append(
-                        (
-                            tree.lines.number(entry.start),
-                            tree.lines.column(entry.start),
-                            below,
-                            _is_open(entry.value),
-                        )
-                    )
+                    line, column = tree.lines.number(entry.start), tree.lines.column(entry.start)
+                    self.rows.append(_LineEntry(line, column, below, _is_open(entry.value)))
                     self._collect(tree, entry.value, below)
         elif isinstance(node, SequenceNode):
             if not node.flow:
@@ -292,23 +293,28 @@ class _Holders:
             elif not node.children and path:
                 self.empty_lists.append((tree.lines.number(node.start), path))
             for index, item in enumerate(node.children):
-                self._collect(tree, item.value, (*path, index))
+                below = (*path, index)
+                if not node.flow:
+                    line, column = tree.lines.number(item.dash), tree.lines.column(item.dash)
+                    self.rows.append(_LineEntry(line, column, below, _is_open(item.value), is_item=True))
+                self._collect(tree, item.value, below)
 
     def at(self, line: int, column: int) -> KeyPath | None:
         """Return the path of the mapping that a key at a line and column belongs to."""
         if any(first <= line <= last for first, last in self.blocks):
             return None
-        for number, depth, path, is_open in reversed(self.rows):
-            if number > line or depth > column:
+        for row in reversed(self.rows):
+            if row.line > line or row.column > column:
                 continue
-            if depth == column:
-                return path[:-1]
-            if not is_open:
-                return None
-            inside = [row for row in self.rows if len(row[2]) == len(path) + 1 and row[2][:-1] == path]
-            return path if not inside or inside[0][1] == column else None
-        inside = [row for row in self.rows if len(row[2]) == 1]
-        return () if self.top and (inside[0][1] == column if inside else column == 0) else None
+            if row.column == column:
+                return row.path[:-1] if not row.is_item else None
+            return row.path if row.is_open and self._may_stand(row.path, column) else None
+        return () if self.top and self._may_stand((), column) else None
+
+    def _may_stand(self, path: KeyPath, column: int) -> bool:
+        """Return whether a column is that of the keys in a mapping; at the top the first, if it has none."""
+        inside = next((row for row in self.rows if row.path[:-1] == path and row.path), None)
+        return inside.column == column if inside is not None else bool(path) or column == 0
 
     def item_at(self, line: int, column: int) -> KeyPath | None:
         """Return the path that an item at a line and column would have, in a list of that column around it.
@@ -332,7 +338,7 @@ class _Holders:
 
     def _ends(self, first: int, last: int, column: int) -> bool:
         """Return whether a key left of a column begins between two lines."""
-        return any(first < number < last and depth < column for number, depth, _, _ in self.rows)
+        return any(first < row.line < last and row.column < column for row in self.rows if not row.is_item)
 
 
 def _is_open(node: Node) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recipes.keys import KeyPath, Step, format_key, format_step
 from recipes.yaml.check import EditRefusedError, checked, expected, shape, shape_of, with_children
 from recipes.yaml.find import Spot, child_index, find_spot
-from recipes.yaml.layout import comments_above, ends_in_block_scalar, layout_of, tail
+from recipes.yaml.layout import comments_above, ends_in_block_scalar, is_explicit, layout_of, tail
 from recipes.yaml.nodes import AliasNode, Entry, MappingNode, ScalarNode, SequenceNode, Tree, last_leaf
 from recipes.yaml.offsets import LINE_BREAK
 from recipes.yaml.scalars import same
@@ -164,7 +164,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     if isinstance(node, ScalarNode) and node.read() is None and path:
         return set_value(tree, path, {key: value})
     if not isinstance(node, MappingNode):
-        raise EditRefusedError(f"'{format_key(path)}' is not a mapping", where=tree.position(node.start))
+        raise EditRefusedError(_no_mapping(path), where=tree.position(node.start))
     if child_index(node, key) is not None:
         where = tree.position(node.children[child_index(node, key) or 0].start)
         fix = "Set it instead."
@@ -178,7 +178,7 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
         new = f"{scalar_text(key, FLOW_KEY)}: {flow_text(value, Manner(flow=True, spelling=spelling))}"
         return checked(tree, _add_in_flow(tree, node, new), expected_shapes)
     first = node.children[0]
-    if _explicit(tree, first.start):
+    if is_explicit(tree, first.start):
         raise EditRefusedError("Mappings with '? key' cannot be edited", where=tree.position(first.start))
     column = tree.lines.column(first.start)
     writer = _writer(tree, tree.lines.start(first.start), tail(tree, node))
@@ -191,8 +191,10 @@ def insert_key(tree: Tree, path: KeyPath, key: Step, value: Writable, spelling: 
     return checked(tree, _add_line(tree, node, text, writer.newline), expected_shapes)
 
 
-def _explicit(tree: Tree, start: int) -> bool:
-    return tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith("?")
+def _no_mapping(path: KeyPath) -> str:
+    return (
+        f"'{format_key(path)}' is not a mapping" if path else "The recipe is not a mapping of keys to values"
+    )
 
 
 def _insert_first(tree: Tree, key: Step, value: Writable) -> Tree:
@@ -323,6 +325,8 @@ def assign(
         nested = {step: nested}
     if isinstance(node, SequenceNode):
         if format_step(rest[0]) != str(len(node.children)):
+            if not depth:
+                raise EditRefusedError(_no_mapping(()), where=tree.position(node.start))
             what = f"'{format_key(path[:depth])}' has {len(node.children)} items, there is no item {rest[0]}"
             raise EditRefusedError(what, where=tree.position(node.start), fix="Items count from 0.")
         return insert_item(tree, path[:depth], len(node.children), nested, spelling if len(rest) == 1 else "")

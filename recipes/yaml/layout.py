@@ -41,6 +41,11 @@ def layout_of(tree: Tree) -> Layout:
     return Layout(step, dash)
 
 
+def is_explicit(tree: Tree, start: int) -> bool:
+    """Return whether the key or item that begins at `start` stands behind a `?`."""
+    return tree.text[tree.lines.start(start) : start].rstrip(" \t").endswith("?")
+
+
 def ends_in_block_scalar(node: Node) -> bool:
     """Return whether a node's last line is text of a literal or folded block."""
     last = last_leaf(node)

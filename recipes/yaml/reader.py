@@ -52,7 +52,7 @@ def read_fast(text: str, name: str) -> Any:  # noqa: ANN401
     loader = _loaders()[1]
     if loader is not None and not scanners_differ(text):
         try:
-            return yaml.load(text.removeprefix("\ufeff"), Loader=loader)  # noqa: S506
+            return yaml.load(text.removeprefix("\ufeff"), Loader=loader)  # noqa: S506 - the same loader
         except (yaml.YAMLError, *_LOADER_FAULTS):
             pass  # `read` decides
     return read(text, name)

@@ -1,8 +1,11 @@
 """Cost of the list with 1,000 runs and 300 jobs, and of charts with 100 scalars of 100,000 steps.
 
-`uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--idle SECONDS]`.
-CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read, of
-the screen's thread for a key; also the Slurm commands that an idle list runs.
+    uv run python tests/bench/bench_home.py [--runs N] [--jobs N] [--scalars N] [--steps N] [--idle SECONDS]
+        [--viewers BIN] [--only list|charts]
+
+CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read,
+of the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a
+virtual environment that has wandb, the app and `wandb leet` show the same scalars, each in a terminal.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import shutil
 import struct
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.tui.pilot import Screen  # noqa: E402 - the project is found first
 from tests.tui.replay import running  # noqa: E402
+from tui.run_list import LIST_S  # noqa: E402
 
 NOW = 1_796_000_000.0
 SQUEUE = """#!/bin/sh
@@ -90,6 +95,9 @@ async def measure_list(root: Path, size: tuple[int, int], total: int, seconds: f
         result["all read, s"] = time.process_time() - begun
         for key in ("down", "pagedown", "end", "o", "v", "space", "right"):
             result[f"key {key}, ms"] = 1000 * await cost(lambda key=key: pilot.press(key), pilot)  # type: ignore[misc]
+        # Idle begins once the other screens are imported, and the sizes of the rows on the screen counted.
+        await screen.until(lambda: not is_busy(app.screen), "idle", 120)
+        await asyncio.sleep(2 * lister_pause_s(total))
         begun, wall = time.process_time(), time.monotonic()
         await asyncio.sleep(seconds)
         result["idle, % of a core"] = 100 * (time.process_time() - begun) / (time.monotonic() - wall)
@@ -100,6 +108,18 @@ def settled(lister: Any) -> bool:
     """Return whether every run has ended and is read, and the sizes of those on the screen are counted."""
     entries = list(lister._entries.values())
     return all(entry.due == float("inf") for entry in entries) and not lister._unsaved
+
+
+def is_busy(home: Any) -> bool:
+    """Return whether screens are being imported, or a size on the screen is not counted yet."""
+    shown = set(home.runs.visible_directories)
+    uncounted = any(row.bytes is None for row in home.runs.rows if row.directory in shown)
+    return uncounted or any(thread.name == "imports" for thread in threading.enumerate())
+
+
+def lister_pause_s(rows: int) -> float:
+    """Return the seconds between two listings of so many runs, at least."""
+    return max(LIST_S, 0.005 * rows)
 
 
 async def cost(press: Callable[[], Any], pilot: Any) -> float:
@@ -171,34 +191,59 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("runs", 1000), ("jobs", 300), ("scalars", 100), ("steps", 100_000), ("idle", 60)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--viewers", type=Path, metavar="BIN")
+    parser.add_argument("--only", choices=("list", "charts"))
     options = parser.parse_args()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         environment(directory)
         log = make_slurm(directory, options.jobs)
-        root = directory / "runs"
-        make_runs(root, options.runs)
-        total = options.runs + options.jobs
-        for label in ("cold", "warm"):
-            size = (80, 24) if label == "cold" else (160, 48)
-            log.unlink(missing_ok=True)
-            seconds = 20 if label == "cold" else options.idle
-            results[f"list, {label}"] = asyncio.run(measure_list(root, size, total, seconds))
-            results[f"list, {label}"]["slurm calls"] = (
-                len(log.read_text().splitlines()) if log.exists() else 0
-            )
-        charts_root = directory / "charts"
-        replay = running(charts_root, "", host="elsewhere")
-        replay.finish(0)
-        run = Path(replay.run.directory)
-        file = run / "output" / "logs" / "tensorboard" / "events.out.tfevents.1.host"
-        (replay.logs / "ray-driver.log").open("a").write(f"Initialized TensorboardLogger at {file.parent}\n")
-        write_scalars(file, options.scalars, options.steps)
-        results["event file, MB"] = file.stat().st_size / 1e6
-        for size in ((80, 24), (160, 48)):
-            results[f"charts {size[0]}x{size[1]}"] = asyncio.run(measure_charts(run, charts_root, size))
-    print(json.dumps(results, indent=1, default=lambda value: round(value, 3)))
+        if options.only != "charts":
+            results |= list_results(directory / "runs", options.runs, options.jobs, options.idle, log)
+        if options.only != "list":
+            results |= chart_results(directory / "charts", options.scalars, options.steps, options.viewers)
+    print(json.dumps({name: rounded(value) for name, value in results.items()}, indent=1))
+
+
+def rounded(value: Any) -> Any:
+    """Return figures with three digits."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    return round(value, 3)
+
+
+def list_results(root: Path, runs: int, jobs: int, idle_s: int, log: Path) -> dict[str, Any]:
+    """Measure the list with an empty cache at 80x24, then with a full one at 160x48."""
+    make_runs(root, runs)
+    results: dict[str, Any] = {}
+    for label, size, seconds in (("cold", (80, 24), 20), ("warm", (160, 48), idle_s)):
+        log.unlink(missing_ok=True)
+        measured: dict[str, float] = asyncio.run(measure_list(root, size, runs + jobs, seconds))
+        results[f"list, {label}"] = measured
+        measured["slurm calls"] = len(log.read_text().splitlines()) if log.exists() else 0
+    return results
+
+
+def chart_results(root: Path, scalars: int, steps: int, viewers: Path | None) -> dict[str, Any]:
+    """Measure the charts of one run, and `wandb leet` beside them."""
+    from tests.bench.chart_viewers import leet, ours
+
+    replay = running(root, "", host="elsewhere")
+    replay.finish(0)
+    run = Path(replay.run.directory)
+    file = run / "output" / "logs" / "tensorboard" / "events.out.tfevents.1.host"
+    with (replay.logs / "ray-driver.log").open("a") as driver:
+        driver.write(f"Initialized TensorboardLogger at {file.parent}\n")
+    write_scalars(file, scalars, steps)
+    results: dict[str, Any] = {"event file, MB": file.stat().st_size / 1e6}
+    for size in ((80, 24), (160, 48)):
+        name = f"{size[0]}x{size[1]}"
+        results[f"charts {name}"] = asyncio.run(measure_charts(run, root, size))
+        if viewers is not None:
+            results[f"in a terminal, distill-tui {name}"] = ours(root, size)
+            results[f"in a terminal, wandb leet {name}"] = leet(str(viewers / "wandb"), size, scalars, steps)
+    return results
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import distill_tui
-from launcher.monitor.run_metrics import MeasuredEstimate
-from launcher.runs import RecipeRef, Run, RunSpec, RunStore, save_summary
+from launcher.overview.measured_memory import MeasuredEstimate
+from launcher.runs import RecipeRef, Run, RunSpec, RunStore
+from launcher.saved_summary import save_summary
 from launcher.transports.local import LocalTransport
 from recipes.inheritance import resolve
 from tests.checks.world import World
@@ -120,6 +121,31 @@ def test_a_measured_peak_corrects_the_estimate() -> None:
     beside = MeasuredEstimate(estimated_gib=60.0, measured_gib=45.0)
     assert beside.share == 0.75
     assert beside.corrected_gib(40.0) == 30.0
+
+
+def test_the_latest_run_of_the_recipe_corrects_estimates(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = smoke(world)
+    spec = Path(made.directory, "run.json")
+    spec.write_text(spec.read_text().replace('"source": "x"', '"source": "/y/recipe.yaml"'))
+    spec.write_text(json.dumps(json.loads(spec.read_text()) | {"estimated_gib": 20.0}))
+    gpu_memory = {"peak_gib": 30.0, "total_gib": 40.0}
+    summary = {"schema": 1, "state": "completed", "metrics": {}, "gpu_memory": gpu_memory}
+    save_summary(LocalTransport(), made, summary)
+    recipe = world.root / "recipe.yaml"
+    assert run("scale", recipe, "--nodes", "4", "--dry-run") == 0
+    assert "a-smoke: 30.0 GiB where 20.0 GiB were estimated (150%)" in capsys.readouterr().err
+    assert run("memory", recipe, "--gpu-memory", "1000", "--json", "--no-search") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["measured_beside_estimate"] == {
+        "estimated_gib": 20.0, "measured_gib": 30.0, "run": "a-smoke",
+    }  # fmt: skip
+    (needed,) = (phase["needed_gib"] for phase in printed["phases"] if phase["id"] == "student-train")
+    assert run("memory", recipe, "--gpu-memory", f"{needed * 1.2:.0f}", "--no-search") == 1
+    said = capsys.readouterr().out
+    assert "a-smoke: 30.0 GiB where 20.0 GiB were estimated" in said
+    assert f"of {needed * 1.2:.0f} GiB: DOES NOT FIT" in said
 
 
 def test_a_rehearsal_has_measured_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:

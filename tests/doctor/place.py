@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.doctor.check_table import CHECKS
+from launcher.doctor.doctor_request import DoctorRequest
 from launcher.doctor.runner import examine
 from launcher.doctor.subject import Subject
 from launcher.doctor.verdict import Verdict
-from launcher.submit.doctor_subject import DoctorRequest, subject_of
+from launcher.submit.doctor_subject import subject_of
 from launcher.transports.local import LocalTransport
 from tests.checks.test_models import cache
 from tests.checks.world import World

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ import pytest
 from launcher.clusters.registry import detect
 from launcher.doctor import check_docs, fixing
 from launcher.doctor.check_table import LOGIN_CHECKS
-from launcher.doctor.last_report import load_report
+from launcher.doctor.last_report import latest_report
 from launcher.doctor.node_job import imports_of, plan_examination
 from launcher.doctor.runner import examine
 from launcher.errors import InputError
 from launcher.paths import cache_root
 from launcher.request import SubmitRequest
 from launcher.runs import RunStore
-from launcher.submit.doctor_subject import doctor_summary
+from launcher.submit.doctor_subject import ready_report
 from launcher.submit.submit import plan_submission
 from launcher.transports.local import LocalTransport
+from tests.doctor.hanging import hanging_file_system
 from tests.doctor.place import FROM_HUB, MODEL, VLLM, Place
 
 ROOT = Path(__file__).parent.parent.parent
@@ -69,9 +71,9 @@ def test_json_has_every_verdict_with_its_fix(place: Place) -> None:
     assert model["fix"]["command"] == f"hf download {MODEL}"
     assert "hf-offline" in model["foretells"]
     assert [check for check, item in checks.items() if item["outcome"] == "fail"] == ["D22"]
-    kept = load_report(place.environment)
+    kept = latest_report(place.environment)
     assert kept is not None
-    assert [item["id"] for item in kept["checks"]] == list(checks)
+    assert [item["id"] for item in kept.checks] == list(checks)
     script = fixing.script(examine(LOGIN_CHECKS, place.subject(), limit_s=20))
     assert f"\nhf download {MODEL}\n" in script
     assert "# D22 Models are in the cache" in script
@@ -108,6 +110,31 @@ def test_slurm_that_hangs_costs_its_verdict_not_the_run(place: Place) -> None:
     assert checks["D14"]["outcome"] == checks["D22"]["outcome"] == "pass"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "hang", "answer"),
+    [
+        ("hf", {"D22", "D24"}, {"D01", "D12", "D14", "D18", "D20"}),
+        ("venvs", {"D18", "D20"}, {"D01", "D12", "D14", "D22", "D24"}),
+        ("runs", {"D08"}, {"D01", "D12", "D14", "D18", "D22"}),
+    ],
+)
+def test_a_file_system_that_hangs_costs_its_verdicts_not_the_run(
+    place: Place, folder: str, hang: set[str], answer: set[str]
+) -> None:
+    (place.root / folder).mkdir(exist_ok=True)
+    with hanging_file_system(place.root / folder):
+        begun = time.monotonic()
+        done = doctor(place, "recipe.yaml", *FROM_HUB, "--json")
+        print(f"{folder}: {time.monotonic() - begun:.1f} s")
+    assert done.returncode in (0, 1), done.stderr
+    checks = {check: (item["outcome"], item["evidence"]) for check, item in by_id(done).items()}
+    for check in hang:
+        assert checks[check][0] == "unknown", (check, checks[check])
+        assert "no answer" in checks[check][1]
+    assert {check: checks[check] for check in answer if checks[check][0] != "pass"} == {}
+
+
 def test_the_wizard_s_question_is_answered_from_its_plan(place: Place) -> None:
     environment = place.environment
     transport = LocalTransport()
@@ -117,13 +144,14 @@ def test_the_wizard_s_question_is_answered_from_its_plan(place: Place) -> None:
     request = SubmitRequest(place.root / "recipe.yaml", 1, "1:00:00", overrides=overrides)
     plan = plan_submission(request, detection, store, environment)
     assert plan.obstacle is None
-    report = doctor_summary(plan, detection, store, environment)
-    assert [(item.check.id, item.verdict.evidence) for item in report.with_outcome("fail")] == []
-    good = {item.check.id for item in report.with_outcome("pass")}
+    report = ready_report(plan, detection, store, environment)
+    assert [(item["id"], item["evidence"]) for item in report.with_outcome("fail")] == []
+    good = {item["id"] for item in report.with_outcome("pass")}
     assert {"D01", "D02", "D03", "D14", "D18", "D22"} <= good
     shutil.rmtree(place.root / "venvs" / VLLM)
-    report = doctor_summary(plan, detection, store, environment)
-    assert [item.check.id for item in report.with_outcome("fail")] == ["D18"]
+    report = ready_report(plan, detection, store, environment)
+    assert [item["id"] for item in report.with_outcome("fail")] == ["D18"]
+    assert latest_report(environment) == report
 
 
 def test_the_job_of_an_examination_is_planned_and_nothing_written(place: Place) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.submit.doctor_subject import DoctorRequest
+from launcher.doctor.doctor_request import DoctorRequest
 from tests.doctor.place import FROM_HUB, MODEL, VLLM, Place
 from tests.tui.pilot import NARROW, WIDE, shown
 from tui.screens.doctor import DoctorScreen

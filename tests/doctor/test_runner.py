@@ -99,6 +99,7 @@ def test_the_script_is_one_that_bash_reads_and_runs(tmp_path: Path) -> None:
         failed("a\nb; `rm -rf x`", f"touch {tmp_path}/one", automatic=True),
         failed("manual", f"touch {tmp_path}/two"),
         warned("again", f"touch {tmp_path}/one", f"touch {tmp_path}/three", automatic=True),
+        failed("elsewhere", f"cd {tmp_path} && touch three", "test ! -e three", automatic=True),
     )
     text = script(report)
     assert text.count(f"\ntouch {tmp_path}/one") == 1
@@ -143,7 +144,7 @@ def _lives(pid: str) -> bool:
 
 
 ISOLATED = """
-import sys, threading, time
+import subprocess, sys, threading, time
 from launcher.doctor.isolation import isolated
 from launcher.errors import TransportError
 
@@ -153,6 +154,9 @@ def action():
     if sys.argv[1] == "fails":
         raise TransportError("what", where="there", fix="so")
     threading.Thread(target=time.sleep, args=(600,)).start()
+    if sys.argv[1] == "leaves a process":
+        # It stands for a child that cannot be ended: what is read from this program must end all the same.
+        return ["x" * subprocess.Popen(["sleep", "200"]).pid]
     return ["x" * 100_000]
 
 try:
@@ -162,6 +166,14 @@ except TransportError as error:
 except TimeoutError as error:
     print(error)
 """
+
+
+def test_what_is_left_behind_keeps_no_stream_open() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ISOLATED, "leaves a process", "60"],
+        capture_output=True, text=True, check=True, timeout=100,
+    )  # fmt: skip
+    os.kill(int(done.stdout), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

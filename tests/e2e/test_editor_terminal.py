@@ -185,7 +185,7 @@ def test_keys_that_come_all_at_once_do_what_they_do_one_by_one(
 ) -> None:
     """Everything is sent while the recipe is still being read, as a macro or a slow link would."""
     terminal.open(Command(world.root / "runs"), "recipe", "edit", "mine.yaml", columns=80, rows=24)
-    terminal.wait_for("reading the recipe")
+    terminal.wait_for("1 recipe")
     terminal.press("-l", "/max_num_steps")
     terminal.press("Enter", "Enter", "3", "0", "0", "Enter", "c")
     terminal.press("-l", ", dq#w")

@@ -10,6 +10,7 @@ import pytest
 from recipes.editing import (
     Analysis,
     EditSession,
+    Outline,
     Placement,
     RecipeAnalyser,
     SupersededError,
@@ -50,6 +51,28 @@ def test_a_legal_recipe_has_no_failure_and_all_phases(editing: Editing) -> None:
     assert editing.analysis.memory is not None
     assert {"student-train", "teacher-score", "generation"} <= {p.id for p in editing.analysis.memory.phases}
     assert editing.analysis.changes.text() == ""
+
+
+def test_the_tree_is_there_before_the_checks_and_once_more_with_what_the_checkout_says(
+    tmp_path: Path,
+) -> None:
+    editing = Editing(tmp_path)
+    editing.path.write_text("defaults: recipe.yaml\nour_key: 1\n# seed: 5\n# Note: by hand\n")
+    session = EditSession.open(editing.path)
+    analyser = RecipeAnalyser(editing.path, checkout=tmp_path, environment={})
+    first = analyser.first_outline(session.state)
+    assert analyser.schema._trees == {}  # nothing of the checkout was read
+    outlines: list[Outline] = []
+    analysis = analyser.update(session.state, PLACE, outlined=outlines.append)
+    assert outlines == [analysis.outline]
+    leaves = [(row.key, row.effective) for row in first.rows if row.state != "commented"]
+    assert leaves == [(row.key, row.effective) for row in analysis.outline.rows if row.state != "commented"]
+    assert len(leaves) > 40
+    assert not any(row.unknown for row in first.rows)
+    unknown = analysis.outline.row("our_key")
+    assert unknown is not None
+    assert unknown.unknown
+    assert analysis.outline.row("Note") is None
 
 
 def test_a_new_failure_is_said_and_its_solution_too(editing: Editing) -> None:
@@ -196,3 +219,21 @@ def test_details_name_the_keys_that_follow_and_the_remark(child: Path) -> None:
     assert analyser.details(analysis, "distillation.max_num_steps").remark.beside == "enough"
     texts = [item.text for item in analyser.details(analysis, "distillation.num_prompts_per_step").help]
     assert "prompts of one step" in texts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("gib", [5.0, 6.0])
+def test_changes_of_models_and_generation_are_joined_where_only_both_fit(
+    editing: Editing, gib: float
+) -> None:
+    editing.placement = Placement(1, 4, gib)
+    analysis = editing.update()
+    assert {"teacher-score", "generation"} <= set(analysis.prediction.overfull)
+    changes = editing.analyser.what_would_fit(analysis)
+    assert changes
+    assert changes[0].overfull == ()
+    assert any(edit.key.endswith("gpu_memory_utilization") for edit in changes[0].fix.edits)
+    editing.placement = changes[0].placement
+    editing.session.apply(changes[0].fix.edits, changes[0].fix.title, inherited=analysis.recipe)
+    assert editing.update().prediction.overfull == ()
+    assert editing.analysis.failing() == ()

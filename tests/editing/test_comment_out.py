@@ -35,6 +35,17 @@ CASES = {
         "a",
         "# a:\n# # of x\n# - x\n# # of y\n# - y\nb: 1\n",
     ),
+    "a key in other letters": ("a: 1\nünï: 2\n", "ünï", "a: 1\n# ünï: 2\n"),
+    "an item whose dash stands alone": (
+        "a:\n  -\n    k: 1\n  -\n    k: 2\n    l: 3\nb: 1\n",
+        "a.1",
+        "a:\n  -\n    k: 1\n  # -\n  #   k: 2\n  #   l: 3\nb: 1\n",
+    ),
+    "the first key below a dash": (
+        "a:\n  -\n    k: 1\n  -\n    k: 2\n    l: 3\n",
+        "a.1.k",
+        "a:\n  -\n    k: 1\n  -\n    # k: 2\n    l: 3\n",
+    ),
     "a number as key": ("a:\n  -1: x\n  b: 2\n", "a.-1", "a:\n  # -1: x\n  b: 2\n"),
 }
 

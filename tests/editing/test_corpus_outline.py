@@ -12,6 +12,7 @@ from recipes.editing import EditSession, Outline, RecipeAnalyser
 from recipes.inheritance import EffectiveRecipe
 from recipes.keys import format_key
 from tests.bench.bench_editor import LOOP_MS, TARGET_MS, percentile_95, times_of
+from tests.checks.releases import RELEASES, release
 
 LIMIT_S = 0.3
 
@@ -33,14 +34,19 @@ def missing_leaves(outline: Outline, recipe: EffectiveRecipe) -> set[str]:
     return set(leaf_keys(recipe.values)) ^ shown
 
 
-def opened(path: Path) -> tuple[float, set[str]]:
-    """Open a recipe; return the CPU seconds and the leaves that are missing."""
+def opened(path: Path, checkout: Path | None = None) -> tuple[float, set[str]]:
+    """Open a recipe as the screen does; return the CPU seconds and the leaves that are missing."""
     start = time.process_time()
     session = EditSession.open(path)
-    analyser = RecipeAnalyser(path, environment={})
-    analysis = analyser.read(session.state)
+    analyser = RecipeAnalyser(path, checkout=checkout, environment={})
+    outline = analyser.first_outline(session.state)
     seconds = time.process_time() - start
-    return seconds, missing_leaves(analysis.outline, analysis.recipe) if analysis.error is None else set()
+    analysis = analyser.read(session.state)
+    if analysis.error is not None:
+        return seconds, set()
+    return seconds, missing_leaves(outline, analysis.recipe) | missing_leaves(
+        analysis.outline, analysis.recipe
+    )
 
 
 def test_a_sample_of_stock_recipes_shows_every_leaf(corpus: list[Path]) -> None:
@@ -61,6 +67,22 @@ def test_every_stock_recipe_opens_quickly_and_shows_every_leaf(corpus: list[Path
     print(f"median {statistics.median(seconds) * 1000:.0f} ms, worst {max(seconds) * 1000:.0f} ms")
     assert wrong == {}
     assert max(seconds) <= LIMIT_S
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_recipe_of_a_release_opens_quickly_and_shows_every_leaf(
+    name: str, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    checkout = release(shared, tmp_path_factory, name)
+    paths = sorted((checkout / "examples").rglob("*.yaml"))
+    assert len(paths) >= 80
+    opened(paths[0], checkout)  # imports
+    results = {path.name: opened(path, checkout) for path in paths}
+    print(f"{name}: worst {max(seconds for seconds, _ in results.values()) * 1000:.0f} ms")
+    assert {file: sorted(missing)[:5] for file, (_, missing) in results.items() if missing} == {}
+    assert {file: seconds for file, (seconds, _) in results.items() if seconds > LIMIT_S} == {}
 
 
 @pytest.mark.slow

@@ -112,6 +112,19 @@ def test_a_recipe_that_contains_itself_ends(child: Path) -> None:
     assert len(analysis.outline.rows) < 200
 
 
+def test_what_cannot_be_painted_is_escaped_so_that_a_field_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("a: 'x\u202ey'\nb: \u65e5\u672c\nc: 'x y'\nd: [\"\u200d\"]\n", encoding="utf-8")
+    outline = analysed(path).outline
+    assert [row_of(outline, key).written for key in ("a", "b", "c", "d.0")] == [
+        '"x\\u202ey"', "\u65e5\u672c", "'x y'", '"\\u200d"',
+    ]  # fmt: skip
+    session = EditSession.open(path)
+    session.set_text("a", row_of(outline, "a").written)
+    assert analysed(path).recipe.get("a") == "x\u202ey"
+    assert session.state.revision.data == {"a": "x\u202ey", "b": "\u65e5\u672c", "c": "x y", "d": ["\u200d"]}
+
+
 def test_control_characters_stay_on_one_line(child: Path) -> None:
     child.write_text('a: "x\\n\\ty"\nb: |\n  one\n  two\n"k\\e[31m": 1\n')
     rows = analysed(child).outline.rows

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,17 +41,31 @@ class Attempt:
     variables: Mapping[str, str] = field(default_factory=dict)
     uid: int = 0
     """User to try it as; 0: the user of the tests."""
+    trouble: str = ""
+    """What is wrong with the file system of the attempt's directory (`broken_machine.TROUBLES`), or "clock"."""
+    seed: int = 0
+    """Seed of the trouble."""
+    hurry: float = 1.0
+    """Factor by which the clock of deadlines runs faster, for commands that hang."""
+
+    @property
+    def deadline_s(self) -> float:
+        """Time in which it must have ended, whatever waits."""
+        return DEADLINE_S
 
     def prepare(self, directory: Path) -> None:
         """Make the files."""
         directory.mkdir()
         for name, data in self.files.items():
-            Path(os.fsdecode(os.fsencode(directory / name))).write_bytes(data)
+            path = Path(os.fsdecode(os.fsencode(directory / name)))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         for name, kind in self.special.items():
-            _make(directory / name, kind)
+            make_special(directory / name, kind)
 
 
-def _make(path: Path, kind: str) -> None:
+def make_special(path: Path, kind: str) -> None:
+    """Make what is no regular file, or one that is too large."""
     if kind == "fifo":
         os.mkfifo(path)
     elif kind == "socket":
@@ -103,19 +118,33 @@ class Tally:
 
 
 def run_attempts(
-    attempts: Iterable[Attempt], directory: Path
-) -> Iterable[tuple[Attempt, Path, Outcome, float]]:
-    """Try attempts in batches; yields each with its directory, its outcome and its batch's peak (MiB)."""
+    attempts: Iterable[Attempt], directory: Path, *, at_once: int = 1
+) -> Iterator[tuple[Attempt, Path, Outcome, float]]:
+    """Try attempts in batches; yields each with its directory, its outcome and its batch's peak (MiB).
+
+    `at_once`: batches side by side, for attempts that mostly wait; these are small.
+    """
     pending = list(attempts)
-    for start in range(0, len(pending), _BATCH):
-        batch = pending[start : start + _BATCH]
-        folders = [directory / f"{start + number}" for number in range(len(batch))]
-        for attempt, folder in zip(batch, folders, strict=True):
+    size = _BATCH if at_once == 1 else max(1, min(4, len(pending) // at_once))
+    numbers = range(0, len(pending), size)
+    batches = [
+        [
+            (attempt, directory / f"{start + number}")
+            for number, attempt in enumerate(pending[start : start + size])
+        ]
+        for start in numbers
+    ]
+
+    def tried(batch: Sequence[tuple[Attempt, Path]]) -> tuple[list[Outcome], float]:
+        for attempt, folder in batch:
             attempt.prepare(folder)
-        outcomes, peak = _run_batch(batch, folders, directory)
-        for attempt, folder, outcome in zip(batch, folders, outcomes, strict=True):
-            yield attempt, folder, outcome, peak
-            shutil.rmtree(folder, ignore_errors=True)
+        return _run_batch([item for item, _ in batch], [folder for _, folder in batch], directory)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        for batch, (outcomes, peak) in zip(batches, pool.map(tried, batches), strict=True):
+            for (attempt, folder), outcome in zip(batch, outcomes, strict=True):
+                yield attempt, folder, outcome, peak
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run_batch(batch: Sequence[Attempt], folders: Sequence[Path], home: Path) -> tuple[list[Outcome], float]:
@@ -125,6 +154,9 @@ def _run_batch(batch: Sequence[Attempt], folders: Sequence[Path], home: Path) ->
             "folder": str(folder),
             "variables": dict(attempt.variables),
             "uid": attempt.uid,
+            "trouble": attempt.trouble,
+            "seed": attempt.seed,
+            "hurry": attempt.hurry,
         }
         for attempt, folder in zip(batch, folders, strict=True)
     ]

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.hostile.broken_machine import BrokenFiles, fast_clock, jumping_clock
 from tui.cli import main
 
 
@@ -19,7 +20,7 @@ def attempt(argv: list[str]) -> dict[str, Any]:
     """Run one command; returns its exit code, what it printed, and the exception that left it."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     fault, code = "", -1
-    wall, cpu = time.monotonic(), time.process_time()
+    wall, cpu = time.perf_counter(), time.process_time()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main("0", argv)
@@ -29,10 +30,30 @@ def attempt(argv: list[str]) -> dict[str, Any]:
         "code": int(code),
         "fault": fault,
         "cpu_s": time.process_time() - cpu,
-        "wall_s": time.monotonic() - wall,
+        "wall_s": time.perf_counter() - wall,
         "out": _text(out),
         "err": _text(err),
     }
+
+
+def troubled(order: dict[str, Any]) -> dict[str, Any]:
+    """Run one command on a machine that is not well, where the order says so."""
+    with contextlib.ExitStack() as stack:
+        if order["hurry"] != 1:
+            stack.enter_context(fast_clock(order["hurry"]))
+        if order["trouble"] == "clock":
+            stack.enter_context(jumping_clock(order["seed"]))
+        elif order["trouble"]:
+            chance = (0.02, 0.2, 1.0)[order["seed"] % 3]
+            stack.enter_context(
+                BrokenFiles(
+                    f"{order['folder']}/runs" if order["trouble"] == "hang" else order["folder"],
+                    order["trouble"],
+                    chance,
+                    order["seed"],
+                ).patched()
+            )
+        return attempt(order["argv"])
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -74,16 +95,17 @@ def run() -> None:
     orders = json.load(sys.stdin)
     sys.stdin = open(os.devnull)  # noqa: SIM115 - open until the process ends
     if any(order["uid"] for order in orders):  # modules that another user may not read
-        example = Path("warm.yaml")
+        example = Path(orders[0]["folder"]).with_name("warm.yaml")
         example.write_text("a: 1\n")
         attempt(["recipe", "set", str(example), "a", "2"])
         attempt(["recipe", "set", str(example.with_name("none.yaml")), "a", "2"])
+        example.unlink()
     for order in orders:
         os.chdir(order["folder"])
         before = dict(os.environ)
         os.environ.update(order["variables"])
         uid = order["uid"]
-        print(as_user(uid, order["argv"]) if uid else json.dumps(attempt(order["argv"])), flush=True)
+        print(as_user(uid, order["argv"]) if uid else json.dumps(troubled(order)), flush=True)
         os.environ.clear()
         os.environ.update(before)
     print(f"peak {peak_mib():.0f}")

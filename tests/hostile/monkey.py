@@ -32,6 +32,7 @@ _PASTES = (
     "9" * 5000, "-1", "[red]x[/]", "${a.b}", "a: [", "~nosuch/x", "/dev/zero", "\t\t", "",
 )  # fmt: skip
 _SIZES = ((80, 24), (160, 48), (20, 5), (1, 1), (300, 3), (8, 100), (120, 30), (2, 2), (400, 100))
+_MOST_SIZES = 8
 LIMIT_S = 120.0
 """Time in which the app must have taken what was done, on a machine with ten times the work."""
 
@@ -61,7 +62,7 @@ class Monkey:
         for number in range(actions):
             if self.is_over:
                 return number
-            await asyncio.wait_for(self._act(), LIMIT_S)
+            await asyncio.wait_for(self._act(), LIMIT_S * _MOST_SIZES)
             assert self.app._exception is None, self.story()
         return actions
 
@@ -99,10 +100,10 @@ class Monkey:
         await self.pilot.press(*keys)
 
     async def _resize(self) -> None:
-        sizes = self.random.choices(_SIZES, k=self.random.choice((1, 1, 8)))
+        sizes = self.random.choices(_SIZES, k=self.random.choice((1, 1, _MOST_SIZES)))
         self.log.append(f"sizes {sizes}")
         for width, height in sizes:
-            await self.pilot.resize_terminal(width, height)
+            await asyncio.wait_for(self.pilot.resize_terminal(width, height), LIMIT_S)
 
     async def _click(self) -> None:
         width, height = self.app.size

@@ -90,7 +90,7 @@ def wrong_with_process(process: OddProcess, directory: Path) -> str:
         return f"no end within {time.monotonic() - began:.0f} s"
     if b"Traceback" in done.stderr + done.stdout:
         return done.stderr.decode("utf-8", "replace")[-600:]
-    if done.returncode not in (0, 1, 2, 3, 120, 126, 127, 141):
+    if done.returncode not in (0, 1, 2, 3, 126, 127, 141):
         return f"exit code {done.returncode}: {done.stderr[-300:]!r}"
     if b"\x1b" in done.stderr + done.stdout and "recipe show" not in process.command:
         return f"an escape byte in {(done.stderr + done.stdout)[-300:]!r}"

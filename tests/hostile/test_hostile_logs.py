@@ -1,21 +1,54 @@
-"""Hostile logs, run directories and Slurm commands: read within limits, or refused in words; nothing hangs."""
+"""Hostile logs, runs, files of the user, machines and Slurm commands: read within limits, or refused in words."""
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.hostile.attempts import Attempt, Outcome
-from tests.hostile.log_inputs import log_attempts, run_attempts_of_directories, slurm_attempts
+from tests.hostile.chart_inputs import chart_attempts
+from tests.hostile.launcher_inputs import planted_directories, wrong_with_start
+from tests.hostile.log_inputs import log_attempts
+from tests.hostile.run_inputs import (
+    run_attempts_of_directories,
+    silent_mounts,
+    silent_slurm_attempts,
+    slurm_attempts,
+    troubled_attempts,
+)
+from tests.hostile.state_inputs import state_attempts
+from tests.hostile.test_hostile_writes import needs_root, open_to_all
 from tests.hostile.verdicts import tally
 
-GROUPS: dict[str, tuple[Callable[..., Iterable[Attempt]], int]] = {
-    "logs": (log_attempts, 700),
-    "run directories": (run_attempts_of_directories, 700),
-    "Slurm commands": (slurm_attempts, 250),
+
+class Group(NamedTuple):
+    """Generator of attempts, with their number in the slow set and how many batches run side by side."""
+
+    make: Callable[..., Iterable[Attempt]]
+    size: int
+    at_once: int = 1
+
+
+GROUPS = {
+    "logs": Group(log_attempts, 700),
+    "run directories": Group(run_attempts_of_directories, 700),
+    "charts": Group(chart_attempts, 300),
+    "files of the user": Group(
+        partial(state_attempts, names=(platform.node().replace("/", "_"), getpass.getuser())), 300
+    ),
+    "troubled machines": Group(troubled_attempts, 400),
+    "Slurm commands": Group(slurm_attempts, 300),
+    "silent Slurm": Group(silent_slurm_attempts, 60, at_once=6),
+    "silent mounts": Group(silent_mounts, 24, at_once=12),
 }
+WAITING = ("silent Slurm", "silent mounts")
 
 
 def nothing(attempt: Attempt, folder: Path, outcome: Outcome) -> Iterator[str]:
@@ -25,10 +58,9 @@ def nothing(attempt: Attempt, folder: Path, outcome: Outcome) -> Iterator[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", [name for name in GROUPS if name not in WAITING])
 def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
-    make, _ = GROUPS[group]
-    result = tally(make(10, seed=1), tmp_path, nothing)
+    result = tally(GROUPS[group].make(10, seed=1), tmp_path, nothing)
     with capsys.disabled():
         print(f"\n{result}")
     assert result.bad == []
@@ -38,9 +70,27 @@ def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], grou
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
-    make, count = GROUPS[group]
-    result = tally(make(count, seed=2), tmp_path, nothing)
+    make, size, at_once = GROUPS[group]
+    count = int(os.environ.get("DISTILL_TUI_ATTEMPTS", size))
+    seed = int(os.environ.get("DISTILL_TUI_SEED", "2"))
+    result = tally(make(count, seed=seed), tmp_path, nothing, at_once=at_once)
     with capsys.disabled():
         print(f"\n{result}")
     assert result.tried[group] == count
     assert result.bad == []
+
+
+@needs_root
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_what_others_plant_for_the_launcher(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int
+) -> None:
+    open_to_all(tmp_path)
+    bad = [
+        f"{planted}: {wrong}"
+        for number, planted in enumerate(planted_directories(count, seed=count))
+        for wrong in wrong_with_start(planted, tmp_path / str(number))
+    ]
+    with capsys.disabled():
+        print(f"\nlauncher: tried {count}, bad {len(bad)}")
+    assert bad == []

@@ -17,7 +17,8 @@ from launcher.monitor.notify import notification_of
 from launcher.monitor.redact import Redactor
 from launcher.monitor.report import tail
 from launcher.monitor.state import RunState
-from launcher.runs import SUMMARY, save_summary
+from launcher.runs import SUMMARY
+from launcher.saved_summary import save_summary
 from launcher.text import clean_lines
 from launcher.transports.local import LocalTransport
 from recipes.secret_finder import find_secrets, hidden

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -14,7 +16,9 @@ from launcher.errors import InputError, TransportError
 from launcher.paths import runs_root
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.local import LocalTransport
+from tests.hostile.attempts import ROOT
 from tests.hostile.process_inputs import OddProcess, odd_processes, wrong_with_process
+from tests.tui.fakeslurm import LoginNode
 from tests.tui.terminal import opened
 from tui.terminal import on_signals
 from tui.theme import THEME, initial_theme
@@ -27,11 +31,50 @@ from tui.theme import THEME, initial_theme
         OddProcess("", "", "", "<&- >&- 2>&-"),
         OddProcess("", "", "report /nosuch", "2> /dev/full"),
         OddProcess("", "DISTILL_TUI_RUNS=~nosuch/x", "runs", ""),
+        OddProcess("", "", "--help", "> /dev/full"),
     ],
-    ids=["stdout closed", "all closed", "stderr full", "no such home"],
+    ids=["stdout closed", "all closed", "stderr full", "no such home", "stdout full"],
 )
 def test_an_odd_process(process: OddProcess, tmp_path: Path) -> None:
     assert wrong_with_process(process, tmp_path / "d") == ""
+
+
+@pytest.mark.parametrize(("full", "code"), [("/dev/full", 3), ("/dev/null", 0)])
+def test_a_result_that_cannot_be_written_is_an_error(full: str, code: int) -> None:
+    words = [sys.executable, str(ROOT / "distill_tui.py"), "--help"]
+    with open(full, "w") as output:
+        done = subprocess.run(words, stdout=output, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == code
+    assert (b"No space left on device: standard output" in done.stderr) is bool(code)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [("--json",), ()], ids=["json", "lines"])
+def test_a_submission_whose_result_cannot_be_written_names_its_job(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    node = LoginNode.at(tmp_path)
+    words = [
+        sys.executable,
+        str(ROOT / "distill_tui.py"),
+        "submit",
+        str(node.recipe),
+        "--nodes",
+        "1",
+        "--time",
+        "2:00:00",
+    ]
+    with open("/dev/full", "w") as output:
+        done = subprocess.run(
+            [*words, "--yes", *options], env=node.environment, stdout=output, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            text=True, check=False, timeout=100,
+        )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.index("submitted: job 4711, run ") < done.stderr.index(
+        "No space left on device: standard output"
+    )
+    (record,) = node.runs.glob("*/jobs.json")
+    assert '"4711"' in record.read_text()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from launcher.storage.drafts import DraftStore
 from launcher.storage.editors import EditorPresence
 from launcher.transports.local import LocalTransport
 from recipes.errors import ExplainedError
-from tests.hostile.log_inputs import VALUES, changed
+from tests.hostile.documents import VALUES, changed
 from tui.pane_settings import load_pane_settings
 
 

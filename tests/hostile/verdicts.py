@@ -25,10 +25,10 @@ Look = Callable[[Attempt, Path, Outcome], Iterator[str]]
 """Further look at what an attempt left behind; yields what is wrong."""
 
 
-def tally(attempts: Iterable[Attempt], directory: Path, look: Look) -> Tally:
-    """Try attempts; count them, and note those that end badly."""
+def tally(attempts: Iterable[Attempt], directory: Path, look: Look, *, at_once: int = 1) -> Tally:
+    """Try attempts, so many batches at once; count them, and note those that end badly."""
     result = Tally()
-    for attempt, folder, outcome, peak in run_attempts(attempts, directory):
+    for attempt, folder, outcome, peak in run_attempts(attempts, directory, at_once=at_once):
         result.tried[attempt.group] += 1
         result.peak_mib = max(result.peak_mib, peak)
         result.slowest_s = max(result.slowest_s, outcome.cpu_s)
@@ -50,15 +50,15 @@ def wrong_with(attempt: Attempt, outcome: Outcome) -> Iterator[str]:
     """Yield what is wrong with an outcome, whatever was tried."""
     if outcome.fault or outcome.code not in (0, 1, 2, 3):
         yield outcome.fault or f"exit code {outcome.code}"
-    if (
-        outcome.cpu_s > DEADLINE_S or outcome.wall_s > DEADLINE_S + 20 * outcome.cpu_s
-    ):  # others use the machine, too
+    # Others use the machine, too.
+    if outcome.cpu_s > DEADLINE_S or outcome.wall_s > attempt.deadline_s + 20 * outcome.cpu_s:
         yield f"{outcome.cpu_s:.1f} s of CPU in {outcome.wall_s:.1f} s"
     if "too deeply or too large (" in outcome.err:
         yield "it ended at a limit of Python and not at one of ours"
-    if outcome.code in (2, 3) and outcome.err.count("\n") > 3:
-        yield f"an error of {outcome.err.count(chr(10))} lines: {outcome.err[:300]!r}"
-    if outcome.code in (2, 3) and not outcome.err.startswith("distill-tui: "):
+    error = outcome.err[outcome.err.rfind("\ndistill-tui: ") + 1 :]  # behind what was said before
+    if outcome.code in (2, 3) and error.count("\n") > 3:
+        yield f"an error of {error.count(chr(10))} lines: {error[:300]!r}"
+    if outcome.code in (2, 3) and not error.startswith("distill-tui: "):
         yield f"an error without words: {outcome.err[:200]!r}"
     if _UNPRINTABLE.search(outcome.err):
         yield f"control characters in {outcome.err[:300]!r}"

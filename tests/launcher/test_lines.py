@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,3 +80,12 @@ def test_shell_traces_are_known() -> None:
 def test_invalid_utf8_is_replaced() -> None:
     (segment,) = segments(b"loss \xff\xfe 1")
     assert segment.text == "loss \ufffd\ufffd 1"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "(W pid=7) ", "[rank3]: ", "7: ", "\x1b[36m(W pid=7, ip=10.0.0.1)\x1b[0m ", "▶ ", "a\r"]
+)
+def test_a_number_that_is_too_long_is_none_whatever_stands_before_it(prefix: str) -> None:
+    for digits in ("9" * 5000, "\u0663" * 5000, "9" * 25):
+        for segment in segments(f"{prefix}batch of size {digits}...".encode()):
+            assert digits not in segment.text

@@ -22,7 +22,8 @@ from launcher.job_records import StopRequestedError, record_job, refreshed, requ
 from launcher.ownership import ForeignRunError, foreign_reason
 from launcher.plan import LaunchPlan
 from launcher.request import SubmitRequest
-from launcher.runs import Job, JobProcess, Run, RunStore, load, save_summary
+from launcher.runs import Job, JobProcess, Run, RunStore, load
+from launcher.saved_summary import save_summary
 from launcher.stop_order import stop_run
 from launcher.submit.resume import go_on, lay_out_resume
 from launcher.submit.submit import send

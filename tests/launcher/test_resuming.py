@@ -11,7 +11,8 @@ import pytest
 import distill_tui
 from launcher.errors import InputError, LaunchError
 from launcher.request import SubmitRequest
-from launcher.runs import SUMMARY, RecipeRef, Run, RunSpec, load, load_summary, save_summary
+from launcher.runs import SUMMARY, RecipeRef, Run, RunSpec, load
+from launcher.saved_summary import load_summary, save_summary
 from launcher.storage.moving import move_run
 from launcher.submit.resume import go_on, lay_out_resume
 from launcher.submit.submit import send

@@ -27,6 +27,7 @@ from launcher.logs.events import (
 )
 from launcher.monitor.attempts import NONE, SlurmRunState, attempt_of
 from launcher.monitor.state import RunState
+from launcher.monitor.summary import field_names
 from tests.launcher.run_events import (
     BY_SIGTERM,
     CANCELLED,
@@ -106,7 +107,8 @@ def test_an_event_of_a_later_attempt_begins_it(event: Event) -> None:
 
 @pytest.mark.parametrize("event", EVIDENCE, ids=lambda event: type(event).__name__)
 def test_what_belongs_to_no_attempt_stays(event: Event) -> None:
-    loose = replace(event, source=at(5, "ray-driver.log"))  # type: ignore[arg-type]
+    parts = {name: getattr(event, name) for name in field_names(event)} | {"source": at(5, "ray-driver.log")}
+    loose = type(event)(**parts)
     begun = LogChanged(f"{NEW}ray-driver.log", DRIVER, 1, 1)
     assert evidence(chain(loose, begun)) == evidence(chain(begun, loose)) == evidence(chain(loose))
 

@@ -136,7 +136,7 @@ def test_a_node_that_is_told_just_after_belongs_to_the_failure(line: int, taken:
 
 def test_an_exception_that_is_told_twice_is_one() -> None:
     one = state(raised(), raised())
-    assert len(one._exceptions) == 1
+    assert len(one._evidence_of_logs.exceptions()) == 1
 
 
 def test_the_exception_that_ended_the_driver() -> None:

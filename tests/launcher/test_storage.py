@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,12 +15,14 @@ import yaml
 from launcher.errors import InputError
 from launcher.request import SubmitRequest
 from launcher.storage.decision import decide, storage_question
-from launcher.storage.location import (
+from launcher.storage.location import locate, offers
+from launcher.storage.quotas import (
+    Allowance,
+    Quota,
     gpfs_quota,
-    locate,
+    jutil_quota,
     lustre_quota,
     mount_of,
-    offers,
     unix_quota,
     within,
 )
@@ -139,22 +142,48 @@ def test_a_file_system_that_hangs_is_unknown() -> None:
 
 
 def test_quotas_as_commands_print_them() -> None:
-    assert lustre_quota("/lus 1048576 2097152 3145728 - 10 0 0 -\n") == (2 << 30, 1 << 30)
-    long_name = "/a/very/long/name\n   3145728* 2097152 3145728 6d 10 0 0 -\n"
-    assert lustre_quota(long_name) == (2 << 30, 0)
-    assert lustre_quota("/lus 1048576 0 0 - 10 0 0 -") is None
-    assert lustre_quota("lfs: no such user") is None
-    text = "Disk quotas for user u (uid 1):\n Filesystem blocks quota limit grace files\n"
-    rows = text + "nfs:/home 512 1024 2048 0 0 0\n"
-    assert unix_quota(rows, "nfs:/home", "/home") == (1 << 20, 512 << 10)
-    assert unix_quota(rows, "nfs:/other", "/other") is None
+    line = lustre_quota("/lus 1048576 2097152 3145728 - 10 20 0 -\n")
+    assert (line.bytes, line.files) == (Allowance(2 << 30, 1 << 30), Allowance(20, 10))
+    long_name = lustre_quota("/a/very/long/name\n   3145728* 2097152 3145728 6d 10 0 0 -\n")
+    assert (long_name.bytes, long_name.files) == (Allowance(2 << 30, 0), None)
+    for text in ("/lus 1048576 0 0 - 10 0 0 -", "lfs: no such user", ""):
+        assert (lustre_quota(text).bytes, lustre_quota(text).files) == (None, None)
+    rows = "Disk quotas for user u (uid 1):\n Filesystem blocks quota limit grace files\n"
+    rows += "nfs:/home 512 1024 2048 0 0 0\nnfs:/full 2048* 1024 2048 6days 7 8 9\n"
+    assert unix_quota(rows, "nfs:/home", "/home") == Quota(Allowance(1 << 20, 512 << 10), None, "quota")
+    assert unix_quota(rows, "nfs:/full", "/full") == Quota(Allowance(1 << 20, 0), Allowance(8, 1), "quota")
+    assert unix_quota(rows, "nfs:/other", "/other") == Quota()
+
+
+def test_gpfs_limits_are_those_of_the_file_system_that_leave_least() -> None:
     header = (
         "mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:"
-        "blockUsage:blockQuota:blockLimit:\n"
+        "blockUsage:blockQuota:blockLimit:blockInDoubt:blockGrace:filesUsage:filesQuota:filesLimit:\n"
     )
-    row = "mmlsquota::0:1:::project:USR:1:u:1024:4096:8192:\n"
-    assert gpfs_quota(header + row, "project") == (4 << 20, 3 << 20)
-    assert gpfs_quota(header + row, "home") is None
+    row = "mmlsquota::0:1:::project:USR:1:u:1024:4096:8192:0:none:5:80:90:\n"
+    tight = "mmlsquota::0:1:::project:FILESET:1:p:4000:4096:8192:0:none:5:0:0:\n"
+    none = "mmlsquota::0:1:::project:USR:1:u:1024:0:0:0:none:5:0:0:\n"
+    user = gpfs_quota(header + row, "/dev/project")
+    assert (user.bytes, user.files) == (Allowance(4 << 20, 3 << 20), Allowance(80, 75))
+    both = gpfs_quota(header + none + tight + row, "project")
+    assert (both.bytes, both.files) == (Allowance(4 << 20, 96 << 10), Allowance(80, 75))
+    assert gpfs_quota(header + row, "home") == gpfs_quota(row, "project") == Quota()
+
+
+def test_jutil_s_rows_are_told_apart_by_their_directories() -> None:
+    rows = [
+        {"project": "p", "project-dir": "/p/project1/p", "data-usage": "1024KB", "data-soft-limit": "4096KB",
+         "data-hard-limit": "8192KB", "inode-usage": "5", "inode-soft-limit": "80", "inode-hard-limit": "90"},
+        {"project": "p", "project-dir": "/p/scratch/p", "data-usage": "1.5MB", "data-soft-limit": "0KB",
+         "data-hard-limit": "2 MiB", "inode-usage": 7, "inode-soft-limit": 0, "inode-hard-limit": 0},
+    ]  # fmt: skip
+    text = json.dumps(rows)
+    project = jutil_quota(text, Path("/p/project1/p/me"))
+    assert project == Quota(Allowance(4 << 20, 3 << 20), Allowance(80, 75), "jutil", dated=True)
+    scratch = jutil_quota(text, Path("/p/scratch/p"))
+    assert (scratch.bytes, scratch.files) == (Allowance(2 << 20, 512 << 10), None)
+    for other in (jutil_quota(text, Path("/p/scratch/q")), jutil_quota("usage:", Path("/p/scratch/p"))):
+        assert other == Quota()
 
 
 def test_the_mount_of_a_path_is_the_innermost_one() -> None:

@@ -16,7 +16,8 @@ import pytest
 import distill_tui
 from launcher.logs.clock import LogClock
 from launcher.monitor.watch import watch_directory
-from launcher.runs import Damaged, Run, RunStore, load_summary, save_summary
+from launcher.runs import Damaged, Run, RunStore
+from launcher.saved_summary import load_summary, save_summary
 from launcher.stored import MAX_STORED_BYTES
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport

@@ -28,6 +28,10 @@ GUARDED = (
         "launcher/monitor/state.py",
         ("tests/launcher/test_run_state.py", "tests/launcher/test_run_failures.py"),
     ),
+    Target(
+        "launcher/monitor/open_evidence.py",
+        ("tests/launcher/test_run_failures.py", "tests/launcher/test_start_retries.py"),
+    ),
     Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_attempts.py",)),
     Target("launcher/submit/submission.py", ("tests/launcher/test_submission.py",)),
     Target("launcher/submit/env_file.py", ("tests/launcher/test_submission.py",)),

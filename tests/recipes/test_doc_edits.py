@@ -311,3 +311,9 @@ def test_what_the_scanners_read_differently_is_quoted_and_never_taken_on_trust(t
         (tmp_path / "r.yaml").write_text(text)
         with pytest.raises(RecipeError, match="OmegaConf"):
             resolve(tmp_path / "r.yaml")
+
+
+@pytest.mark.parametrize("text", ["- 1\n- 2\n", "hello\n"])
+def test_a_key_is_refused_where_the_recipe_holds_none(text: str) -> None:
+    with pytest.raises(EditRefusedError, match="The recipe is not a mapping of keys to values"):
+        Document(text).set("a.b", 1)

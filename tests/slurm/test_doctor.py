@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,33 @@ def test_nodes_are_measured_by_a_job_and_remembered(shell: JscShell) -> None:
     assert again["D54"] == "pass"
     refused = shell("distill-tui", "resume", printed["run"], check=False)
     assert refused.returncode != 0
+
+
+def test_the_login_node_answers_and_slurm_that_hangs_costs_its_verdict(shell: JscShell) -> None:
+    walls = {}
+    found: dict[str, str] = {}
+    for name in ("the first time", "with Slurm's answers at hand"):
+        begun = time.monotonic()
+        found = outcomes(doctor(shell, RECIPE, codes=(0, 1)))
+        walls[name] = time.monotonic() - begun
+    assert found["D01"] == found["D02"] == found["D18"] == "pass", found
+
+    root = Path(f"/proc/{shell.cluster.login.pid}/root")
+    programs = shell.project / "programs"
+    _in(root, programs).mkdir()
+    _in(root, programs / "sinfo").write_text("#!/bin/bash\nexec sleep 300\n")
+    _in(root, programs / "sinfo").chmod(0o755)
+    path = f"PATH={programs}:{Path(shutil.which('distill-tui') or '/').parent}:/usr/bin:/bin"
+    begun = time.monotonic()
+    command = ("distill-tui", "doctor", RECIPE, "--json")
+    done = shell(*NO_TRAFFIC, path, f"XDG_CACHE_HOME={shell.scratch}/other", *command, check=False)
+    walls["with a sinfo that hangs"] = time.monotonic() - begun
+    hanging = outcomes(json.loads(done.stdout))
+    assert hanging["D01"] == "unknown", done.stdout
+    assert {check: found[check] for check in hanging if hanging[check] != found[check]} == {
+        "D01": "pass", **({"D38": found["D38"]} if "D38" in hanging else {}),
+    }  # fmt: skip
+    print({name: f"{seconds:.1f} s" for name, seconds in walls.items()}, f"load {os.getloadavg()[0]:.0f}")
 
 
 def set_aside(shell: JscShell) -> Path:

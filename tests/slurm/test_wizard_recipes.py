@@ -43,14 +43,14 @@ class Author:
         """Return what git says in the clone."""
         return self.user.cluster.as_user("git", "-C", str(self.checkout), *arguments)
 
-    def start(self) -> None:
-        """Open the wizard at its second step, with the profile for pretended nodes."""
+    def start(self, profile: str = "light") -> None:
+        """Open the wizard at its second step; the default profile is for jobs that run on pretended nodes."""
         changes = {"NEMO_RL_ROOT": str(self.checkout), "RAY_BARE_VENV": sys.prefix}
         self.tmux.start(self.user.argv("--no-mouse", **changes))
         self.tmux.see("n new")
         self.tmux.press("n")
         self.tmux.see("1 Cluster", "booster", "distill", "1-00:00:00")
-        self.choose("Profile", "light")
+        self.choose("Profile", profile)
         self.on("Models")
 
     def on(self, step: str) -> None:
@@ -138,6 +138,13 @@ class Author:
         self.tmux.see("what is saved in", "+defaults:")
         self.tmux.press("w")
         self.tmux.see("✓ saved")
+
+    def apply_first_fix(self) -> None:
+        """Apply the fix of the failing check; where several are offered, the first."""
+        self.tmux.until(lambda text: "The run would fail" not in text, "the answer")
+        self.settle()
+        if "Apply which fix?" in self.tmux.text:
+            self.tmux.press("Enter")
 
     def rehearse(self) -> None:
         """Make it a rehearsal, submit it, and wait for its end."""
@@ -283,3 +290,46 @@ def test_the_first_users_recipe_by_choices(author: Author, shared: Path) -> None
     copy = author.checkout / FOLDER / "template.yaml"
     shutil.copy(template, copy)
     assert Resolver().resolve(author.checkout / name).values == Resolver().resolve(copy).values
+
+
+def test_the_scale_out_is_refused_fixed_and_submitted(author: Author, shared: Path) -> None:
+    template = (shared / "seed-template" / "my-distillation-1n4g.yaml").read_text()
+    recipe = author.checkout / FOLDER / "my-distillation-1n4g.yaml"
+    recipe.write_text(
+        template.replace("<YOUR_STUDENT_MODEL>", "Qwen/Qwen3-1.7B").replace(
+            "<YOUR_TEACHER_MODEL>", "Qwen/Qwen3-4B"
+        )
+    )
+    author.start(profile="none")  # the nodes' own CPUs: two of them would be too few (C61)
+    author.fill("Recipe", str(recipe))
+    author.on("Parallelism")
+    author.fill("Teacher TP", "2")
+    author.on("Batches and lengths")
+    author.fill("Prompts per step", "32")
+    author.on("Nodes and time")
+    author.fill("Nodes", "2")
+    author.fill("GPUs per node", "4")
+    author.review()
+    author.tmux.see("would fail", "C60")
+    assert set(re.findall(r"✗ (C\d+)", author.tmux.text)) == {"C60"}
+    author.tmux.press("s")
+    author.tmux.see("The run would fail", "C60")
+    author.tmux.press("f")
+    author.apply_first_fix()
+    author.tmux.until(
+        lambda text: "Job" in text and "checking …" not in text and "C60" not in text, "the fixed review"
+    )
+    author.tmux.press("s")
+    author.tmux.see("Submit?", "training: 2 nodes × 4 GPUs")
+    author.tmux.press("y")
+    author.tmux.until(lambda text: "Submit?" not in text and "submitting" not in text, "the monitor")
+    (run,) = author.user.runs.glob("2*")
+    record = json.loads((run / "run.json").read_text())
+    assert (record["kind"], record["nodes"], record["gpus_per_node"]) == ("training", 2, 4)
+    assert author.user.jobs()
+    values = Resolver().resolve(run / "effective.yaml").values
+    resources = values["policy"]["generation"]["colocated"]["resources"]
+    assert (resources["num_nodes"], resources["gpus_per_node"]) == (1, 4)
+    assert values["teacher"]["dtensor_cfg"]["tensor_parallel_size"] == 2
+    assert values["distillation"]["num_prompts_per_step"] == 32
+    assert author.git("status", "--porcelain").splitlines() == [f"?? {FOLDER}/{recipe.name}"]

@@ -9,8 +9,11 @@ import pytest
 
 import launcher.clusters.registry
 import launcher.overview.lister
+import launcher.submit.doctor_subject
 import tui.run_list
 import tui.run_poller
+from launcher.doctor.last_report import KeptReport
+from tests.tui.replay import LATER
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +47,14 @@ def _no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if found is None or found.startswith(("/usr/", "/opt/")) else found
 
     monkeypatch.setattr(launcher.clusters.registry, "shutil", SimpleNamespace(which=only_tests_own))
+
+
+@pytest.fixture(autouse=True)
+def _doctor_of_another_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the review say the same of every machine; what the doctor really says is tested in tests/doctor."""
+    passed = {"id": "D01", "title": "Slurm answers", "where": "login", "outcome": "pass", "evidence": "Slurm"}
+    report = KeptReport(LATER - 180, "login01", "", (passed,))
+    monkeypatch.setattr(launcher.submit.doctor_subject, "ready_report", lambda *_: report)
 
 
 @pytest.fixture(autouse=True)

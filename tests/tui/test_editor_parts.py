@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.geometry import Offset
 
 from recipes.editing import EditSession, Outline, OutlineRow, Placement, RecipeAnalyser
 from recipes.editing.outline import RowKind, RowState
@@ -18,6 +22,7 @@ from tui.screens.editor.outline_view import COMMENTED, INHERITED, OWN, REPLACING
 from tui.screens.editor.preflight_lines import difference_text, memory_strip, outcomes_by_key, summary
 from tui.screens.editor.text_view import split_lines
 from tui.widgets.diff_lines import changed_count, diff_lines
+from tui.widgets.entry_dialog import EntryDialog, EntryPlace, EntryRequest
 from tui.widgets.fact_lines import Fact, fact_lines
 from tui.widgets.meter import meter
 from tui.widgets.panel import fitted, title_rule
@@ -189,6 +194,21 @@ def test_the_details_name_keys_only_where_they_do_something(tmp_path: Path) -> N
         assert "; #" not in in_text
 
 
+@asynccontextmanager
+async def painted_alone(
+    view: OutlineView, size: tuple[int, int]
+) -> AsyncIterator[tuple[App[None], OutlineView]]:
+    """Show a widget in an app of its own."""
+
+    class Alone(App[None]):
+        def compose(self) -> ComposeResult:
+            yield view
+
+    app = Alone()
+    async with app.run_test(size=size):
+        yield app, view
+
+
 def test_a_key_and_its_commented_copy_are_two_rows() -> None:
     def row(name: str, state: RowState, depth: int = 1) -> OutlineRow:
         kind: RowKind = "value" if depth else "section"
@@ -218,3 +238,34 @@ def test_a_key_and_its_commented_copy_are_two_rows() -> None:
     assert current() == ("a.y", "commented")
     view.show(outline(row("x", "own")), {})
     assert current() == ("a", "own")
+
+
+async def test_wide_characters_are_painted_whole_and_a_cut_name_keeps_its_distance() -> None:
+    def row(name: str, value: str) -> OutlineRow:
+        return OutlineRow(name, (name,), name, 0, "value", "own", value, value)
+
+    rows = (row("k", "日本語テキスト"), row("n" * 60, "1"), row("名前", "x"))
+    async with painted_alone(OutlineView(), (40, 5)) as (app, view):
+        view.show(Outline(rows), {})
+        lines = [strip.text for strip in map(view.render_line, range(3))]
+    assert app.return_code in (None, 0)
+    assert "日本語テキスト" in lines[0]
+    assert f"{'n' * 5}… 1" in lines[1]
+    assert lines[2].split() == ["●", "名前", "x"]
+
+
+async def test_a_hint_takes_as_many_lines_as_it_needs_but_no_more_than_four() -> None:
+    app: App[None] = App()
+    async with app.run_test(size=(60, 24)) as pilot:
+        dialog = EntryDialog(EntryRequest("Set a.b", "1", "short"), place=EntryPlace(Offset(30, 20), 20))
+        app.push_screen(dialog)
+        await pilot.pause()
+        heights = []
+        for text in ("short", "some words " * 9, "very many words " * 40, "", "short again"):
+            dialog.say(text, "fail")
+            await pilot.pause()
+            hint = dialog.query_one(".entry-hint")
+            heights.append(hint.size.height if hint.display else 0)
+            box = dialog.query_one(".entry-box")
+            assert box.region.bottom <= 24
+        assert heights == [1, 4, 4, 0, 1]

@@ -10,7 +10,8 @@ import pytest
 
 from launcher.overview.lister import RunLister
 from launcher.overview.rows import filled_row, starting_row
-from launcher.runs import load, load_summary
+from launcher.runs import load
+from launcher.saved_summary import load_summary
 from launcher.transports.base import FileStat
 from launcher.transports.local import LocalTransport
 from tests.tui.pilot import NARROW, WIDE, shown
@@ -46,7 +47,7 @@ async def test_runs_newest_first_with_what_matters(tmp_path: Path, size: tuple[i
         assert "10m02s" in rows[1]
         if size == WIDE:
             assert "ValueError: too large" in rows[1]
-            assert "█▇" in rows[2]
+            assert "█▆" in rows[2]
         await screen.press("down")
         await screen.see("failed: ValueError: too large", "20261128-030000-failed-0003")
         await screen.press("end", "enter")

@@ -14,8 +14,14 @@ from launcher.submit import resume
 from launcher.submit.resume import ResumePlan
 from tests.tui.pilot import NARROW, shown
 from tests.tui.replay import Replay, make_run
+from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
-from tui.screens.resuming import ask_to_resume, resumption_in_words
+from tui.screens.resuming import (
+    ask_to_resume,
+    ask_to_resume_several,
+    resumption_in_words,
+    resumptions_in_words,
+)
 
 
 class Submissions:
@@ -103,3 +109,37 @@ async def test_where_a_run_cannot_be_resumed_a_new_one_is_offered(
         ask_to_resume(screen.monitor, str(directory))
         await screen.see("Error", "all of its 50 steps are done")
     assert submissions.taken == []
+
+
+def test_several_resumptions_in_words(tmp_path: Path) -> None:
+    plans = [
+        plan_of(make_run(tmp_path, identity=f"20261128-02000{number}-x-000{number}")) for number in range(8)
+    ]
+    words = resumptions_in_words(plans, ["x is finished"], left_out=2)
+    assert words.count("from the checkpoint of step 10 of 50") == 6
+    assert "and 2 more" in words
+    assert "At most 64.0 GPU hours together." in words
+    assert "Not resumed: x is finished." in words
+    assert "Not resumed: 2 further rows without a run that can be resumed." in words
+
+
+async def test_several_runs_are_resumed_after_one_question(
+    tmp_path: Path, submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [make_run(tmp_path, host="elsewhere", identity=f"20261128-02000{n}-x-000{n}") for n in range(3)]
+
+    def lay_out(run: Run, store: object) -> ResumePlan:
+        if run.spec.id.endswith("2"):
+            raise LaunchError("all of its 50 steps are done")
+        return plan_of(run)
+
+    monkeypatch.setattr(resume, "lay_out_resume", lay_out)
+    async with shown(tmp_path, NARROW) as screen:
+        await screen.see("3 runs in")
+        home = screen.app.screen
+        assert isinstance(home, HomeScreen)
+        ask_to_resume_several(home, [run.directory for run in runs])
+        await screen.see("Resume 2 runs?", "16.0 GPU hours together", "Not resumed: all of its 50 steps")
+        await screen.press("y")
+        await screen.until(lambda: len(submissions.taken) == 2, "two jobs")
+        await screen.see("resumed: ")

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from launcher.clusters.job_list import JobListing
 from launcher.logs.events import JobState
 from launcher.overview.rows import RunRow
+from launcher.storage.drafts import DraftStore
+from launcher.storage.run_edits import RunSize
+from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
 from tui.screens.home_actions import HomeActions
+from tui.screens.home_text import TitleFacts, home_title
+from tui.screens.removing import Removal
+from tui.screens.wizard.wizard_state import WizardState
 from tui.widgets.chart import ChartView, chart_lines
 from tui.widgets.run_columns import COLUMNS, ColumnLayout
 
@@ -118,6 +126,54 @@ async def test_charts_of_a_run_and_its_gpus(tmp_path: Path) -> None:
         await screen.see("1 run in")
 
 
+@pytest.mark.long
+async def test_drafts_are_listed_gone_on_with_and_discarded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("a: 1\n")
+    DraftStore.of().save("t", recipe, "a: 2\n", recipe.read_bytes(), closed=True)
+    writer = RunDrafts.of().writer()
+    writer.put(RunDraft(WizardState({"nodes": "7"}).as_json(), "job", "seven nodes"))
+    writer.leave()
+    async with shown(tmp_path / "runs", NARROW) as screen:
+        await screen.see("No runs yet, 2 drafts in", "◇ draft", "mine.yaml", "seven nodes")
+        await screen.press("slash")
+        await screen.type("mine")
+        await screen.press("enter", "enter")
+        await screen.see("recipe  mine.yaml", "● modified, 1 line")
+        await screen.press("f3")
+        await screen.until(lambda: "modified" not in screen.text, "the edits are taken back")
+        await screen.press("b")
+        await screen.see("0 of 1 draft in", "No run matches the filter.")
+        await screen.press("escape")
+        await screen.see("No runs yet, 1 draft in", "seven nodes")
+        await screen.press("d")
+        await screen.see("Discard this draft?", "being prepared, at job")
+        await screen.press("y")
+        await screen.see("No runs yet.", "distill-tui demo")
+    assert RunDrafts.of().offered() == ()
+
+
+def test_what_is_removed_is_said_with_its_size() -> None:
+    rows = (
+        RunRow("a", "a", "/a", JobState.FAILED),
+        RunRow("b", "b", "/b", JobState.RUNNING),
+        RunRow("c", "c", "", draft="/d/1", reason="unsaved edits of this recipe"),
+        RunRow("7", "other", "", JobState.COMPLETED, job="7"),
+    )
+    removal = Removal.of(rows)
+    assert removal.title == "Remove 1 run and discard 1 draft?"
+    text = removal.text([RunSize("/a", 2_000_000)])
+    assert "a  a  2.0 MB\nc  unsaved edits of this recipe" in text
+    assert "2.0 MB on disk." in text
+    assert "1 run that may still run: kept." in text
+    assert [row.job for row in removal.jobs] == ["7"]
+    assert Removal.of(rows[2:3]).title == "Discard this draft?"
+    assert not Removal.of(rows[1:2])
+
+
 @pytest.mark.parametrize("width", range(20, 260, 7))
 @pytest.mark.parametrize("offset", [0, 3, 8])
 def test_columns_fill_the_width(width: int, offset: int) -> None:
@@ -149,6 +205,10 @@ def test_actions_are_offered_where_they_can_be_done() -> None:
         "copy_job": [True, True, True, False],
         "open_charts": [True, True, False, False],
     }
+    draft = RunRow("e", "e", "", draft="/d/1", recipe="/x/e.yaml")
+    assert HomeActions.enabled("remove_run", [live, draft])
+    assert HomeActions.enabled("resume_run", [live, done, other, draft])
+    assert not HomeActions.enabled("rename_run", [draft])
     assert HomeActions.enabled("compare_runs", [live, done])
     assert not HomeActions.enabled("compare_runs", [live, other])
 
@@ -181,3 +241,19 @@ def test_zooming_and_panning_stay_within_the_axis() -> None:
     assert view.panned(full, -5.0).range_in(full) == (0.0, 50.0)
     assert view.zoomed(full, 2.0) == ChartView()
     assert ChartView().panned(full, 0.25) == ChartView()
+
+
+@pytest.mark.parametrize("runs", [3, 12_345])
+@pytest.mark.parametrize("order", ["", "by recipe, time taken ↑"])
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_title_says_since_when_slurm_gives_no_answer(runs: int, order: str, width: int) -> None:
+    listing = JobListing(asked=1e9, problem="down")
+    facts = TitleFacts(
+        "/a/root/of/runs", runs, 2, 0, runs + 2, order, marked=0, message="", problem="", busy_s=0.0,
+        listing=listing,
+    )  # fmt: skip
+    title = home_title(facts, width).plain
+    assert len(title) <= width
+    assert title.endswith("! Slurm gives no answer since 01:46:40")
+    assert f"{runs:,} runs, 2 other jobs" in title
+    assert home_title(replace(facts, listing=None, order=""), width).plain.endswith("/runs")

@@ -116,6 +116,20 @@ def test_the_list_has_this_directory_then_the_checkout_then_packaged_ones(
     assert len({recipe_file(value) for value in values}) == len(values)
 
 
+def test_what_is_no_recipe_is_passed_over_at_once(here: Path) -> None:
+    """A FIFO would block its reader for good, and parents that name each other would be read for ever."""
+    os.mkfifo(here / "fifo.yaml")
+    (here / "directory.yaml").mkdir()
+    (here / "large.yaml").write_text("distillation:\n" + "#" * (1 << 20))
+    names = [f"loop{number}.yaml" for number in range(40)]
+    for name in names:
+        (here / name).write_text(f"defaults: [{', '.join(names)}]\n")
+    (here / "child.yaml").write_text("defaults:\n  - nothing.yaml\n  - fifo.yaml\n  - base.yml\n")
+    (here / "base.yml").write_text("distillation: {}\n")
+    listed = {row.text for row in recipe_choices((), None) if row.source == HERE}
+    assert listed == {"child.yaml", "base.yml"}
+
+
 def test_a_recipe_is_listed_once(here: Path) -> None:
     path = here / "own.yaml"
     path.write_text("distillation: {}\n")

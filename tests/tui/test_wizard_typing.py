@@ -27,7 +27,9 @@ async def burst(screen: Screen, *keys: str) -> None:
 
 async def texts_are(screen: Screen, **texts: str) -> None:
     await screen.until(
-        lambda: {name: page(screen).wizard_state.texts.get(name) for name in texts} == texts, f"{texts}"
+        lambda: {name: page(screen).wizard_state.texts.get(name) for name in texts} == texts,
+        f"{texts}",
+        limit_s=40,  # four steps are laid out, which a busy machine takes 10 s for
     )
 
 

@@ -8,7 +8,6 @@ a parser.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -33,17 +32,24 @@ OPEN_APP = "tui.cli:open_app"
 
 def main(version: str, arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    from tui.headless.output import finish
+
     try:
-        options = parse(version, sys.argv[1:] if arguments is None else arguments)
-        code: int = resolve_reference(options.handler)(options)
-        sys.stdout.flush()
+        return finish(_run(version, sys.argv[1:] if arguments is None else arguments))
+    except SystemExit as stop:  # help and version were printed
+        raise SystemExit(finish(int(stop.code or 0))) from None
+
+
+def _run(version: str, arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit code, whatever it raised."""
+    try:
+        options = parse(version, arguments)
+        return int(resolve_reference(options.handler)(options))
     except ExplainedError as error:
         _print_error(str(error))
         return int(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output has left; Python would complain once more when it closes the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 141  # the reader of our output has left
     except (RecursionError, MemoryError) as error:
         _print_error(f"the input is nested too deeply or too large ({type(error).__name__})")
         return int(Exit.USAGE)
@@ -51,7 +57,6 @@ def main(version: str, arguments: Sequence[str] | None = None) -> int:
         at = f": {error.filename}" if error.filename else ""
         _print_error(f"{error.strerror or error}{at}")
         return int(Exit.OUTSIDE)
-    return code
 
 
 def parse(version: str, words: Sequence[str]) -> argparse.Namespace:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from recipes.errors import Exit, ExplainedError
 from tui.cli.converters import CONVERTERS
 from tui.cli.spec import Argument, Group, Subcommand
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 PROGRAM = "distill-tui"
 
@@ -36,6 +40,12 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as argparse takes them
         super().__init__(**settings, allow_abbrev=False)
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print help or the version; argparse would pass over an output that cannot be written."""
+        from tui.headless.output import write_text
+
+        write_text(cast("TextIO", file or sys.stderr), message)
 
     def parse_any_order(self, words: Sequence[str], namespace: argparse.Namespace) -> argparse.Namespace:
         """Parse options and positional arguments in any order; `--` ends the options."""

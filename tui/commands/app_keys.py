@@ -23,6 +23,11 @@ APP_COMMANDS: tuple[Command, ...] = (
         Scope.APP, "change_theme",
     ),
     Command(
+        "app.density", (), "Change the density",
+        "Have more rows on a screen, or more room between its parts; the choice is kept.",
+        Scope.APP, "change_density",
+    ),
+    Command(
         "app.redraw", ("ctrl+l",), "Redraw",
         "Paint the whole screen again, after another program wrote on the terminal.",
         Scope.APP, "redraw", priority=True,

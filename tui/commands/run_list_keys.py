@@ -6,7 +6,8 @@ from tui.commands.command import Command, Scope
 
 RUN_LIST_COMMANDS: tuple[Command, ...] = (
     Command(
-        "home.open", ("enter",), "Open the run", "Show the selected run or job in the monitor.",
+        "home.open", ("enter",), "Open the run",
+        "Show the selected run or job in the monitor; go on with a draft.",
         Scope.HOME, "open_run", footer="open",
     ),
     Command(
@@ -68,7 +69,8 @@ RUN_LIST_COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "home.resume", ("r",), "Resume the run",
-        "Submit one more job of a run that has ended, from its last checkpoint, after a confirmation.",
+        "Submit one more job of the selected or marked runs that have ended, each from its last checkpoint, "
+        "after a confirmation.",
         Scope.HOME, "resume_run", footer="resume",
     ),
     Command(
@@ -79,7 +81,7 @@ RUN_LIST_COMMANDS: tuple[Command, ...] = (
     Command(
         "home.remove", ("d", "delete"), "Remove",
         "Remove the selected or marked runs that have ended, after a question with their size on disk; "
-        "forget jobs of other programs.",
+        "discard drafts; forget jobs of other programs.",
         Scope.HOME, "remove_run", footer="remove",
     ),
     Command("home.rename", ("f2",), "Rename", "Give the run another name.", Scope.HOME, "rename_run"),

@@ -13,7 +13,8 @@ from launcher.monitor.checkpoints import complete_checkpoint, loss_of, next_chec
 from launcher.monitor.watch_run import watch_run
 from launcher.ownership import ForeignRunError
 from launcher.run_reference import is_job_id
-from launcher.runs import JOBS, SUMMARY, load_summary
+from launcher.runs import JOBS, SUMMARY
+from launcher.saved_summary import load_summary
 from launcher.stop_order import stop_run
 from recipes.errors import Exit
 from tui.headless.output import ask, say

@@ -15,10 +15,10 @@ from tui.headless.output import SCHEMA, ask, print_json, say, show
 if TYPE_CHECKING:
     import argparse
 
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
     from launcher.runs import Run, RunStore
-    from launcher.submit.doctor_subject import DoctorRequest
 
 MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 _FILES_S = 2.0
@@ -43,7 +43,6 @@ def run(options: argparse.Namespace) -> int:
         return Exit.OK
     if options.fix:
         report = _fix(report, request, yes=options.yes)
-    _keep(request, report)
     _print(report, options)
     return Exit.OK if report.ok else Exit.FAILED
 
@@ -59,7 +58,7 @@ def _on_screen(request: DoctorRequest) -> int:
 
 
 def _request(options: argparse.Namespace) -> DoctorRequest:
-    from launcher.submit.doctor_subject import DoctorRequest
+    from launcher.doctor.doctor_request import DoctorRequest
 
     file = options.file
     overrides = tuple(options.override)
@@ -89,25 +88,21 @@ def _subject(request: DoctorRequest) -> Subject:
 
 
 def _examined(request: DoctorRequest) -> HealthReport:
-    """Return the verdicts of this node, and of what was measured on nodes."""
+    """Return the verdicts of this node, and of what was measured on nodes; they are kept."""
     from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
     from launcher.doctor.isolation import isolated
+    from launcher.doctor.last_report import save_report
     from launcher.doctor.runner import examine
 
     def examination() -> HealthReport:
         subject = _subject(request)
         report = examine(LOGIN_CHECKS, subject)
-        return report.merged(examine(NODE_CHECKS, subject)) if subject.measured else report
+        if subject.measured:
+            report = report.merged(examine(NODE_CHECKS, subject))
+        save_report(subject, report)
+        return report
 
     return isolated(examination, _LIMIT_S)
-
-
-def _keep(request: DoctorRequest, report: HealthReport) -> None:
-    """Keep a report for `report`."""
-    from launcher.doctor.last_report import save_report
-    from launcher.transports.local import LocalTransport
-
-    save_report(LocalTransport(_FILES_S), os.environ, report, request.recipe)
 
 
 # ------------------------------------------------------------ printing

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, MemoryTerm, Moment, Option, Phase, estimate
+from recipes.planning import Setup
 from tui.headless.fixes import fix_json
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, show
+from tui.headless.stores import measured_here
 
 if TYPE_CHECKING:
     import argparse
+
+    from launcher.overview.measured_memory import MeasuredEstimate
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,21 +26,26 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = inputs_of(arguments, path)
     recipe = Resolver().resolve(path, [*arguments.override, *inputs.request.overrides()])
     result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
+    measured = measured_here(path, Setup.of(recipe).nodes)
+    room = measured.room_gib(result.gpu_gib) if measured is not None else result.gpu_gib
+    fits = all(phase.fits and phase.needed <= room for phase in result.phases)
     fitting: tuple[Option, ...] = ()
-    if not (arguments.no_search or result.fits):
+    if not (arguments.no_search or fits):
         from recipes.checks import Checker
         from recipes.checks.fitting import fitting_options
 
-        fitting = fitting_options(Checker(inputs), path, arguments.override, gpu_gib=result.gpu_gib)
+        fitting = fitting_options(Checker(inputs), path, arguments.override, gpu_gib=room)
     if arguments.json:
-        print_json(memory_json(result, fitting))
+        print_json(memory_json(result, fitting, measured))
     else:
-        _print_memory(result, fitting)
-    return int(Exit.OK if result.phases and result.fits else Exit.FAILED)
+        _print_memory(result, fitting, measured)
+    return int(Exit.OK if result.phases and fits else Exit.FAILED)
 
 
-def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str, object]:
-    """Return an estimate as `memory --json` prints it."""
+def memory_json(
+    result: Estimate, fitting: tuple[Option, ...] = (), measured: MeasuredEstimate | None = None
+) -> dict[str, object]:
+    """Return an estimate as `memory --json` prints it; `measured` is that of an earlier run."""
     host = result.host_gib_per_node
     return SCHEMA | {
         "gpu_gib": result.gpu_gib,
@@ -45,6 +55,7 @@ def memory_json(result: Estimate, fitting: tuple[Option, ...] = ()) -> dict[str,
             {"side": o.side, "nodes": o.nodes, "needed_gib": round(o.needed, 3), **fix_json(o.fix)}
             for o in fitting
         ],
+        "measured_beside_estimate": None if measured is None else asdict(measured),
         "notes": [*result.notes, *result.basis],
     }
 
@@ -73,7 +84,7 @@ def _terms_json(terms: tuple[MemoryTerm, ...]) -> list[dict[str, object]]:
     return [{"name": term.name, "gib": round(term.gib, 3), "formula": term.formula} for term in terms]
 
 
-def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
+def _print_memory(result: Estimate, fitting: tuple[Option, ...], measured: MeasuredEstimate | None) -> None:
     for phase in result.phases:
         needs = f"needs {phase.needed:6.1f} of {result.gpu_gib:g} GiB ±{phase.uncertainty:.0%}"
         show(f"{phase.id:14} {needs}  {'fits' if phase.fits else 'DOES NOT FIT'}")
@@ -86,6 +97,11 @@ def _print_memory(result: Estimate, fitting: tuple[Option, ...]) -> None:
             show(f"               a monitor may show {phase.reserved:.0f} GiB of torch's memory")
     if result.host_gib_per_node is not None:
         show(f"host memory    about {result.host_gib_per_node:.0f} GiB per node, besides Ray's object store")
+    if measured is not None:
+        needed = measured.corrected_gib(max((phase.needed for phase in result.phases), default=0.0))
+        verdict = "" if needed <= result.gpu_gib else ": DOES NOT FIT"
+        show(f"measured       {measured.run}: {measured.in_words()}")
+        show(f"               by that, this recipe needs {needed:.1f} of {result.gpu_gib:g} GiB{verdict}")
     for option in fitting:
         show(f"would fit      {option.fix.title}  ({option.needed:.1f} GiB)")
     for note in (*result.notes, *result.basis):

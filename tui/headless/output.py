@@ -6,6 +6,7 @@ masked, whatever it quotes. Documents are written as they are, except to a termi
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,18 +31,51 @@ def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # a terminal that is not UTF-8
         text = json.dumps(json.loads(text), indent=indent)
-    _write(sys.stdout, text + "\n", flush=line)
+    write_text(sys.stdout, text + "\n", flush=line)
 
 
 def show(text: str, *, flush: bool = False) -> None:
     """Print lines of a result."""
-    _write(sys.stdout, _printable(text) + "\n", flush=flush)
+    write_text(sys.stdout, _printable(text) + "\n", flush=flush)
 
 
 def say(text: str) -> None:
     """Print a message that is not part of the result; where nobody can get it, the command goes on."""
     with suppress(OSError):
-        _write(sys.stderr, _printable(text) + "\n", flush=True)
+        write_text(sys.stderr, _printable(text) + "\n", flush=True)
+
+
+def announce(text: str) -> None:
+    """Say what was done beyond recall before its result is printed to where no terminal shows it."""
+    if not sys.stdout.isatty():
+        say(text)
+
+
+def finish(code: int) -> int:
+    """Write what is still buffered; returns the exit code, 3 where a result of a success got lost.
+
+    What cannot be written is dropped: at the end of the process Python would try once more, and end it with
+    code 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            _drop(stream)
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError) and code == 0:
+                say(f"distill-tui: {error.strerror}: standard output")
+                code = 3
+            elif stream is sys.stdout and isinstance(error, BrokenPipeError):
+                code = 141
+    return code
+
+
+def _drop(stream: TextIO) -> None:
+    """Let the rest of a stream go nowhere."""
+    with suppress(OSError, ValueError):  # a stream of a test has no descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def ask(question: str) -> bool:
@@ -61,19 +95,23 @@ def write_document(text: str | bytes) -> None:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     else:
-        _write(sys.stdout, text)
+        write_text(sys.stdout, text)
 
 
-def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
+def write_text(stream: TextIO, text: str, *, flush: bool = False) -> None:
     """Write text; characters that the stream's encoding does not have are written as escapes."""
     encoding = stream.encoding or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
         text = text.encode(encoding, "backslashreplace").decode(encoding)
-    stream.write(text)
-    if flush:
-        stream.flush()
+    try:
+        stream.write(text)
+        if flush:
+            stream.flush()
+    except OSError as error:
+        name = "standard output" if stream is sys.stdout else "standard error"
+        raise OSError(error.errno, error.strerror, name) from error
 
 
 def _printable(text: str) -> str:

@@ -20,11 +20,13 @@ from launcher.logs.events import (
     NoticesChanged,
     ProcessSignalled,
     RootFindingChanged,
+    StartRetried,
     StoppedToSave,
     UnitsOnline,
 )
 from launcher.logs.milestones import MILESTONE_TITLES
 from launcher.monitor.attempts import attempt_of
+from launcher.monitor.open_evidence import retry_finding
 from launcher.monitor.state import RunState
 from launcher.monitor.summary import attempt_json, finding_json
 
@@ -62,8 +64,8 @@ class EventPrinter:
             case UnitsOnline() if event.online != self._units:
                 self._units = event.online
                 return [f"{clock(event.time)}  · worker units online: {event.online}/{event.wanted}"]
-            case FindingSeen():
-                return [f"{clock(event.time)}  ✗ {event.title} {_source(event)}"] if self._new(event) else []
+            case FindingSeen() | StartRetried():
+                return self._evidence(event)
             case NoticesChanged():
                 return self._notices(event)
             case RootFindingChanged():
@@ -72,6 +74,13 @@ class EventPrinter:
                 return self._job(event)
             case _:
                 return []
+
+    def _evidence(self, event: FindingSeen | StartRetried) -> list[str]:
+        """Return a finding that is new, or a start that is tried again."""
+        if isinstance(event, StartRetried):
+            return [f"{clock(event.time)}  ! {retry_finding(event).title}"]
+        mark = "✗" if event.severity == "fatal" and not event.retried else "!"
+        return [f"{clock(event.time)}  {mark} {event.title} {_source(event)}"] if self._new(event) else []
 
     def _job(self, event: JobChanged) -> list[str]:
         """Return the scheduler's state of the job, if its text has changed."""
@@ -197,6 +206,8 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> list[str]:
                 lines.append(f"    -> {item['fix']}")
             if item["edits"]:
                 lines.append(f"    recipe: {', '.join(map(_edit, item['edits']))}")
+            if checks := item.get("doctor"):
+                lines.append(f"    `distill-tui doctor` looks for it before a run: {', '.join(checks)}")
     return lines
 
 

@@ -40,16 +40,18 @@ def run(options: argparse.Namespace) -> int:
 def _open(target: str) -> tuple[str, Watch, Run | None]:
     from launcher.monitor.watch import watch_directory
     from launcher.transports.local import LocalTransport
+    from recipes.reading import kind_of
     from tui.headless.watch import job_before_path, run_or_job
 
     path = Path(target)
     if (numbered := job_before_path(target)) is not None:
         return numbered.name, numbered.watch, _run_of(numbered)
-    if path.is_dir() and not (path / "run.json").exists():
+    kind = kind_of(path)
+    if kind == "directory" and not kind_of(path / "run.json"):
         return str(path), watch_directory(LocalTransport(), str(path)), None
-    if not path.exists() and "/" in target:
+    if not kind and "/" in target:
         raise InputError(f"no such run or directory: {target}")
-    if path.is_file():
+    if kind == "file":
         raise InputError(f"{target} is a file", fix="Give a run, or the directory that its logs are in.")
     opened = run_or_job(target)
     return opened.name, opened.watch, _run_of(opened)

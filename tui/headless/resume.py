@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from launcher.ownership import ForeignRunError, foreign_reason
 from launcher.submit.resume import go_on, lay_out_resume
 from recipes.errors import Exit
-from tui.headless.output import ask, print_json, say, show
+from tui.headless.output import announce, ask, print_json, say, show
 from tui.headless.stores import run_store
 from tui.headless.submit import cost_line
 
@@ -31,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
     if reason:
         say(f"not only yours: {reason}")
     job = None if options.dry_run else _submit(resumption, store, trust=options.trust)
+    if job is not None:
+        announce(f"submitted: job {job.id}, run {resumption.run.spec.id}")
     if options.json:
         print_json(_as_json(resumption, job))
     elif job is None:

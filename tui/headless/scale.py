@@ -10,7 +10,7 @@ from recipes.document import Document
 from recipes.errors import Exit, ExplainedError
 from recipes.memory import Estimate, estimate
 from recipes.models import ModelFacts
-from recipes.planning import Fix, RecipeEdit, Setup
+from recipes.planning import RecipeEdit, Setup, overrides_of
 from recipes.planning.scale import Scaled, scale
 from tui.headless.fixes import edit_document, fix_json
 from tui.headless.inputs import checker_for, recipe_path
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from launcher.monitor.run_metrics import MeasuredEstimate, RunMetrics
+    from launcher.monitor.run_metrics import RunMetrics
+    from launcher.overview.measured_memory import MeasuredEstimate
     from recipes.checks import Checker, Report
 
 
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     after = checker.check(path, revision=document.revision)
     _require_no_worse(path, before, after)
     memory = tuple(_memory(checker, report) for report in (before, after))
-    beside = _beside_estimate(metrics, before, memory[0])
+    beside = _beside_estimate(metrics, before, memory[0]) or _of_earlier_run(metrics, path, before)
     if options.json:
         print_json(_as_json(scaled, document, metrics, memory, beside))
     else:
@@ -64,7 +65,7 @@ def _scaled(options: argparse.Namespace, path: Path, checker: Checker) -> Scaled
 
     def again(edits: Any) -> Any:  # noqa: ANN401 - as `scale` declares it
         chosen: tuple[RecipeEdit, ...] = tuple(edits)
-        return checker.resolver.resolve(path, Fix("", chosen).overrides())
+        return checker.resolver.resolve(path, overrides_of(chosen))
 
     facts = [checker.inputs.models.find(side.model) for side in Setup.of(recipe).sides]
     student, teacher = (item if isinstance(item, ModelFacts) else None for item in facts)
@@ -110,9 +111,18 @@ def _beside_estimate(
         return None
     if Setup.of(before.recipe).gpus != metrics.nodes * metrics.gpus_per_node:
         return None
-    from launcher.monitor.run_metrics import MeasuredEstimate
+    from launcher.overview.measured_memory import MeasuredEstimate
 
-    return MeasuredEstimate(max(phase.needed for phase in estimated.phases), metrics.peak_gib)
+    return MeasuredEstimate(max(phase.needed for phase in estimated.phases), metrics.peak_gib, metrics.run)
+
+
+def _of_earlier_run(metrics: RunMetrics | None, path: Path, before: Report) -> MeasuredEstimate | None:
+    """Return the measurement of the latest run of this recipe; None where a run was named."""
+    if metrics is not None or before.recipe is None:
+        return None
+    from tui.headless.stores import measured_here
+
+    return measured_here(path, Setup.of(before.recipe).nodes)
 
 
 def _describe_beside(beside: MeasuredEstimate | None, now: Estimate | None) -> None:
@@ -120,8 +130,8 @@ def _describe_beside(beside: MeasuredEstimate | None, now: Estimate | None) -> N
         return
     needed = max(phase.needed for phase in now.phases)
     say(
-        f"measured: {beside.measured_gib:.1f} GiB where {beside.estimated_gib:.1f} GiB were estimated"
-        f" ({beside.share:.0%}); by that, this size needs {beside.corrected_gib(needed):.1f} GiB per GPU"
+        f"measured: {beside.run}: {beside.in_words()}; by that, this size needs"
+        f" {beside.corrected_gib(needed):.1f} GiB per GPU"
     )
 
 

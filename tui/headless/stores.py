@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recipes.errors import ExplainedError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.runs import RunStore
 
 
@@ -25,3 +30,14 @@ def run_store(host: str | None = None) -> RunStore:
     from launcher.transports.local import LocalTransport
 
     return user_store(LocalTransport(), runs_root())
+
+
+def measured_here(recipe: Path, nodes: int | None) -> MeasuredEstimate | None:
+    """Return the measured peak of the latest run of a recipe beside its estimate; None without one."""
+    from launcher.overview.measured_memory import measured_memory
+
+    try:
+        store = run_store()
+    except ExplainedError:  # settings that cannot be read: the memory of a recipe does not need them
+        return None
+    return measured_memory(store.transport, store.root, str(recipe), nodes)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
-from tui.headless.output import SCHEMA, ask, print_json, say, show
+from tui.headless.output import SCHEMA, announce, ask, print_json, say, show
 
 if TYPE_CHECKING:
     import argparse
 
     from launcher.request import Cost, SubmitRequest
     from launcher.submit.submit import StartEstimate, SubmissionPlan
+
+_STALE_AFTER_S = 86_400.0
+"""Age at which the doctor's findings are not mentioned any more."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         submitted = send(proposal, store, os.environ, confirmed=_confirmed(proposal))
         result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
+        announce(f"submitted: job {', '.join(job.id for job in submitted.jobs)}, run {submitted.spec.id}")
     _show(options, result)
     if proposal.obstacle is not None:
         for line in str(proposal.obstacle).split("\n"):
@@ -185,6 +190,20 @@ def _describe(proposal: SubmissionPlan) -> None:
         say(f"unknown: {', '.join(unknown)}; `check` says what is missing")
     for question in proposal.asks:
         say(f"memory: {question}")
+    if unready := _unready(proposal):
+        say(f"doctor: {unready}")
+
+
+def _unready(proposal: SubmissionPlan) -> str:
+    """Return what the doctor last missed for this recipe, as one line; empty where it missed nothing."""
+    from launcher.doctor.last_report import load_report
+
+    checkout = proposal.options.checkout
+    site = proposal.submission.layout.site.id
+    report = load_report(os.environ, site, checkout.path if checkout is not None else "")
+    if report is None or report.recipe != os.path.abspath(proposal.submission.recipe.path):
+        return ""
+    return report.failures_in_words(time.time(), within_s=_STALE_AFTER_S)
 
 
 def cost_line(nodes: int, gpus_per_node: int, cost: Cost) -> str:

@@ -9,6 +9,7 @@ from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.logs.events import Role
 from launcher.monitor.watch import Watch, watch_directory, watch_logs
 from launcher.transports.local import LocalTransport
+from recipes.reading import kind_of
 from tui.headless.output import print_json, say, show
 from tui.headless.stores import run_store
 
@@ -67,14 +68,15 @@ def _target(options: argparse.Namespace) -> Target:
         path = Path(options.target[0])
         if (numbered := job_before_path(options.target[0])) is not None:
             return numbered
-        if path.is_dir() and not (path / "run.json").exists():
+        kind = kind_of(path)
+        if kind == "directory" and not kind_of(path / "run.json"):
             return Target(str(path), watch_directory(transport, str(path)))
-        if not path.exists() and "/" in options.target[0]:
+        if not kind and "/" in options.target[0]:
             raise InputError(f"no such file or directory: {options.target[0]}")
-        if not path.is_file():
+        if kind != "file":
             return run_or_job(options.target[0])
     for item in options.target:
-        if not Path(item).is_file():
+        if kind_of(item) != "file":
             raise InputError(f"no such file: {item}", fix="Give one run, one directory, or files that exist.")
         logs.append((role, item))
     if not logs:
@@ -110,7 +112,7 @@ def job_before_path(reference: str) -> Target | None:
     """
     from launcher.run_reference import is_job_id
 
-    if not is_job_id(reference) or not Path(reference).exists():
+    if not is_job_id(reference) or not kind_of(reference):
         return None
     try:
         return run_or_job(reference)
@@ -165,7 +167,7 @@ def _role_and_file(text: str) -> tuple[Role | None, str]:
         raise InputError(
             f"invalid --log '{text}' (expected ROLE=FILE)", fix=f"ROLE is one of {', '.join(ROLES)}."
         )
-    if not Path(path).is_file():
+    if kind_of(path) != "file":
         raise InputError(f"no such file: {path}")
     return Role(role), path
 

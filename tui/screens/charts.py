@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import Screen
 
 from launcher.overview.series import Axis, Series
-from tui.chart_poller import ChartPoller, SeriesRead
+from tui.chart_poller import ChartedRun, ChartPoller, SeriesRead
 from tui.commands import Scope, bindings
 from tui.formatting import plural
 from tui.opening import Opener, OpeningFailed
@@ -106,7 +106,7 @@ class ChartsScreen(ChartCommands):
     def __init__(self, opener: Opener, title: str) -> None:
         super().__init__()
         self._poller = ChartPoller(opener, self)
-        self._title = title
+        self._run = ChartedRun(title)
         self._series: tuple[Series, ...] = ()
         self._gpus: tuple[NodeSamples, ...] = ()
         self._reading = True
@@ -137,7 +137,7 @@ class ChartsScreen(ChartCommands):
         """Show what is read."""
         event.stop()
         self._series, self._gpus, self._reading = event.series, event.gpus, event.reading
-        self._title = event.title
+        self._run = event.run
         self._arrange()
 
     def on_input_changed(self) -> None:
@@ -168,7 +168,7 @@ class ChartsScreen(ChartCommands):
         count = f"{first + 1} to {last} of {len(self.grid.charts)}" if self.grid.charts else "none"
         parts = [
             (" charts ", "bold $text-primary"),
-            (f" {self._title} ", "bold"),
+            (f" {self._run.title} ", "bold"),
             (f" {count}" + (f" ({total})" if len(self.grid.charts) != len(self._series) else ""), "dim"),
             (f"   {self.view_in_words()}", "$text-primary"),
             ("   reading …" if self._reading else "", "dim"),
@@ -181,10 +181,13 @@ class ChartsScreen(ChartCommands):
             return []
         from launcher.logs.gpu_samples import idle_spans, imbalance, peak_memory_gib
 
-        texts = [span.in_words() for span in idle_spans(self._gpus)]
+        doing = f" while {self._run.activity}" if self._run.activity else ""
+        texts = [span.in_words() + doing for span in idle_spans(self._gpus)]
         lines = [Content.assemble((" ! ", "$text-warning"), "; ".join(texts))] if texts else []
         spread, peak = imbalance(self._gpus), peak_memory_gib(self._gpus)
         facts = [f"peak {peak[0]:.1f} of {peak[1]:.1f} GiB"] if peak is not None else []
+        if peak is not None and self._run.estimated_gib is not None:
+            facts.append(f"{self._run.estimated_gib:.1f} GiB were estimated")
         facts += [f"GPUs {spread[0]:.0f} to {spread[1]:.0f} % busy"] if spread is not None else []
         return [*lines, Content.assemble((f" {' · '.join(facts)}", "dim"))] if facts else lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +28,10 @@ from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.doctor.fixing import FixStep
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
-    from launcher.submit.doctor_subject import DoctorRequest
     from tui.screens.host import Host
 
 ABOUT = (
@@ -93,6 +93,7 @@ class DoctorScreen(Screen[None]):
         self._host, self._start = host, start
         self._subject: Subject | None = None
         self._report: HealthReport | None = None
+        self._failure_titles: Mapping[str, str] = {}
         self._examining = False
         self._with_passed = False
         self._title_line = StyledLines(classes="title-line")
@@ -138,9 +139,11 @@ class DoctorScreen(Screen[None]):
 
     def _examine(self) -> None:
         from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+        from launcher.doctor.doctor_request import DoctorRequest
         from launcher.doctor.last_report import save_report
         from launcher.doctor.runner import examine
-        from launcher.submit.doctor_subject import DoctorRequest, subject_of
+        from launcher.logs.signatures import catalogue
+        from launcher.submit.doctor_subject import subject_of
         from launcher.transports.local import LocalTransport
 
         request = self._start.request or DoctorRequest()
@@ -148,12 +151,13 @@ class DoctorScreen(Screen[None]):
         report = examine(LOGIN_CHECKS, subject)
         if subject.measured:
             report = report.merged(examine(NODE_CHECKS, subject))
-        recipe = subject.context.recipe.path if subject.context is not None else None
-        save_report(subject.transport, os.environ, report, recipe)
-        call_on(self, lambda: self._take(subject, report))
+        save_report(subject, report)
+        titles = {name: signature.title for name, signature in catalogue().signatures.items()}
+        call_on(self, lambda: self._take(subject, report, titles))
 
-    def _take(self, subject: Subject, report: HealthReport) -> None:
+    def _take(self, subject: Subject, report: HealthReport, titles: Mapping[str, str]) -> None:
         self._subject, self._report, self._examining = subject, report, False
+        self._failure_titles = titles
         self._paint()
 
     def _failed(self, error: object) -> None:
@@ -219,7 +223,7 @@ class DoctorScreen(Screen[None]):
             return
         self._details.set_title(f"{item.check.id} {item.check.title}", _STATIONS[item.check.station])
         width = max(self._details.size.width - 2, 20)
-        self._detail.set_lines(fact_lines(_facts(item), width))
+        self._detail.set_lines(fact_lines(_facts(item, self._failure_titles), width))
         self._key_bar.update_keys()
 
     # ------------------------------------------------------------ commands
@@ -374,7 +378,8 @@ def _choice(item: Examination) -> ListChoice:
     )
 
 
-def _facts(item: Examination) -> list[Fact]:
+def _facts(item: Examination, titles: Mapping[str, str]) -> list[Fact]:
+    """Return a verdict in full; `titles` are those of the failures that checks foretell."""
     from launcher.text import clean
 
     facts = [Fact("evidence", clean(item.verdict.evidence))]
@@ -383,6 +388,8 @@ def _facts(item: Examination) -> list[Fact]:
         facts += [Fact("fix", clean(command), "$text-primary") for command in remedy.commands]
         if remedy.changes:
             facts.append(Fact("changes", clean(remedy.changes)))
-    if item.check.foretells:
-        facts.append(Fact("foretells", ", ".join(item.check.foretells), "dim"))
+    facts += [
+        Fact("foretells", f"{titles[name]} ({name})" if name in titles else name, "dim")
+        for name in item.check.foretells
+    ]
     return facts

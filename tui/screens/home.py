@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 
 from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
@@ -17,12 +17,12 @@ from launcher.overview.job_rows import with_jobs
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
-from tui.formatting import clock_time, file_size, plural
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
-from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title
+from tui.screens.home_commands import ROW_ACTIONS, RowCommands
+from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title, row_details
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
-from tui.widgets.run_table import RunHeader, RunTable, state_label
+from tui.widgets.run_table import RunHeader, RunTable
 from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
@@ -30,26 +30,15 @@ if TYPE_CHECKING:
 
     from launcher.clusters.job_list import JobListing
     from tui.screens.home_actions import HomeActions
+    from tui.screens.resuming import ResumeSent
 
+_UNANSWERED_S = 1.0
+"""Seconds after which nothing waits for the first list any longer."""
 _TICK_S = 2.0
 """Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
-_ROW_ACTIONS = frozenset(
-    {
-        "cancel_run",
-        "remove_run",
-        "rename_run",
-        "resume_run",
-        "run_again",
-        "report_run",
-        "shell_here",
-        "copy_job",
-        "compare_runs",
-        "open_charts",
-    }
-)
 
 
-class HomeScreen(Screen[None]):
+class HomeScreen(RowCommands):
     """Lists, opens, sorts, filters and marks runs and jobs, and acts on them."""
 
     BINDINGS = bindings(Scope.HOME)
@@ -60,14 +49,17 @@ class HomeScreen(Screen[None]):
         super().__init__()
         self._host = host
         self._root = root
+        self.on_listed: Callable[[], None] | None = None
+        """Called once, after the first list is painted, or where the root does not answer for a while."""
         self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
         self._job_poller = JobPoller(root, self, host.in_front)
         self._started = False
         self._tick: Timer | None = None
+        self._rest_begun = False
         self._runs: tuple[RunRow, ...] = ()
         self._listing: JobListing | None = None
         self._remembered: tuple[RunRow, ...] = ()
-        self._drafts = 0
+        self._drafts: tuple[RunRow, ...] = ()
         self._jobs = 0
         """Number of rows that are jobs of other programs."""
         self._rows: tuple[RunRow, ...] = ()
@@ -109,7 +101,7 @@ class HomeScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the frame; the runs are read after the first paint."""
         self._show()
-        self._tick = self.set_interval(_TICK_S, self._show)
+        self._tick = self.set_interval(_TICK_S, self._show_time)
 
     def on_screen_resume(self) -> None:
         """Poll while the list is visible; what was under way when a dialog opened is over."""
@@ -124,7 +116,7 @@ class HomeScreen(Screen[None]):
         else:
             self._started = True
             self.call_after_refresh(self._poller.start)
-            self.call_after_refresh(self._job_poller.start)
+            self.set_timer(_UNANSWERED_S, self._begin_the_rest)
 
     def on_screen_suspend(self) -> None:
         """Stop polling, and painting: what a screen below paints is painted by the one above, too."""
@@ -149,6 +141,16 @@ class HomeScreen(Screen[None]):
         event.stop()
         self._runs, self._problem, self._listed = event.rows, event.problem, True
         self._merge()
+        self.call_after_refresh(self._begin_the_rest)
+
+    def _begin_the_rest(self) -> None:
+        """Ask for jobs, and let the app go on, once: the list of runs comes first."""
+        if self._rest_begun:
+            return
+        self._rest_begun = True
+        self._job_poller.start()
+        if self.on_listed is not None:
+            self.on_listed()
 
     def on_job_list_changed(self, event: JobListChanged) -> None:
         """Show the changed jobs."""
@@ -160,7 +162,7 @@ class HomeScreen(Screen[None]):
     def _merge(self) -> None:
         """Make one list of runs and jobs."""
         runs, jobs = with_jobs(self._runs, self._listing, self._remembered)
-        self._rows = merged(runs, jobs)
+        self._rows = merged(runs, (*jobs, *self._drafts))
         self._jobs = len(jobs)
         if self.runs.marked:
             self.runs.marked &= {row.key for row in self._rows}
@@ -184,9 +186,9 @@ class HomeScreen(Screen[None]):
         """Show the headings of the other columns."""
         self.headings.show_from(event.offset)
 
-    def on_run_table_row_opened(self) -> None:
+    async def on_run_table_row_opened(self) -> None:
         """Open the run that was clicked."""
-        self.action_open_run()
+        await self.action_open_run()
 
     def _arrange(self, arrangement: Arrangement | None = None) -> None:
         """Order and filter the rows again."""
@@ -206,8 +208,17 @@ class HomeScreen(Screen[None]):
             self._show_details()
         else:
             self.note.set_lines([Content(self._empty_text())])
-        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
+        self._show_title()
         self.key_bar.update_keys()
+
+    def _show_time(self) -> None:
+        """Show the times of this moment; nothing else depends on it."""
+        if self._entries:
+            self.runs.show_time(self._host.now())
+        self._show_title()
+
+    def _show_title(self) -> None:
+        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
 
     def _say(self, text: str) -> None:
         """Show a message in the title line until the next one."""
@@ -225,16 +236,14 @@ class HomeScreen(Screen[None]):
             return "Reading runs …"
         if self._rows:
             return "No run matches the filter."
-        drafts = (
-            f"\n{plural(self._drafts, 'recipe')} with unsaved edits: e lists them.\n" if self._drafts else ""
-        )
-        return EMPTY + drafts
+        return EMPTY
 
     def _title_facts(self) -> TitleFacts:
         return TitleFacts(
             root=str(self._root) if self._listed else "",
-            runs=len(self._rows) - self._jobs,
+            runs=len(self._rows) - self._jobs - len(self._drafts),
             jobs=self._jobs,
+            drafts=len(self._drafts),
             shown=len(self.runs.rows) if self._entries else 0,
             order=self._arrangement.in_words(),
             marked=len(self.runs.marked),
@@ -248,24 +257,24 @@ class HomeScreen(Screen[None]):
         row = self.runs.selected
         if row is None:
             return
-        reason = row.damaged or row.reason
-        if row.as_of is not None:
-            problem = self._listing.problem if self._listing is not None else ""
-            reason = f"as of {clock_time(row.as_of)}; Slurm gives no answer: {problem}"
-        if not row.live and not row.damaged:
-            reason = "; ".join(filter(None, (reason, *self._unusual(row))))
-        size = f" · {file_size(row.bytes)}" if row.bytes is not None else ""
-        models = f" · {row.student} <- {row.teacher}" if row.student and row.teacher else ""
-        first = Content.assemble((f" {row.id}", "bold"), (f"  {row.detail}{models}{size}", "dim"))
-        second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
-        width = self.size.width
-        self.detail.set_lines([line.truncate(width, ellipsis=True) for line in (first, second)])
+        problem = self._listing.problem if self._listing is not None else ""
+        self.detail.set_lines(row_details(row, problem, self._unusual(row), self.size.width))
 
     def _unusual(self, row: RunRow) -> tuple[str, ...]:
-        """Return what took longer than usual; computed once for a row."""
+        """Return what of a run that has ended took longer than usual; computed once for a row."""
+        if row.state is None or not row.state.ended:
+            return ()
         if self._compared is None or self._compared[0] is not row:
             self._compared = (row, longer_than_usual(row, self._runs))
         return self._compared[1]
+
+    def on_resume_sent(self, event: ResumeSent) -> None:
+        """Say that one more job of a run was submitted."""
+        event.stop()
+        name = next((row.name for row in self._runs if row.directory == event.directory), "the run")
+        self._message = f"resumed: {name}"
+        self._reread()
+        self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
@@ -274,14 +283,14 @@ class HomeScreen(Screen[None]):
             return row is not None
         if action in ("filter", "sort_next", "sort_reverse", "group", "mark_all"):
             return bool(self._rows)
-        if action in _ROW_ACTIONS:
+        if action in ROW_ACTIONS:
             from tui.screens.home_actions import HomeActions
 
             return bool(HomeActions.enabled(action, self.runs.chosen))
         return True
 
-    def action_open_run(self) -> None:
-        """Open the selected run or job."""
+    async def action_open_run(self) -> None:
+        """Open the selected run or job, or go on with the draft."""
         row = self.runs.selected
         if row is None:
             return
@@ -295,6 +304,8 @@ class HomeScreen(Screen[None]):
                     [DialogChoice("o", "OK", "ok")],
                 )
             )
+        elif row.draft:
+            await self.actions.open_draft(row)
         elif row.directory:
             self._host.open_run(row.directory)
         else:
@@ -360,49 +371,3 @@ class HomeScreen(Screen[None]):
         keys = {row.key for row in self.runs.rows}
         self.runs.set_marks(set() if self.runs.marked == keys else keys)
         self._show()
-
-    # ------------------------------------------------------------ actions on rows
-
-    def action_cancel_run(self) -> None:
-        """Stop the chosen runs and jobs."""
-        self.actions.cancel(self.runs.chosen)
-
-    def action_remove_run(self) -> None:
-        """Remove the chosen runs."""
-        self.actions.remove(self.runs.chosen)
-
-    def action_rename_run(self) -> None:
-        """Rename the run."""
-        self.actions.rename(self.runs.chosen[0])
-
-    def action_resume_run(self) -> None:
-        """Resume the run."""
-        self.actions.resume(self.runs.chosen[0])
-
-    def action_run_again(self) -> None:
-        """Open the wizard with the run's settings."""
-        self.actions.run_again(self.runs.chosen[0])
-
-    def action_report_run(self) -> None:
-        """Write the run's report."""
-        self.actions.report(self.runs.chosen[0])
-
-    def action_shell_here(self) -> None:
-        """Open a shell in the run's directory."""
-        self.actions.shell_here(self.runs.chosen[0])
-
-    def action_copy_job(self) -> None:
-        """Copy the ids of the chosen jobs."""
-        self.actions.copy_jobs(self.runs.chosen)
-
-    def action_watch_job(self) -> None:
-        """Ask for a job or a directory to watch."""
-        self.actions.ask_what_to_watch()
-
-    def action_open_charts(self) -> None:
-        """Show the run's charts."""
-        self.actions.open_charts(self.runs.chosen[0])
-
-    def action_compare_runs(self) -> None:
-        """Show the chosen runs beside each other."""
-        self.actions.compare(self.runs.chosen)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
@@ -19,15 +21,16 @@ from launcher.overview.rows import RunRow
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
-from tui.formatting import file_size, plural
+from tui.formatting import plural
 from tui.opening import ActionFailed, OpenedRun, RunSummary, local
 from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
+from tui.screens.removing import Removal, Remover
+from tui.screens.resuming import ask_to_resume, ask_to_resume_several
 
 if TYPE_CHECKING:
-    from launcher.storage.run_edits import RunSize
     from tui.screens.run_actions import RunActions
 
 _LISTED = 6
@@ -52,12 +55,12 @@ class HomeActions:
             case "cancel_run":
                 return any(row.live and not row.damaged for row in rows)
             case "remove_run":
-                return any(row.state is not None and row.state.ended for row in runs) or any(
-                    not row.directory and not row.live for row in rows
-                )
+                return bool(Removal.of(rows))
             case "rename_run" | "shell_here" | "report_run":
                 return len(rows) == 1 and len(runs) == 1
-            case "resume_run" | "run_again":
+            case "resume_run":
+                return any(row.jobs and _has_ended(row) for row in runs)
+            case "run_again":
                 return len(runs) == 1 and len(rows) == 1 and bool(runs[0].jobs) and _has_ended(runs[0])
             case "copy_job":
                 return any(row.job for row in rows)
@@ -118,59 +121,8 @@ class HomeActions:
     # ------------------------------------------------------------ remove, rename
 
     def remove(self, rows: Sequence[RunRow]) -> None:
-        """Ask with the size, and remove the runs that have ended; jobs of other programs are forgotten."""
-        runs = [row for row in rows if row.is_run]
-        jobs = [row for row in rows if not row.directory and not row.live]
-        if jobs:
-            self._forget(jobs)
-        if not runs:
-            return
-
-        def measure() -> None:
-            from launcher.storage.run_edits import size_of
-
-            sizes = [size_of(local(), row.directory) for row in runs]
-            call_on(self._screen, partial(self._ask_to_remove, runs, sizes))
-
-        self._note("counting the size on disk …")
-        in_background(measure, "size", self._failed)
-
-    def _ask_to_remove(self, rows: Sequence[RunRow], sizes: Sequence[RunSize]) -> None:
-        self._note("")
-        total = file_size(sum(size.bytes for size in sizes))
-        least = "" if all(size.complete for size in sizes) else "at least "
-        lines = [
-            f"{row.name}  {row.id}  {file_size(size.bytes)}"
-            for row, size in zip(rows[:_LISTED], sizes, strict=False)
-        ]
-        more = [f"and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
-        last = "Logs, settings, and checkpoints inside its directory are lost."
-        text = "\n".join((*lines, *more, "", f"{least}{total} on disk. {last}"))
-        choices = [DialogChoice("y", "remove for good", "remove"), DialogChoice("n", "keep", "keep")]
-
-        def answered(answer: str | None) -> None:
-            if answer == "remove":
-                in_background(lambda: self._remove(rows, total), "remove", self._failed)
-
-        title = "Remove this run?" if len(rows) == 1 else f"Remove {plural(len(rows), 'run')}?"
-        self._screen.app.push_screen(ChoiceDialog(title, text, choices, chosen=1), answered)
-
-    def _remove(self, rows: Sequence[RunRow], total: str) -> None:
-        from launcher.storage.run_edits import remove_run
-
-        for row in rows:
-            remove_run(local(), row.directory)
-        self._done(f"removed {plural(len(rows), 'run')}, {total}")
-
-    def _forget(self, rows: Sequence[RunRow]) -> None:
-        def forget_all() -> None:
-            from launcher.overview.job_rows import forget, remembered_file
-
-            for row in rows:
-                forget(remembered_file(), row.job)
-            self._done(f"forgot {plural(len(rows), 'job')}")
-
-        in_background(forget_all, "forget", self._failed)
+        """Ask with the size, and remove runs that have ended, drafts, and what is remembered of jobs."""
+        Remover(self._screen, note=self._note, done=self._done, failed=self._failed).remove(rows)
 
     def rename(self, row: RunRow) -> None:
         """Ask for a new name."""
@@ -191,9 +143,14 @@ class HomeActions:
 
     # ------------------------------------------------------------ resume, run again, report
 
-    def resume(self, row: RunRow) -> None:
-        """Submit one more job of a run, after a question."""
-        self._with_run(row, lambda actions: actions.resume())
+    def resume(self, rows: Sequence[RunRow]) -> None:
+        """Submit one more job of each of these runs that have ended, after one question."""
+        self._note("looking for the last checkpoint …")
+        ended = [row for row in rows if row.jobs and _has_ended(row)]
+        if len(rows) == 1:
+            ask_to_resume(self._screen, ended[0].directory)
+        else:
+            ask_to_resume_several(self._screen, [row.directory for row in ended], len(rows) - len(ended))
 
     def run_again(self, row: RunRow) -> None:
         """Open the wizard with a run's settings."""
@@ -227,6 +184,22 @@ class HomeActions:
 
         self._note("reading the run …")
         in_background(read, "run", self._failed)
+
+    # ------------------------------------------------------------ drafts
+
+    async def open_draft(self, row: RunRow) -> None:
+        """Go on with unsaved edits of a recipe, or with a run that is being prepared."""
+        if row.recipe:
+            self._host.edit_recipe(Path(row.recipe), draft=row.draft)
+            return
+        from launcher.overview.draft_rows import run_draft
+
+        draft = await asyncio.to_thread(run_draft, row)
+        if draft is None:
+            self._note("this draft is open in another window, or gone")
+            self._changed()
+        else:
+            await self._host.continue_draft(draft)
 
     # ------------------------------------------------------------ jobs of other programs
 

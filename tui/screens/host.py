@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from launcher.monitor.notify import Channel
+    from launcher.storage.wizard_drafts import RunDraft
     from tui.run_view import RunView
     from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
@@ -55,12 +56,20 @@ class Host(Protocol):
         """
         ...
 
+    def opened(self) -> None:
+        """Note that a screen shows what the app was started for: what later screens need is imported now."""
+        ...
+
     def open_run(self, reference: str) -> None:
         """Show a run in the monitor."""
         ...
 
     async def new_run(self) -> None:
         """Open the wizard; drafts that were left are offered first."""
+        ...
+
+    async def continue_draft(self, draft: RunDraft) -> None:
+        """Open the wizard with a draft that was left, at its step."""
         ...
 
     def run_again(self, wizard_state: WizardState) -> None:
@@ -72,9 +81,15 @@ class Host(Protocol):
         ...
 
     def edit_recipe(
-        self, path: Path, *, key: str = "", line: int = 0, overrides: tuple[str, ...] = ()
+        self,
+        path: Path,
+        *,
+        key: str = "",
+        line: int = 0,
+        overrides: tuple[str, ...] = (),
+        draft: str = "",
     ) -> None:
-        """Open a recipe in the editor, at a key or a line."""
+        """Open a recipe in the editor, at a key or a line; `draft`: file of unsaved edits to go on with."""
         ...
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:

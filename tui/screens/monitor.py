@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
@@ -31,6 +33,9 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.panel import Panel
 from tui.widgets.status_panel import StatusPanel
 from tui.widgets.timeline import Timeline, current_line
+
+if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
 
 PANES = ("timeline", "curve", "logs")
 _PANE_IDS = (*(f"monitor.{pane}" for pane in PANES), "monitor.back")
@@ -112,6 +117,12 @@ class MonitorScreen(Screen[None]):
     def _run(self) -> Run | None:
         """The run; None before it is open, and for logs without a run."""
         return self._opened.run if self._opened is not None else None
+
+    def doctor_request(self) -> DoctorRequest | None:
+        """Return what the doctor examines from here: the place of another run like this one."""
+        from launcher.doctor.doctor_request import DoctorRequest
+
+        return DoctorRequest.of_run(self._run.spec) if self._run is not None else None
 
     @property
     def watch_transport(self) -> Transport | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.screen import Screen
 
+from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
+from tui.formatting import plural
 from tui.opening import ActionFailed
 from tui.screens.cancelling import ask_to_trust
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
     from launcher.submit.resume import ResumePlan
 
 _CANNOT = "This run cannot be resumed"
+_LISTED = 6
 
 
 class ResumeSent(Message):
-    """One more job of the run was submitted."""
+    """One more job of a run was submitted."""
 
     def __init__(self, directory: str) -> None:
         super().__init__()
@@ -58,6 +61,59 @@ def ask_to_resume(
     in_background(lay_out, "resume", failed)
 
 
+def ask_to_resume_several(screen: Screen[None], directories: Sequence[str], left_out: int = 0) -> None:
+    """Lay out one more job of each run, ask once, and submit them.
+
+    `left_out`: how many of the marked rows are no runs that have ended. The screen gets a `ResumeSent`
+    message for each job, an `ActionFailed` for each that could not be submitted.
+    """
+
+    def lay_out() -> None:
+        from launcher.runs import load
+        from launcher.submit.resume import lay_out_resume
+
+        plans, refusals = [], []
+        for directory in directories:
+            store = _store_of(directory)
+            try:
+                plans.append(lay_out_resume(load(store.transport, directory), store))
+            except ExplainedError as error:
+                refusals.append(error)
+        if not plans and refusals:
+            raise refusals[0]
+        call_on(screen, lambda: _ask_about(screen, plans, [error.what for error in refusals], left_out))
+
+    in_background(lay_out, "resume", lambda error: post(screen, ActionFailed(error)))
+
+
+def _ask_about(
+    screen: Screen[None], plans: Sequence[ResumePlan], refusals: Sequence[str], left_out: int
+) -> None:
+    def answered(answer: str | None) -> None:
+        if answer == "resume":
+            for plan in plans:
+                _submit(screen, plan)
+
+    title = f"Resume {plural(len(plans), 'run')}?"
+    choices = [
+        DialogChoice("y", f"submit {plural(len(plans), 'job')}", "resume"),
+        DialogChoice("n", "not now", "no"),
+    ]
+    dialog = ChoiceDialog(title, resumptions_in_words(plans, refusals, left_out), choices, chosen=1)
+    screen.app.push_screen(dialog, answered)
+
+
+def resumptions_in_words(plans: Sequence[ResumePlan], refusals: Sequence[str], left_out: int = 0) -> str:
+    """Say where each job would begin, what all of them cost at most, and what is not resumed."""
+    lines = [f"{clean(plan.run.spec.name)}  {_beginning(plan)}" for plan in plans[:_LISTED]]
+    lines += [f"and {len(plans) - _LISTED} more"] if len(plans) > _LISTED else []
+    lines.append(f"\nAt most {sum(plan.cost.gpu_hours for plan in plans):.1f} GPU hours together.")
+    not_resumed = [*refusals[:_LISTED]]
+    rest = len(refusals) - len(not_resumed) + left_out
+    not_resumed += [f"{plural(rest, 'further row')} without a run that can be resumed"] if rest else []
+    return "\n".join([*lines, *(f"Not resumed: {text}." for text in not_resumed)])
+
+
 def _ask(screen: Screen[None], plan: ResumePlan, reason: str, new_run: Callable[[], None] | None) -> None:
     """Ask whether the job is submitted."""
 
@@ -82,12 +138,15 @@ def _ask(screen: Screen[None], plan: ResumePlan, reason: str, new_run: Callable[
 
 def resumption_in_words(plan: ResumePlan) -> str:
     """Say where the job would begin, and what it costs at most."""
-    total = f" of {plan.max_steps}" if plan.max_steps is not None else ""
-    begin = f"from the checkpoint of step {plan.step}{total}" if plan.step is not None else "from step 0"
     return (
-        f"One more job of {plan.run.spec.id}, {begin} (step {plan.done} was reached).\n"
+        f"One more job of {plan.run.spec.id}, {_beginning(plan)} (step {plan.done} was reached).\n"
         f"At most {plan.cost.gpu_hours:.1f} GPU hours."
     )
+
+
+def _beginning(plan: ResumePlan) -> str:
+    total = f" of {plan.max_steps}" if plan.max_steps is not None else ""
+    return f"from the checkpoint of step {plan.step}{total}" if plan.step is not None else "from step 0"
 
 
 def _offer_new_run(screen: Screen[None], error: ExplainedError, new_run: Callable[[], None]) -> None:

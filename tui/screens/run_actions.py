@@ -184,10 +184,8 @@ class RunActions:
             watch = watch_run(local(), run) if run is not None else watch_directory(local(), target)
             report, _ = report_of(opened.summary.title, watch, run, self.note_later)
             path = Path(target if run is not None else ".", "report.md").absolute()
-            try:
-                path.write_text(markdown(report), encoding="utf-8")
-            except OSError as error:
-                raise InputError(f"cannot write the report: {error.strerror}", where=path) from error
+            # A new file takes the name: a link that somebody left there is replaced, not followed.
+            local().write_atomic(str(path), markdown(report).encode("utf-8", "backslashreplace"))
             command = pager_command(os.environ, str(path), (0, 1))
             call_on(self._screen, lambda: self._page(command, path))
 

@@ -158,6 +158,12 @@ def _rows(masks: Sequence[Dots], labels: Sequence[str], room: int, rows: int) ->
     cells = [
         np.einsum("aibj,ij->ab", mask.reshape(rows, 4, room, 2).astype(np.int64), _WEIGHTS) for mask in masks
     ]
+    if len(cells) == 1:
+        text = np.where(cells[0] > 0, cells[0] + _EMPTY, ord(" ")).astype("<u4").tobytes().decode("utf-32-le")
+        return [
+            Content.assemble((label, "dim"), (text[row * room : (row + 1) * room], CURVE_STYLES[0]))
+            for row, label in enumerate(labels)
+        ]
     merged = np.bitwise_or.reduce(np.stack(cells))
     owner = np.zeros((rows, room), dtype=np.int64)
     for index, part in enumerate(cells):

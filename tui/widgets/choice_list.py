@@ -114,9 +114,10 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
         head = f"{CURRENT.glyph if current else ' '}{mark} "
         note = base + self.ink("choice--note")
         room = max(width - len(head) - column, 0)
+        gap = 1 if column < width else 0  # also behind a text that is cut
         return Strip(
             [
-                Segment(head + fitted(clean(choice.text), column), base),
+                Segment(head + fitted(clean(choice.text), column - gap) + " " * gap, base),
                 Segment(fitted(clean(choice.note), room), base if current else note),
             ]
         ).adjust_cell_length(width, base)

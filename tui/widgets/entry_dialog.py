@@ -17,10 +17,14 @@ from textual.widgets import Input
 from launcher.text import clean
 from tui.theme import OUTCOME_MARKS
 from tui.widgets.choice_list import ChoiceList, ListChoice
+from tui.widgets.line_wrap import wrapped
 from tui.widgets.styled_lines import StyledLines
 
 _MOST_CHOICES = 9
+_MOST_HINT_LINES = 4
 _LEAST_WIDTH = 34
+_BOX_WIDTH, _BOX_EDGES = 76, 4
+"""Columns of a box that is not in place, and those of its border and padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class EntryDialog(ModalScreen[str | None]):
     EntryDialog.-list ChoiceList { margin: 0; }
     EntryDialog ChoiceList { max-height: 9; background: $surface; }
     EntryDialog.-over ChoiceList { margin: 1 0 0 0; }
-    EntryDialog .entry-hint { height: auto; max-height: 4; color: $text-muted; }
+    EntryDialog .entry-hint { height: auto; color: $text-muted; }
     EntryDialog.-over .entry-hint { margin: 1 0 0 0; }
     """
 
@@ -90,6 +94,8 @@ class EntryDialog(ModalScreen[str | None]):
         self._all = entry.choices
         self._touched = False
         self._hint = (entry.hint, "")
+        self._hint_text = Content("")
+        """What is shown below the field: the hint, or what is said of the choice under the cursor."""
         self.field = Input(clean(entry.text), compact=True, select_on_focus=entry.select)
         self.field.cursor_blink = False
         self.list = ChoiceList()
@@ -145,22 +151,33 @@ class EntryDialog(ModalScreen[str | None]):
         if not outcome and current is not None and current.detail:
             text, outcome = current.detail, current.outcome
         mark = OUTCOME_MARKS.get(outcome)
-        line = Content.assemble((f"{mark.glyph} ", mark.style) if mark else "", clean(text))
+        self._hint_text = Content.assemble((f"{mark.glyph} ", mark.style) if mark else "", clean(text))
         self._hint_line.display = bool(text)
-        self._hint_line.set_lines([line])
         self._arrange()
 
     def _arrange(self) -> None:
         """Place the box: its field over the cell, its list below it, or above where there is no room."""
-        if self._place is None or not self.is_mounted:
+        if not self.is_mounted:
+            return
+        if self._place is None:
+            self._wrap_hint(min(_BOX_WIDTH, self.size.width * 96 // 100) - _BOX_EDGES)
             return
         width = min(max(self._place.width, _LEAST_WIDTH), self.size.width)
         x = min(self._place.offset.x, self.size.width - width)
         rows = 1 + (min(len(self.list.choices), _MOST_CHOICES) if self.list.display else 0)
-        rows += -(-len(self._hint[0]) // max(width - 1, 1)) if self._hint[0] else 0
+        rows += self._wrap_hint(width - 1)
         y = min(self._place.offset.y, max(self.size.height - rows, 0))
         self._box.styles.width = width
         self._box.styles.offset = (x, y)
+
+    def _wrap_hint(self, width: int) -> int:
+        """Show the hint in lines of a width; returns how many there are."""
+        lines = wrapped(self._hint_text, width) if self._hint_line.display else []
+        if len(lines) > _MOST_HINT_LINES:
+            last = Content.assemble(lines[_MOST_HINT_LINES - 1], " …").truncate(width, ellipsis=True)
+            lines = [*lines[: _MOST_HINT_LINES - 1], last]
+        self._hint_line.set_lines(lines)
+        return len(lines)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter or mark the choices, and report the text."""

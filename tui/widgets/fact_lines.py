@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from tui.theme import LABEL_COLUMNS
+from tui.widgets.line_wrap import wrapped
 
 _LEAST = 16
 
@@ -49,10 +50,3 @@ def fact_lines(facts: Iterable[Fact], width: int, *, label_columns: int = LABEL_
                 )
             )
     return lines
-
-
-def wrapped(content: Content, width: int) -> list[Content]:
-    """Wrap at words; a word that is too long, such as a path, is cut at the width."""
-    if not content.plain:
-        return [Content("")]
-    return [piece.rstrip() for piece in content.wrap(max(width, 1))]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Click, Key
-from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
@@ -20,9 +21,12 @@ from textual.widgets.input import Selection
 from launcher.fields import Field
 from launcher.text import clean
 from tui.theme import MODIFIED
+from tui.widgets.line_input import LineInput
 from tui.widgets.path_completion import PathInput
 from tui.widgets.styled_lines import StyledLines
 
+_CLAUSE = re.compile(r"[,;:.] | \(")
+"""End of a part of a note that stands for itself."""
 _GLYPHS = {"": ("", "dim"), "warn": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}
 
 
@@ -90,12 +94,6 @@ class ChoiceInput(Widget, can_focus=True):
             self.action_list()
 
 
-class LineInput(Input):
-    """Input whose text does not lay out the screen: Textual does so at every key, for its size changes."""
-
-    virtual_size = Reactive(Size(0, 0))
-
-
 class NumberInput(LineInput):
     """Input for a number or a time, which has no `/`: that key is left to the screen."""
 
@@ -140,18 +138,45 @@ class NextButton(Widget, can_focus=True):
         self.action_press()
 
 
+@dataclass(frozen=True, slots=True)
+class RowNote:
+    """Note beside a field; in full it stands below the form, once the field has the focus."""
+
+    text: str = ""
+    level: str = ""
+    short: str = ""
+    """What is shown where the text does not fit."""
+
+    def fitted(self, room: int) -> str:
+        """Return as much as fits in so many cells: the text, its short form, or its first clauses.
+
+        A description of which nothing fits is left out, a finding is cut.
+        """
+        if cell_len(self.text) <= room:
+            return self.text
+        if self.short and cell_len(self.short) <= room:
+            return self.short
+        clauses = [match.start() for match in _CLAUSE.finditer(self.text)]
+        ends = [end for end in clauses if 0 < cell_len(self.text[:end]) <= room]
+        if ends:
+            return self.text[: ends[-1]]
+        return Content(self.text).truncate(room, ellipsis=True).plain if self.level else ""
+
+
 class FieldRow(Horizontal):
     """One field: title, input, and note."""
 
     def __init__(self, item: Field) -> None:
         super().__init__(
-            classes="-long" if item.kind == "path" or item.name in ("student", "teacher") else ""
+            classes="-long"
+            if item.kind == "path" or item.repeatable or item.name in ("student", "teacher")
+            else ""
         )
         self.item = item
         self._title = StyledLines(classes="row-title")
         self.entry = _entry_for(item)
         self._note = StyledLines(classes="row-note")
-        self._shown = ("", "")
+        self._shown = RowNote()
         self._confirmed = ""
         """Value that was last set or confirmed by `show`."""
 
@@ -180,7 +205,7 @@ class FieldRow(Horizontal):
         """Cut the note to the new width."""
         self._paint_note()
 
-    def show(self, value: str, values: Sequence[str], note: str, level: str) -> None:
+    def show(self, value: str, values: Sequence[str], note: RowNote) -> None:
         """Show a value and a note (the unit, if the note is empty).
 
         Input typed since the last call is kept until a call confirms it.
@@ -193,7 +218,7 @@ class FieldRow(Horizontal):
             self._set(value)
         if isinstance(self.entry, ChoiceInput | PathInput):
             self.entry.set_values(values)
-        self._shown = (note, level)
+        self._shown = note
         self._paint_note()
 
     def select(self) -> None:
@@ -215,10 +240,10 @@ class FieldRow(Horizontal):
             self.entry.select_all()
 
     def _paint_note(self) -> None:
-        note, level = self._shown
-        glyph, style = _GLYPHS[level]
-        text = Content.assemble((f"{glyph}{clean(note) or self.item.unit}", style))
-        self._note.set_lines([text.truncate(max(self._note.size.width, 1), ellipsis=True)])
+        glyph, style = _GLYPHS[self._shown.level]
+        room = max(self._note.size.width - 1 - len(glyph), 1)
+        text = clean(self._shown.fitted(room)) or self.item.unit * (not self._shown.text)
+        self._note.set_lines([Content.assemble((f"{glyph}{text}", style)).truncate(room + len(glyph))])
 
 
 def _entry_for(item: Field) -> Input | ChoiceInput:

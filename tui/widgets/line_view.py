@@ -22,6 +22,13 @@ class LineView(ScrollView, inherit_bindings=False):
         super().notify_style_update()
         self._row_styles = {}
 
+    @property
+    def base(self) -> Style:
+        """The view's own style; computing it walks up to the app, which takes 0.1 ms a line."""
+        if "" not in self._row_styles:
+            self._row_styles[""] = self.rich_style
+        return self._row_styles[""]
+
     def ink(self, name: str) -> Style:
         """Return the colour and weight of a component class, without a background, to lay over any row."""
         if name not in self._row_styles:

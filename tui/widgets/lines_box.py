@@ -7,15 +7,19 @@ with a text widget that took longer than everything else that follows a key.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.content import Content
+from textual.content import Content, Span
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.visual import Visual
 
 from tui.widgets.line_view import LineView
+from tui.widgets.styled_lines import are_same
+
+_MOST_STRIPS = 500
 
 
 class LinesBox(LineView, can_focus=True, inherit_bindings=False):
@@ -29,6 +33,7 @@ class LinesBox(LineView, can_focus=True, inherit_bindings=False):
         Binding("home,g", "scroll_home", "First line", show=False),
         Binding("end,G", "scroll_end", "Last line", show=False),
     ]
+    auto_links = False
     DEFAULT_CSS = """
     LinesBox { height: 1fr; padding: 0 1; overflow-x: hidden; }
     LinesBox { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -37,17 +42,14 @@ class LinesBox(LineView, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self.lines: tuple[Content, ...] = ()
-        self._markup: list[str] = []
-        self._strips: dict[tuple[int, int], Strip] = {}
-        """Painted lines, by number and width."""
+        self._strips: dict[tuple[str, tuple[Span, ...], int], Strip] = {}
+        """Painted lines, by text, styles and width."""
 
     def set_lines(self, lines: Sequence[Content]) -> None:
-        """Show other lines; nothing is painted where they are the same."""
-        markup = [line.markup for line in lines]
-        if markup == self._markup:
+        """Show other lines; only those are painted that differ from the ones in their place."""
+        if are_same(lines, self.lines):
             return
-        self.lines, self._markup = tuple(lines), markup
-        self._strips = {}
+        before, self.lines = self.lines, tuple(lines)
         size, height = Size(0, len(lines)), self.container_size.height
         if height and (self.virtual_size.height > height) == (size.height > height):
             self.set_reactive(LinesBox.virtual_size, size)
@@ -56,7 +58,9 @@ class LinesBox(LineView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
         else:
             self.virtual_size = size
-        self.refresh()
+        for number, pair in enumerate(zip_longest(before, self.lines)):
+            if None in pair or not pair[0].is_same(pair[1]):
+                self.refresh_line(number)
 
     def notify_style_update(self) -> None:
         """Paint anew for another theme."""
@@ -68,13 +72,17 @@ class LinesBox(LineView, can_focus=True, inherit_bindings=False):
         number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if number >= len(self.lines):
             return Strip.blank(width, self.rich_style)
-        strip = self._strips.get((number, width))
+        line = self.lines[number]
+        key = (line.plain, tuple(line.spans), width)
+        strip = self._strips.get(key)
         if strip is None:
-            line = self.lines[number].truncate(max(width, 1), ellipsis=True)
-            (strip, *_) = Visual.to_strips(self, line, width, 1, self.visual_style, pad=True) or [
+            cut = line.truncate(max(width, 1), ellipsis=True)
+            (strip, *_) = Visual.to_strips(self, cut, width, 1, self.visual_style, pad=True) or [
                 Strip.blank(width)
             ]
-            self._strips[number, width] = strip
+            if len(self._strips) >= _MOST_STRIPS:
+                self._strips.clear()
+            self._strips[key] = strip
         return strip
 
     def action_move(self, rows: int) -> None:

@@ -79,6 +79,8 @@ def fitted(text: str, width: int) -> str:
     """Return text of exactly `width` cells: cut with an ellipsis, or padded; tables never wrap in a cell."""
     if width <= 0:
         return ""
+    if text.isascii() and text.isprintable():  # a table has thousands of these
+        return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"
     if cell_len(text) > width:
         text = Content(text).truncate(width, ellipsis=True).plain
     return text + " " * (width - cell_len(text))

@@ -15,7 +15,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.suggester import Suggester
-from textual.widgets import Input
+
+from tui.widgets.line_input import LineInput
 
 _MOST = 2000
 """Entries of a directory that are looked at."""
@@ -32,7 +33,7 @@ class PathSuggester(Suggester):
         return await asyncio.to_thread(completed_path, value)
 
 
-class PathInput(Input):
+class PathInput(LineInput):
     """Input for a path, or for one of several known values that a part of a name is enough for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "Complete", show=False)]

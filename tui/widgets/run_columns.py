@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
+from launcher.durations import day_and_time
 from launcher.logs.events import JobState
 from launcher.overview.rows import RunRow
-from tui.formatting import GLYPHS, clock_time, day_and_time, duration, file_size, number, sparkline
+from tui.formatting import GLYPHS, clock_time, duration, file_size, number, sparkline
 from tui.widgets.panel import fitted
 
 STATE_WIDTH = 12
-_NAME_LEAST, _NAME_MOST, _REASON_LEAST = 18, 30, 20
+_STATELESS = {"damaged": "!", "draft": "◇", "reading": "…"}
+"""Glyphs of rows without a state, by their word."""
+_NAME_LEAST, _NAME_MOST, _REASON_LEAST = 17, 30, 21
+_SPARK_WIDTH = 7
 _DAY_S = 86400.0
 
 
@@ -41,11 +45,8 @@ class RunColumn:
 
 def state_label(row: RunRow) -> str:
     """Return the state's glyph and name; `~` marks one that the scheduler does not confirm now."""
-    if row.damaged:
-        return "! damaged"
-    if row.state is None:
-        return "… reading"
-    return f"{GLYPHS[row.state]} {row.state.value}{'~' if row.as_of is not None else ''}"
+    glyph = _STATELESS[row.state_word] if row.state is None else GLYPHS[row.state]
+    return f"{glyph} {row.state_word}{'~' if row.as_of is not None else ''}"
 
 
 def _steps(row: RunRow, _: float) -> str:
@@ -78,7 +79,7 @@ def _moment(moment: float, now: float) -> str:
 
 
 def _spark(row: RunRow, _: float) -> str:
-    return sparkline([value for value in row.losses if math.isfinite(value)], 12)
+    return sparkline([value for value in row.losses if math.isfinite(value)], _SPARK_WIDTH)
 
 
 def _models(row: RunRow, _: float) -> str:
@@ -88,17 +89,18 @@ def _models(row: RunRow, _: float) -> str:
     return f"{student} <- {teacher}" if teacher else student
 
 
+_TIME = RunColumn("time", 11, _time, right=True)
 COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("step", 9, _steps, right=True),
     RunColumn("loss", 8, _loss, right=True),
-    RunColumn("", 12, _spark),
+    RunColumn("", _SPARK_WIDTH, _spark),
     RunColumn("started", 12, lambda row, _: day_and_time(row.started) if row.started is not None else ""),
-    RunColumn("time", 11, _time, right=True),
-    RunColumn("job", 9, lambda row, _: row.job),
+    _TIME,
+    RunColumn("job", 8, lambda row, _: row.job),
     RunColumn("nodes", 5, lambda row, _: "" if row.nodes is None else str(row.nodes), right=True),
-    RunColumn("partition", 10, lambda row, _: row.partition),
-    RunColumn("size", 8, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
-    RunColumn("student <- teacher", 32, _models),
+    RunColumn("partition", 9, lambda row, _: row.partition),
+    RunColumn("size", 7, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
+    RunColumn("student <- teacher", 20, _models),
 )
 """In the order in which they stand."""
 _PRECEDENCE = (
@@ -110,11 +112,11 @@ _PRECEDENCE = (
     "",
     "job",
     "nodes",
-    "partition",
-    "size",
     "student <- teacher",
+    "size",
+    "partition",
 )
-"""Columns by their headings; the first ones are shown where there is no room for all."""
+"""Columns by their headings; where there is no room for all (159 columns), the first ones are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class ColumnLayout:
     @lru_cache(maxsize=4)
     def of(cls, width: int, offset: int = 0) -> ColumnLayout:
         """Return the columns that fit; `offset`: so many of those that come first are left out."""
-        rest = width - STATE_WIDTH - 2 - _NAME_LEAST
+        rest = max(width - STATE_WIDTH - 2 - _NAME_LEAST, 0)
         by_title = {column.title: column for column in COLUMNS}
         taken: list[RunColumn] = []
         with_reason = False
@@ -147,6 +149,14 @@ class ColumnLayout:
         name = _NAME_LEAST + (spare if with_reason else rest)
         reason = _REASON_LEAST + rest - spare if with_reason else 0
         return cls(name, tuple(column for column in COLUMNS if column in taken), reason)
+
+    def with_time(self, cells: Sequence[str], row: RunRow, now: float) -> Sequence[str]:
+        """Return a row's texts at another time: one column depends on it."""
+        if _TIME not in self.columns:
+            return cells
+        index = 2 + self.columns.index(_TIME)
+        text = _TIME.cell(row, now)
+        return cells if cells[index] == text else [*cells[:index], text, *cells[index + 1 :]]
 
     def header(self) -> str:
         """Return the headings."""

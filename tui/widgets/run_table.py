@@ -33,6 +33,7 @@ _CLASSES = {
     JobState.QUEUED: "runs--odd",
     JobState.UNKNOWN: "runs--quiet",
 }
+_STATELESS = {"damaged": "runs--bad", "draft": "runs--odd"}
 _MARK = "●"
 _KEPT = 2000
 
@@ -129,10 +130,15 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
             self._entries = entries
             self.rows = tuple(entry for entry in entries if isinstance(entry, RunRow))
             self._find_again(previous)
-            self.virtual_size = Size(0, len(entries))
+            self.set_content_size(Size(0, len(entries)))
         self._repaint_if_changed()
         if self.selected != previous:
             self.post_message(self.SelectionChanged())
+
+    def show_time(self, now: float) -> None:
+        """Show the same rows at another time."""
+        self._now = now
+        self._repaint_if_changed()
 
     def _find_again(self, previous: RunRow | None) -> None:
         """Put the cursor on the row that it was on."""
@@ -168,7 +174,10 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         kept = self._texts.get(id(row))
         if kept is not None and kept[0] is row and (kept[1] == self._now or not row.live):
             return kept[2]
-        cells = layout.cells(row, self._now)
+        if kept is not None and kept[0] is row:
+            cells = layout.with_time(kept[2], row, self._now)
+        else:
+            cells = layout.cells(row, self._now)
         self._texts[id(row)] = (row, self._now, cells)
         return cells
 
@@ -192,14 +201,14 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         width = self.scrollable_content_region.width
         index = self.scroll_offset.y + y
         if index >= len(self._entries):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.base)
         entry = self._entries[index]
         segments = self._heading(entry) if isinstance(entry, GroupHeading) else self._row(entry, index)
         length = sum(cell_len(item.text) for item in segments)
-        return Strip(segments, length).crop_extend(0, width, self.rich_style)
+        return Strip(segments, length).crop_extend(0, width, self.base)
 
     def _heading(self, heading: GroupHeading) -> list[Segment]:
-        base = self.rich_style
+        base = self.base
         live = f", {heading.live} active" if heading.live else ""
         title, quiet = base + self.ink("runs--group"), base + self.ink("runs--quiet")
         return [
@@ -208,8 +217,8 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         ]
 
     def _row(self, row: RunRow, index: int) -> list[Segment]:
-        base = self.rich_style
-        name = "runs--bad" if row.damaged else _CLASSES[row.state] if row.state else "runs--quiet"
+        base = self.base
+        name = _CLASSES[row.state] if row.state else _STATELESS.get(row.state_word, "runs--quiet")
         quiet, style, mark = (base + self.ink(part) for part in ("runs--quiet", name, "runs--mark"))
         if index == self._selected:
             base = quiet = style = mark = self.get_component_rich_style("runs--cursor")

@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.events import Resize
 
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import FindingSeen, JobState
 from tui.formatting import GLYPHS, STYLES, bar, duration, number
 from tui.run_view import RunView
@@ -193,7 +194,15 @@ def _first_finding(finding: FindingSeen, reason: str, width: int) -> list[Conten
     source = _source(finding)
     if source or text:
         lines.append(Content.assemble((f"   {source}  " if source else "   ", "dim"), (text, "dim")))
-    return [*lines, *_wrapped(finding.fix, _ARROW, "bold", width)]
+    return [*lines, *_wrapped(finding.fix, _ARROW, "bold", width), *_doctor_line(finding)]
+
+
+def _doctor_line(finding: FindingSeen) -> list[Content]:
+    """Return which checks of the doctor look for a failure before a run; none where it has no such check."""
+    checks = checks_foretelling(finding.id)
+    verb = "looks" if len(checks) == 1 else "look"
+    text = f"   F9 doctor: {', '.join(checks)} {verb} for this before a run"
+    return [Content.assemble((text, "dim"))] if checks else []
 
 
 def _wrapped(text: str, mark: str, style: str, width: int) -> list[Content]:

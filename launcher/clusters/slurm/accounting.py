@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.client import QUERY_TIMEOUT_S, SlurmClient
 from launcher.clusters.slurm.parse import read_table
 from launcher.text import clean
 
@@ -15,7 +15,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def accounted(client: SlurmClient, ids: Sequence[str]) -> dict[str, tuple[dict[str, str], ...]]:
+def accounted(
+    client: SlurmClient, ids: Sequence[str], *, timeout_s: float = QUERY_TIMEOUT_S
+) -> dict[str, tuple[dict[str, str], ...]]:
     """Return accounting's fields of jobs, for each of a job's starts (a requeue keeps the number).
 
     Raises:
@@ -24,7 +26,8 @@ def accounted(client: SlurmClient, ids: Sequence[str]) -> dict[str, tuple[dict[s
     """
     if not ids:
         return {}
-    text = client.ask(["sacct", "-X", "-D", "-n", "-P", "-j", ",".join(ids), f"--format={','.join(COLUMNS)}"])
+    argv = ["sacct", "-X", "-D", "-n", "-P", "-j", ",".join(ids), f"--format={','.join(COLUMNS)}"]
+    text = client.ask(argv, timeout_s=timeout_s)
     starts_by_job: dict[str, tuple[dict[str, str], ...]] = {}
     for row in read_table(text, COLUMNS, what="list of jobs").rows:
         fields = {name: clean(value) for name, value in row.items() if value}

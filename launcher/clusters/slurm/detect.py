@@ -6,18 +6,27 @@ One `sinfo`, one `sacctmgr`, one `scontrol show partition`; `sacctmgr show qos` 
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from launcher.clusters.inventory import Account, Budget, Detection, DetectionProblem, Partition
+from launcher.clusters.inventory import (
+    NO_BUDGETS,
+    Account,
+    Budget,
+    Detection,
+    DetectionProblem,
+    Partition,
+)
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
 from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets, with_quotas
-from launcher.clusters.slurm.client import SlurmClient
+from launcher.clusters.slurm.client import QUERY_TIMEOUT_S, SlurmClient
 from launcher.clusters.slurm.messages import is_accounting_off, message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
@@ -37,6 +46,10 @@ from recipes.errors import ExplainedError
 
 CACHE_S = 4 * 3600.0
 """Lifetime of cached answers; partitions and accounts change by the week."""
+_VERSION_S = 10.0
+"""Time for the version, for which no controller is asked."""
+_LEAST_S = 1.0
+"""Time for a question after others have had no answer."""
 QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
 _SCHEMA = 3
@@ -67,9 +80,12 @@ def detect(
     cache: Path,
     *,
     refresh: bool = False,
+    budgets_s: float | None = None,
     now: Callable[[], float] = time.time,
 ) -> Detection:
     """Return the cluster's partitions, accounts and limits, from the cache where it is fresh.
+
+    `budgets_s`: how long jutil is waited for, which is asked beside Slurm then; None: after it, to its end.
 
     Raises:
         TransportError: there is no Slurm here.
@@ -80,30 +96,32 @@ def detect(
     cache_file = cache / f"slurm-{clean(transport.host).replace('/', '_')}-{client.user}.json"
     answers = None if refresh else _load_cached(transport, cache_file, environment, now())
     if answers is None:
-        answers = ask(client)
+        answers = ask(client, budgets_s)
         if not answers.problems:
             _save_cached(transport, cache_file, environment, answers, now())
     return interpret(site, answers, client.user)
 
 
-def ask(client: SlurmClient) -> Answers:
-    """Run Slurm's commands.
+def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
+    """Run Slurm's commands, and jutil.
 
     Raises:
         TransportError: there is no Slurm here.
     """
+    deadline = time.monotonic() + QUERY_TIMEOUT_S
     try:
-        version = client.ask(["sinfo", "--version"]).split()[-1]
+        version = client.ask(["sinfo", "--version"], timeout_s=_VERSION_S).split()[-1]
     except (UnreachableError, RefusedError, IndexError):
         version = None
     except TransportError as error:
         raise _no_slurm(client, error) from error
     problems: list[DetectionProblem] = []
     keeps_accounts = True
+    asked_budgets = _BudgetQuery(client, budgets_s)
 
     def output_of(*argv: str) -> str | None:
         try:
-            return client.ask(argv)
+            return client.ask(argv, timeout_s=_left_s(deadline))
         except NotConfiguredError as error:
             raise _no_slurm(client, error) from error
         except (UnreachableError, RefusedError) as error:
@@ -125,8 +143,8 @@ def ask(client: SlurmClient) -> Answers:
     cluster = None
     if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
-    budgets = _budgets(client, problems)
-    quotas = _quotas(client, budgets or "")
+    budgets, quotas, more = asked_budgets.answer(_left_s(deadline))
+    problems += more
     return Answers(
         version, sinfo, partitions, accounts, qos, cluster, budgets, quotas, keeps_accounts, tuple(problems)
     )
@@ -140,21 +158,56 @@ def _no_slurm(client: SlurmClient, error: ExplainedError) -> TransportError:
     )
 
 
-def _budgets(client: SlurmClient, problems: list[DetectionProblem]) -> str | None:
-    """Ask jutil, which most sites do not have."""
+def _left_s(deadline: float) -> float:
+    """Return the time for the next question: a silent Slurm is waited for once, not for each question."""
+    return max(deadline - time.monotonic(), _LEAST_S)
+
+
+_BudgetAnswer: TypeAlias = tuple[str | None, Mapping[str, str], tuple[DetectionProblem, ...]]
+"""What jutil says of the budgets, of what is left of each, and why it says nothing."""
+
+
+class _BudgetQuery:
+    """Asks jutil, which takes seconds: beside Slurm where it is not waited for to its end."""
+
+    def __init__(self, client: SlurmClient, limit_s: float | None) -> None:
+        self._client, self._limit_s = client, limit_s
+        self._answers: queue.SimpleQueue[_BudgetAnswer] = queue.SimpleQueue()
+        self._begun = time.monotonic()
+        if limit_s is not None:
+            threading.Thread(target=self._ask, name="jutil", daemon=True).start()
+
+    def answer(self, left_s: float) -> _BudgetAnswer:
+        """Return the answer; where it is asked only now, within `left_s`."""
+        if self._limit_s is None:
+            return self._answer(left_s)
+        left_s = self._limit_s - (time.monotonic() - self._begun)
+        try:
+            return self._answers.get(timeout=max(left_s, 0.001))
+        except queue.Empty:
+            return None, {}, (DetectionProblem(f"{NO_BUDGETS}: it did not end within {self._limit_s:.3g} s"),)
+
+    def _ask(self) -> None:
+        self._answers.put(self._answer(QUERY_TIMEOUT_S))
+
+    def _answer(self, timeout_s: float) -> _BudgetAnswer:
+        budgets, problem = _budgets(self._client, timeout_s)
+        if problem:
+            return None, {}, (DetectionProblem(f"{NO_BUDGETS}: {problem}"),)
+        return budgets, _quotas(self._client, budgets or ""), ()
+
+
+def _budgets(client: SlurmClient, timeout_s: float) -> tuple[str | None, str]:
+    """Ask jutil, which most sites do not have; return what it prints, and why it gave no answer."""
     try:
-        done = client.run(BUDGETS_COMMAND)
+        done = client.run(BUDGETS_COMMAND, timeout_s=timeout_s)
     except UnreachableError as error:
-        problems.append(DetectionProblem(f"jutil gave no answer: {error.what}"))
-        return None
+        return None, error.what
     except TransportError:
-        return None
+        return None, ""
     if done.code:
-        problems.append(
-            DetectionProblem(f"jutil gave no answer: {message_of(done.stderr) or f'exit code {done.code}'}")
-        )
-        return None
-    return done.stdout
+        return None, message_of(done.stderr) or f"exit code {done.code}"
+    return done.stdout, ""
 
 
 def _quotas(client: SlurmClient, budgets: str) -> dict[str, str]:

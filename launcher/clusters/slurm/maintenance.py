@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +9,7 @@ from datetime import datetime
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.parse import ParseError, read_records, read_table
 from launcher.clusters.slurm.reasons import MAINTENANCE, PendingReason
-from launcher.durations import format_time_limit
+from launcher.durations import day_and_time, format_time_limit
 from launcher.errors import RefusedError, TransportError
 from launcher.logs.node_names import expanded
 
@@ -90,8 +89,8 @@ def next_maintenance(
 
 def explain_maintenance(maintenance: Maintenance) -> PendingReason:
     """Return what a job waits for, until when, and the --time with which it would not have to."""
-    text = f"waiting: its nodes are {MAINTENANCE} from {_local(maintenance.start)}"
-    text += f" until {_local(maintenance.end)}"
+    text = f"waiting: its nodes are {MAINTENANCE} from {day_and_time(maintenance.start)}"
+    text += f" until {day_and_time(maintenance.end)}"
     if not maintenance.longest_s:
         return PendingReason(text, "Wait, or cancel it and submit to another partition.")
     limit = format_time_limit(maintenance.longest_s)
@@ -150,7 +149,3 @@ def _moment(text: str) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
-
-
-def _local(moment: float) -> str:
-    return time.strftime("%b %d %H:%M", time.localtime(moment))

@@ -55,7 +55,7 @@ def _plan(layout: RunLayout, files: tuple[str, ...], batch: Batch) -> LaunchPlan
         "--parsable",
         *sbatch_options(options, f"dt-{layout.id}", token),
         *((SINGLETON,) if options.slurm_request.chain > 1 else ()),
-        f"--output={output}",
+        f"--output={_file_pattern(output)}",
         f"--chdir={options.checkout.path if options.checkout is not None else directory}",
         *options.profile_of(layout.site).sbatch_args,
         *options.request.sbatch_args,
@@ -79,13 +79,19 @@ def render_script(
         "sbatch",
         "--parsable",
         *sbatch_options(options, f"dt-{identity}", token),
-        f"--output={output}",
+        f"--output={_file_pattern(output)}",
         f"--chdir={directory}",
         str(directory / "job.sh"),
     )
     variables = {**common_environment(environment, options), "RUN_DIR": str(directory)}
     plan = LaunchPlan(token, argv, str(directory), variables, (*RUN_FILES, *files), output)
     return RenderedJobs(files, (plan,))
+
+
+def _file_pattern(output: str) -> str:
+    """Return the path of a job's output as Slurm's file name pattern, in which `%%` means `%`."""
+    directory, name = output.rsplit("/", 1)
+    return f"{directory.replace('%', '%%')}/{name}"
 
 
 def again(plan: LaunchPlan, time_s: int | None) -> LaunchPlan:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from launcher.errors import TransportError
 from launcher.text import clean
+from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
 from launcher.transports.ssh.connection import ConnectionLostError, SshConnection
 
 if TYPE_CHECKING:
@@ -93,8 +94,9 @@ def run_script(
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
     timeout_s: float = 30,
+    limit: int = MAX_OUTPUT_BYTES,
 ) -> RawResult:
-    """Run lines of `sh` to their end; `name` is what errors call them.
+    """Run lines of `sh` to their end; `name` is what errors call them, `limit` the most bytes they may print.
 
     Raises:
         TransportError: they do not end in time (they are then terminated), or cannot be run.
@@ -106,7 +108,7 @@ def run_script(
     script = script_of(body, env, cwd, marker).encode("utf-8", errors="surrogateescape")
     channel = _opened(connection, "exec /bin/sh", timeout_s)
     try:
-        return _followed(connection, channel, name, script, marker, deadline)
+        return _followed(connection, channel, name, script, marker, deadline, limit)
     finally:
         channel.close()
 
@@ -142,6 +144,7 @@ def _followed(
     script: bytes,
     marker: str,
     deadline: float,
+    limit: int,
 ) -> RawResult:
     out, err = bytearray(), bytearray()
     try:
@@ -154,12 +157,17 @@ def _followed(
                 _end(connection, bytes(out), marker)
                 raise TransportError(f"'{clean(name)}' did not end in time on {connection.host.alias}")
             select.select([channel], [], [], min(remaining_s, 1.0))
-            if _drain(channel, out, err):
+            if _drain(channel, out, err, limit):
                 connection.received()
+            if len(out) + len(err) > limit:
+                _end(connection, bytes(out[:_CHUNK_BYTES]), marker)
+                raise TransportError(
+                    f"'{clean(name)}' printed more than {limit >> 20} MiB on {connection.host.alias}"
+                )
         channel.status_event.wait(max(deadline - time.monotonic(), 0.1))
     except OSError as error:
         raise _unclear(connection, name) from error
-    _drain(channel, out, err)
+    _drain(channel, out, err, limit)
     code = channel.exit_status if channel.exit_status_ready() else -1
     first, newline, rest = bytes(out).partition(b"\n")
     if not newline or not first.startswith(marker.encode()):
@@ -180,12 +188,12 @@ def _ended(channel: paramiko.Channel) -> bool:
     return bool(over) and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
-def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
-    """Take what has come; return whether there was anything."""
+def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray, limit: int) -> bool:
+    """Take what has come, up to a little more than a limit; return whether there was anything."""
     before = len(out) + len(err)
-    while channel.recv_ready():
+    while channel.recv_ready() and len(out) <= limit:
         out += channel.recv(_CHUNK_BYTES)
-    while channel.recv_stderr_ready():
+    while channel.recv_stderr_ready() and len(err) <= limit:
         err += channel.recv_stderr(_CHUNK_BYTES)
     return len(out) + len(err) > before
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from launcher.errors import TransportError
 from launcher.text import clean
 from launcher.transports.base import FileStat
+from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.connection import SshConnection
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class SftpFiles:
                 length = min(size, end - offset) if size >= 0 else end - offset
                 if length <= 0:
                     return b""
+                if size < 0 and length > WHOLE_FILE_BYTES:
+                    raise too_large_error(path)
                 begins = range(offset, offset + length, _PART_BYTES)
                 wanted = [(begin, min(_PART_BYTES, offset + length - begin)) for begin in begins]
                 return b"".join(file.readv(wanted))

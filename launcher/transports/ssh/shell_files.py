@@ -9,12 +9,15 @@ from shlex import quote
 
 from launcher.text import clean
 from launcher.transports.base import FileStat
+from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
+from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.connection import SshConnection
 from launcher.transports.ssh.remote_shell import RawResult, run_script
 
 _PLAIN = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 """Environment of the commands, so that their messages are those of `_CODES`."""
 _PART_BYTES = 16 << 10
+_MESSAGE_BYTES = 1 << 20
 _LITERAL = frozenset(b'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .,:;_+=/@{}[]()<>\n"#')
 _CODES = {
     "No such file or directory": errno.ENOENT,
@@ -69,8 +72,12 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
-        limit = f" | head -c {size}" if size >= 0 else ""
-        return self._sh(f"exec 3<{quote(path)} || exit 1\ntail -c +{offset + 1} <&3{limit}").stdout
+        most = size if size >= 0 else WHOLE_FILE_BYTES + 1
+        body = f"exec 3<{quote(path)} || exit 1\ntail -c +{offset + 1} <&3 | head -c {most}"
+        data = self._sh(body, limit=most).stdout
+        if size < 0 and len(data) > WHOLE_FILE_BYTES:
+            raise too_large_error(path)
+        return data
 
     def write_atomic(self, path: str, data: bytes, mode: int) -> None:
         """Write a file whole, under its name only when it is complete.
@@ -116,8 +123,15 @@ class ShellFiles:
         """
         self._sh(f"rm -- {quote(path)}")
 
-    def _sh(self, body: str) -> RawResult:
-        done = run_script(self._connection, body, "sh", env=_PLAIN, timeout_s=self._deadline_s)
+    def _sh(self, body: str, limit: int = MAX_OUTPUT_BYTES) -> RawResult:
+        done = run_script(
+            self._connection,
+            body,
+            "sh",
+            env=_PLAIN,
+            timeout_s=self._deadline_s,
+            limit=limit + _MESSAGE_BYTES,
+        )
         if done.code != 0:
             raise _error(done)
         return done

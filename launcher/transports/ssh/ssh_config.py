@@ -98,6 +98,8 @@ def _resolve(alias: str, environment: Mapping[str, str], config: Path | None, de
     jump = _first(options, "proxyjump")
     jumps = [] if jump in ("", "none") else [part.strip() for part in jump.split(",")]
     port = _number(alias, options, "port", 22)
+    if not 0 < port < 1 << 16:
+        raise InputError(f"host {alias}: invalid port: {port} (expected 1 to 65535)")
     return SshHost(
         alias=name,
         hostname=_first(options, "hostname") or name,
@@ -122,7 +124,7 @@ def _jump(text: str, environment: Mapping[str, str], config: Path | None, depth:
     """Return a host of ProxyJump: `[user@]host[:port]` or `ssh://[user@]host[:port]` (ssh_config(5))."""
     text = text.removeprefix("ssh://")
     name, _, port = text.rpartition(":")
-    if not name or not port.isdecimal():
+    if not name or not re.fullmatch("[0-9]{1,5}", port):
         return _resolve(text, environment, config, depth + 1)
     return replace(_resolve(name, environment, config, depth + 1), port=int(port))
 
@@ -181,8 +183,8 @@ def _number(alias: str, options: Options, key: str, default: int) -> int:
     text = _first(options, key)
     if text in ("", "none"):
         return default
-    if not text.isdecimal():
-        raise InputError(f"host {alias}: invalid {key}: '{clean(text)}' (expected a whole number)")
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise InputError(f"host {alias}: invalid {key}: '{clean(text)[:40]}' (expected a whole number)")
     return int(text)
 
 

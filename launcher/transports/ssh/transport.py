@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from shlex import quote
 from typing import Protocol, TypeVar
 
@@ -164,8 +165,9 @@ class SshTransport:
                 return None
             raise TransportError(f"cannot stat {clean(path)}: {message.rpartition(':')[2].strip()}")
         first, own, members = [*output_text(done.stdout).split("\n"), ""][:3]
-        uid, user, group, mode = first.split(" ")
-        return Ownership(user, uid == own.strip(), _writable_by(user, group, int(mode, 8), members))
+        with _readable(self.connection.host.alias):
+            uid, user, group, mode = first.split(" ")
+            return Ownership(user, uid == own.strip(), _writable_by(user, group, int(mode, 8), members))
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
@@ -230,7 +232,8 @@ class SshTransport:
         if done.code != 0 or len(numbers) != 2 or len(lines) < 3:
             reason = output_text(done.stderr).strip() or "no process"
             raise TransportError(f"'{clean(argv[0])}' cannot be started: {reason}")
-        return ProcessId(lines[2].strip(), lines[1].strip(), int(numbers[0]), int(numbers[1]))
+        with _readable(self.connection.host.alias):
+            return ProcessId(lines[2].strip(), lines[1].strip(), int(numbers[0]), int(numbers[1]))
 
     def alive(self, process: ProcessId) -> bool | None:
         """Return whether the process still runs; None where this machine cannot know."""
@@ -272,7 +275,8 @@ class SshTransport:
         lines = output_text(done.stdout).split("\n")
         if len(lines) < 3 or not lines[2].strip():
             return None
-        started, pid = map(int, lines[2].split())
+        with _readable(self.connection.host.alias):
+            started, pid = map(int, lines[2].split())
         return ProcessId(lines[1].strip(), lines[0].strip(), pid, started)
 
     def _identified(self, process: ProcessId, action: str) -> bool:
@@ -294,11 +298,21 @@ class SshTransport:
             raise access_error(error, failure, path) from error
 
     def _with_files(self, action: Callable[[RemoteFiles], Result]) -> Result:
-        try:
-            return action(self._files)
-        except NoSftpError:
-            self._files = ShellFiles(self.connection, self._deadline_s)
-            return action(self._files)
+        with _readable(self.connection.host.alias):
+            try:
+                return action(self._files)
+            except NoSftpError:
+                self._files = ShellFiles(self.connection, self._deadline_s)
+                return action(self._files)
+
+
+@contextmanager
+def _readable(host: str) -> Iterator[None]:
+    """Explain an answer of another form than that of the commands that were sent."""
+    try:
+        yield
+    except ValueError as error:
+        raise TransportError(f"{host}: an answer cannot be read: {clean(str(error))[:200]}") from error
 
 
 def _writable_by(user: str, group: str, mode: int, members: str) -> str:

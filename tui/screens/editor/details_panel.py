@@ -9,7 +9,7 @@ from textual.content import Content
 
 from launcher.text import clean
 from tui.screens.editor.detail_lines import DetailHints, detail_lines, finding_lines
-from tui.widgets.fact_lines import wrapped
+from tui.widgets.line_wrap import wrapped
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
 

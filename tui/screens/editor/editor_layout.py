@@ -14,7 +14,7 @@ from recipes.editing import Placement
 from tui.screens.editor.checks_panel import MEMORY_UNKNOWN
 from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
 from tui.screens.editor.editor_panes import EditorPanes
-from tui.screens.editor.key_holds import LEAVING_KEYS
+from tui.screens.editor.key_holds import LEAVING_KEYS, MOVING_KEYS
 from tui.screens.editor.outline_view import OutlineView
 from tui.screens.editor.preflight_lines import (
     difference_text,
@@ -27,6 +27,7 @@ from tui.screens.editor.preflight_lines import (
 from tui.screens.editor.session_messages import (
     AnalysisReady,
     JobFailed,
+    OutlineReady,
     PreviewRefused,
     SessionChanged,
     SessionView,
@@ -39,7 +40,9 @@ from tui.widgets.choice_list import ChoiceList
 from tui.widgets.entry_dialog import EntryDialog
 
 if TYPE_CHECKING:
-    from recipes.editing import Analysis, KeyDetails, OutlineRow
+    from collections.abc import Mapping
+
+    from recipes.editing import Analysis, KeyDetails, Outline, OutlineRow
 
 _DETAILS_DELAY_S = 0.02
 """Pause of the cursor after which the details are looked up: holding a key down skips them."""
@@ -62,8 +65,12 @@ class EditorLayout(EditorPanes):
         """Who else edits the file."""
         self.next_key = ""
         """Key to go to once it is in the tree: the one that was set or added."""
+        self.outline: Outline | None = None
+        """The tree as it is shown, before the first analysis, too."""
+        self._free_keys = LEAVING_KEYS
+        """Keys that do not wait while the recipe is opened."""
         self._opening = True
-        """Whether the recipe has not been shown yet, or said to be unreadable."""
+        """Whether the recipe has not been analysed yet, or said to be unreadable."""
         self._has_error = False
         self._done = ""
         """Words for the edit that the next analysis follows."""
@@ -87,7 +94,7 @@ class EditorLayout(EditorPanes):
     def holds_key(self, key: str) -> bool:
         """Return whether a key has to wait: for the recipe, or for what the keys before it asked for."""
         if self._opening:
-            return key not in LEAVING_KEYS
+            return key not in self._free_keys
         return self.worker.holds.holds(key, in_dialog=self.app.screen is not self)
 
     @property
@@ -121,6 +128,18 @@ class EditorLayout(EditorPanes):
                 self.text_area.replace_by(state.text)
         self.show_title()
 
+    def on_outline_ready(self, event: OutlineReady) -> None:
+        """Show the tree; what the checks say of it follows."""
+        event.stop()
+        first, self.outline = self.outline is None, event.outline
+        self._show_outline({}, first=first)
+        if event.complete:
+            self._free_keys = LEAVING_KEYS | MOVING_KEYS
+        if first:
+            self.message.say("checking …")
+        if event.painted is not None:
+            self.call_after_refresh(event.painted)
+
     def on_analysis_ready(self, event: AnalysisReady) -> None:
         """Show what the checks say; of a preview only that, for its tree is not the text's."""
         event.stop()
@@ -133,6 +152,8 @@ class EditorLayout(EditorPanes):
             self._show_checks(analysis)
             return
         self.analysis, self._opening = analysis, False
+        if before is None:
+            self.call_after_refresh(self.host.opened)
         self.findings = findings_of(analysis)
         self._show_details()
         had_error, self._has_error = self._has_error, analysis.error is not None
@@ -145,7 +166,7 @@ class EditorLayout(EditorPanes):
         elif before is None or had_error:
             self.message.say(self._done)
         self._done = ""
-        self._show_analysis(analysis, first=before is None)
+        self._show_analysis(analysis)
         if self.next_key and self.go_to(self.next_key):
             self.next_key = ""
 
@@ -160,6 +181,7 @@ class EditorLayout(EditorPanes):
         """Say why a job could not be done."""
         event.stop()
         self._opening, self.next_key = False, ""
+        self.host.opened()
         if self.view is None:
             self.details_panel.show_failure(event.error)
         if event.retry is not None:
@@ -175,27 +197,33 @@ class EditorLayout(EditorPanes):
             self._show_details()
         self.key_bar.update_keys()
 
-    def _show_analysis(self, analysis: Analysis, *, first: bool) -> None:
-        self.tree_view.show(analysis.outline, outcomes_by_key(analysis.report.results))
-        self.tree_panel.set_title(
-            "1 recipe", f"{self._own_keys(analysis)} set here of {len(analysis.outline.rows)}"
-        )
-        if first:
-            self._go_first(analysis)
+    def _show_analysis(self, analysis: Analysis) -> None:
+        first, self.outline = self.outline is None, analysis.outline
+        self._show_outline(outcomes_by_key(analysis.report.results), first=first)
         self._show_checks(analysis)
         self._look_up_details()
+
+    def _show_outline(self, outcomes: Mapping[str, str], *, first: bool) -> None:
+        outline = self.outline
+        assert outline is not None
+        self.tree_view.show(outline, outcomes)
+        own = sum(row.state == "own" and not row.size for row in outline.rows)
+        self.tree_panel.set_title("1 recipe", f"{own} set here of {len(outline.rows)}")
+        if first:
+            self._go_first(outline)
         self._mark_text()
 
-    @staticmethod
-    def _own_keys(analysis: Analysis) -> int:
-        return sum(row.state == "own" and not row.size for row in analysis.outline.rows)
-
-    def _go_first(self, analysis: Analysis) -> None:
+    def _go_first(self, outline: Outline) -> None:
         """Go to the key, or the line, that the editor was opened for."""
-        index = analysis.outline.at_line(self._first_line) if self._first_line else None
-        key = analysis.outline.rows[index].key if index is not None else self._first_key
+        index = outline.at_line(self._first_line) if self._first_line else None
+        key = outline.rows[index].key if index is not None else self._first_key
+        error_line = self.view.state.error_line if self.view is not None else None
         if key:
             self.go_to(key)
+        elif error_line is not None and not outline.rows:
+            # There is no tree yet: what can be corrected is the text.
+            self.action_show_pane("text")
+            self.text_view.go_to(error_line)
 
     def _show_checks(self, analysis: Analysis) -> None:
         width = max(self.size.width - 2, 1)
@@ -217,7 +245,7 @@ class EditorLayout(EditorPanes):
     @property
     def row(self) -> OutlineRow | None:
         """The row of the current key."""
-        return self.tree_view.current if self.analysis is not None else None
+        return self.tree_view.current
 
     @property
     def current_line(self) -> int:
@@ -316,13 +344,13 @@ class EditorLayout(EditorPanes):
         self._go_to_line(event.line)
 
     def _go_to_line(self, line: int) -> None:
-        if self.analysis is None:
+        if self.outline is None:
             return
         self.set_text_title(f"line {line}")
-        index = self.analysis.outline.at_line(line)
+        index = self.outline.at_line(line)
         if index is None:
             return
-        row = self.analysis.outline.rows[index]
+        row = self.outline.rows[index]
         if row.key != self.tree_view.key:
             self._in_step = True
             self.go_to(row.key)

@@ -42,10 +42,11 @@ class FileCommands:
     # ------------------------------------------------------------ drafts
 
     def offer(self, drafts: tuple[Draft, ...]) -> None:
-        """Offer unsaved edits that an editor left behind: the newest."""
+        """Offer unsaved edits that an editor left behind: the newest. Those that were asked for are taken."""
         if not drafts:
             return
-        draft = max(drafts, key=lambda item: item.saved_at)
+        chosen = next((item for item in drafts if str(item.file) == self._screen.file.draft), None)
+        draft = chosen or max(drafts, key=lambda item: item.saved_at)
         worker = self._screen.worker
 
         def answered(answer: str | None) -> None:
@@ -75,7 +76,10 @@ class FileCommands:
             text = f"Edits of this file from {age} ago were not saved."
             self._screen.app.push_screen(ChoiceDialog("Unsaved edits", text, choices), answered)
 
-        ask()
+        if chosen is not None:
+            answered("continue")
+        else:
+            ask()
 
     # ------------------------------------------------------------ watching
 

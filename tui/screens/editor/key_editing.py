@@ -204,7 +204,11 @@ class KeyEditingScreen(EditorLayout):
             return
         key = row.key
 
+        before = ""
+
         def ask(remark: str) -> None:
+            nonlocal before
+            before = remark
             entry = EntryRequest(
                 f"Remark on {key}",
                 remark,
@@ -214,7 +218,7 @@ class KeyEditingScreen(EditorLayout):
             self.app.push_screen(EntryDialog(entry), answered)
 
         def answered(text: str | None) -> None:
-            if text is not None:
+            if text is not None and text != clean(before):
                 self._edit_row(
                     lambda session, analysis, name: session.set_comment(name, text), "remark on {}"
                 )

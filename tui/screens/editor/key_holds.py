@@ -10,6 +10,10 @@ LIST_KEYS = frozenset({"up", "down", "pageup", "pagedown"})
 """Keys that go through a list of choices."""
 LEAVING_KEYS = frozenset({"escape", "q", "b", "ctrl+c", "ctrl+q", "ctrl+z"})
 """Keys that do not wait for a recipe to be read: its file system may hang."""
+MOVING_KEYS = frozenset({
+    *LIST_KEYS, "left", "right", "home", "end", "tab", "shift+tab", "1", "2", "3",
+})  # fmt: skip
+"""Keys that need nothing but the tree and the text: the checks of a fork may take seconds at first."""
 CHOOSING_KEYS = LIST_KEYS | {"enter"}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.events import Click
@@ -162,7 +163,7 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _measure(self) -> None:
-        longest = max((2 * row.depth + 2 + len(row.name) for row in self._rows), default=0)
+        longest = max((2 * row.depth + 2 + cell_len(row.name) for row in self._rows), default=0)
         self._cells = OutlineCells.of(max(self.scrollable_content_region.width, 1), longest)
 
     def _settle(self) -> None:
@@ -333,11 +334,12 @@ class OutlineView(LineView, can_focus=True, inherit_bindings=False):
             name_style = value_style = quiet
         cells = self._cells
         value, source = value_parts(row, folded=row.key in self._folded)
-        head = fitted(value, min(len(value), cells.value))
-        tail = fitted(source, max(cells.value - len(head), 0))
+        used = min(cell_len(value), cells.value)
         return [
-            Segment(fitted(name, cells.name), name_style), Segment(head, value_style), Segment(tail, quiet),
-        ]  # fmt: skip
+            Segment(f"{fitted(name, cells.name - 1)} ", name_style),
+            Segment(fitted(value, used), value_style),
+            Segment(fitted(source, cells.value - used), quiet),
+        ]
 
 
 def value_parts(row: OutlineRow, *, folded: bool) -> tuple[str, str]:

@@ -119,9 +119,14 @@ def _count(value: object) -> str:
 
 
 def memory_lines(estimate: Estimate, width: int) -> list[Content]:
-    """Return a line for each phase: name, bar, figures and a word."""
+    """Return a line for each phase, always in the same order: name, bar, figures and a word."""
     lines = []
-    for phase in estimate.phases:
+    phases = {phase.id: phase for phase in estimate.phases}
+    for name in dict.fromkeys((*_STRIP_PHASES, *phases)):
+        phase = phases.get(name)
+        if phase is None:
+            lines.append(Content.assemble((f"{_SHORT.get(name, name):<{_LABEL}}unknown", "dim")))
+            continue
         mark = mark_of(phase.needed, estimate.gpu_gib)
         word = "fits" if phase.fits else "does not fit"
         bar_width = max(width - _LABEL - _FIGURES - 6, 6)
@@ -133,12 +138,6 @@ def memory_lines(estimate: Estimate, width: int) -> list[Content]:
                 (f"{mark.glyph} {word}", mark.style),
             )
         )
-    present = {phase.id for phase in estimate.phases}
-    lines += [
-        Content.assemble((f"{_SHORT.get(name, name):<{_LABEL}}unknown", "dim"))
-        for name in _STRIP_PHASES
-        if name not in present
-    ]
     return lines
 
 

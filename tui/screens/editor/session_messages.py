@@ -13,7 +13,7 @@ from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
     from launcher.storage.drafts import Draft
-    from recipes.editing import Analysis, EditState
+    from recipes.editing import Analysis, EditState, Outline
 
 
 NO_CHANGES = LineChanges(frozenset(), 0)
@@ -46,6 +46,19 @@ class AnalysisReady(Message):
     def __init__(self, analysis: Analysis, *, preview: bool) -> None:
         super().__init__()
         self.analysis, self.preview = analysis, preview
+
+
+class OutlineReady(Message):
+    """The tree was read, the checks were not applied yet.
+
+    `complete`: with what the checkout says of its keys. `painted` is to be called once it is shown.
+    """
+
+    def __init__(
+        self, outline: Outline, *, complete: bool, painted: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__()
+        self.outline, self.complete, self.painted = outline, complete, painted
 
 
 class PreviewRefused(Message):

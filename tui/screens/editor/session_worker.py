@@ -19,11 +19,13 @@ from textual.message_pump import MessagePump
 
 from recipes.errors import ExplainedError
 from tui.background import call_on, post
+from tui.screens.editor.job_thread import JobThread, Retry
 from tui.screens.editor.key_holds import CHOOSING_KEYS, LIST_KEYS, KeyHolds
 from tui.screens.editor.session_messages import (
     NO_CHANGES,
     AnalysisReady,
     JobFailed,
+    OutlineReady,
     PreviewRefused,
     SessionChanged,
     SessionOpened,
@@ -32,22 +34,16 @@ from tui.screens.editor.session_messages import (
 
 if TYPE_CHECKING:
     from launcher.storage.drafts import Draft
-    from recipes.editing import Analysis, EditSession, EditState, Placement, RecipeAnalyser
+    from recipes.editing import Analysis, EditSession, EditState, Outline, Placement, RecipeAnalyser
 
+_PAINT_S = 0.5
+"""Longest wait until the tree is painted, before checks share the interpreter with the painting."""
 Cancelled = Callable[[], bool]
 Answer = TypeVar("Answer")
 _END_S = 2.0
 """Longest wait for the last jobs when an editor is closed."""
 _DRAFT_FIRST_S = 0.5
 """Longest wait for the draft before an analysis: a state directory that hangs must not hold it up."""
-
-
-@dataclass(slots=True)
-class _Job:
-    run: Callable[[], None]
-    retry: Callable[[ExplainedError], None] | None = None
-    supersedes: bool = False
-    """Whether it changes what is analysed, so that an analysis under way is of no use."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +53,18 @@ class OpenedFile:
     path: Path
     overrides: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    draft: str = ""
+    """File of the unsaved edits to go on with; without it, the newest ones are offered."""
 
 
-class SessionWorker:
-    """Runs jobs on one thread."""
+class SessionWorker(JobThread):
+    """Owns the session and its analyser."""
 
     def __init__(self, target: MessagePump, file: OpenedFile, placement: Placement) -> None:
+        super().__init__("editor")
         self._target = target
         self._file = file
         self._placement = placement
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._superseding_put = 0
-        self._superseding_taken = 0
         self._typed: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
         self._session: EditSession | None = None
         self._analyser: RecipeAnalyser | None = None
@@ -82,27 +78,22 @@ class SessionWorker:
         """Whether the session changed since the last analysis."""
         self._opened: bytes | None = None
         """Bytes of the file that the session counts from."""
-        self._thread = threading.Thread(target=self._work, name="editor", daemon=True)
 
     # ------------------------------------------------------------ jobs, from the event loop
 
     def start(self) -> None:
         """Read the file, and look for drafts of it."""
         self._put(self._open)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread after the jobs that wait, and the draft."""
-        self._jobs.put(None)
+        self._begin()
 
     def wait(self) -> None:
         """Wait for the end of the thread, so that the app does not end before the draft is written."""
-        self._thread.join(_END_S)
+        self._wait(_END_S)
 
     def edit(
         self,
         action: Callable[[EditSession, Analysis], str],
-        retry: Callable[[ExplainedError], None] | None = None,
+        retry: Retry | None = None,
     ) -> None:
         """Edit the session; `action` returns words for what was done."""
 
@@ -262,55 +253,43 @@ class SessionWorker:
         assert self._analysis is not None
         return self._analysis
 
-    def _put(
-        self,
-        run: Callable[[], None],
-        retry: Callable[[ExplainedError], None] | None = None,
-        *,
-        supersedes: bool = False,
-    ) -> None:
-        self._superseding_put += supersedes
-        self._jobs.put(_Job(run, retry, supersedes))
+    def _failed(self, error: ExplainedError, retry: Retry | None) -> None:
+        post(self._target, JobFailed(error, retry))
 
-    def _is_superseded(self) -> bool:
-        """Return whether a job waits that changes what is analysed."""
-        return self._superseding_put > self._superseding_taken
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self._superseding_taken += job.supersedes
-            try:
-                job.run()
-                if self._session is not None and self._jobs.empty():
-                    self._catch_up()
-            except ExplainedError as error:
-                post(self._target, JobFailed(error, job.retry))
+    def _end(self) -> None:
         if self._session is not None:
             self._flush()
             self._writer.close()
 
     def _open(self) -> None:
-        from launcher.storage.drafts import DraftStore
+        """Read the file and show its tree; what is not needed for that is imported behind it."""
         from recipes.editing import EditSession, RecipeAnalyser
 
         file = self._file
-        self._drafts = DraftStore.of(file.environment)
         session = EditSession.open(file.path)
-        self._analyser = RecipeAnalyser(
+        analyser = RecipeAnalyser(
             file.path,
             checkout=checkout_for(file.path, file.environment),
             environment=file.environment,
             overrides=file.overrides,
         )
+        view = SessionView(session.state, dirty=False, changes=NO_CHANGES, can_undo=False, can_redo=False)
+        post(self._target, SessionChanged(view, ""))
+        self._show_outline(analyser.first_outline(session.state))
+        self._open_drafts(session)
+        self._analyser, self._session, self._stale = analyser, session, True
+
+    def _open_drafts(self, session: EditSession) -> None:
+        from launcher.storage.drafts import DraftStore
+
+        file = self._file
+        self._drafts = DraftStore.of(file.environment)
         self._writer = self._drafts.writer(file.path)
         self._opened = session.opened
-        self._session, self._stale = session, True
         drafts = tuple(
             draft for draft in self._drafts.orphans(file.path) if draft.differs_from(session.opened or b"")
         )
         post(self._target, SessionOpened(drafts))
-        self._changed(session, "", edited=False)
-        self._stale = True
 
     def _take_typed(self) -> None:
         text, merge_step = None, True
@@ -353,12 +332,14 @@ class SessionWorker:
 
         The draft goes first: its thread would otherwise share the interpreter with the analysis.
         """
+        if self._session is None:
+            return
         self._writer.flush(_DRAFT_FIRST_S)
         if self._preview is not None:
             self._analyse(self._preview, preview=True)
         elif self._stale:
             self._analyse(self._current_session.state)
-        if self._offer is not None and self._jobs.empty():
+        if self._offer is not None and self._is_idle:
             self._make_offer(self._offer)
 
     def _make_offer(self, offer: Callable[[], None]) -> None:
@@ -379,7 +360,12 @@ class SessionWorker:
         assert self._analyser is not None
         cancelled = never if patient else self._is_superseded
         try:
-            analysis = self._analyser.update(state, self._placement, cancelled=cancelled)
+            analysis = self._analyser.update(
+                state,
+                self._placement,
+                cancelled=cancelled,
+                outlined=self._outlined if self._analysis is None else None,
+            )
         except SupersededError:
             return
         if preview:
@@ -391,6 +377,15 @@ class SessionWorker:
                 self._put(prepare_reading)
             self._analysis, self._stale = analysis, False
         post(self._target, AnalysisReady(analysis, preview=preview))
+
+    def _show_outline(self, outline: Outline) -> None:
+        """Show the first tree, and wait until it is painted: what follows would share the interpreter."""
+        painted = threading.Event()
+        post(self._target, OutlineReady(outline, complete=False, painted=painted.set))
+        painted.wait(_PAINT_S)
+
+    def _outlined(self, outline: Outline) -> None:
+        post(self._target, OutlineReady(outline, complete=True))
 
 
 def checkout_for(path: Path, environment: Mapping[str, str]) -> Path | None:

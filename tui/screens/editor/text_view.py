@@ -103,19 +103,19 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
         if self.has_focus and line == self.line:
             self.post_message(self.TextRequested())
         self.focus()
-        self._go(line)
+        self.go_to(line)
 
     def action_cursor(self, step: int) -> None:
         """Move by lines."""
-        self._go(self.line + step)
+        self.go_to(self.line + step)
 
     def action_page(self, direction: int) -> None:
         """Move by a page."""
-        self._go(self.line + direction * max(self.size.height - 1, 1))
+        self.go_to(self.line + direction * max(self.size.height - 1, 1))
 
     def action_edge(self, direction: int) -> None:
         """Move to the first or the last line."""
-        self._go(1 if direction < 0 else len(self._lines))
+        self.go_to(1 if direction < 0 else len(self._lines))
 
     def action_fold(self) -> None:
         """Scroll to the left."""
@@ -129,7 +129,8 @@ class RecipeTextView(LineView, can_focus=True, inherit_bindings=False):
         """Scroll back to the first column."""
         self.scroll_to(x=0, animate=False)
 
-    def _go(self, line: int) -> None:
+    def go_to(self, line: int) -> None:
+        """Move to a line, counted from 1."""
         self.line = min(max(line, 1), max(len(self._lines), 1))
         self._reveal(self.line, self.line)
         self.refresh()

@@ -7,9 +7,8 @@ becomes the wizard's, as texts of fields or as overrides; the recipe's own file 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,17 +34,38 @@ if TYPE_CHECKING:
 _NAME = "choices.yaml"
 
 
+@dataclass(frozen=True, slots=True)
+class StateTakers:
+    """What a wizard does with the states that edits lead to."""
+
+    keep: Callable[[WizardState], None]
+    """Called after each edit: the draft of the run has it, whatever happens next."""
+    take: Callable[[WizardState], None]
+    """Called when the editor is left."""
+
+
 class ChoicesEditorScreen(RecipeEditorScreen):
     """Edits the choices of a wizard; leaving takes them back there."""
 
-    def __init__(self, host: Host, file: OpenedFile, taken: Callable[[Path], None], *, find: bool) -> None:
+    def __init__(
+        self,
+        host: Host,
+        file: OpenedFile,
+        taken: Callable[[Path], None],
+        keep: Callable[[EffectiveRecipe], None],
+        *,
+        find: bool,
+    ) -> None:
         super().__init__(host, file)
         self._taken = taken
+        self._keep = keep
         self._find = find
 
     def on_analysis_ready(self, event: AnalysisReady) -> None:
-        """Begin with the search for a key, where that was asked for."""
+        """Keep what was edited; begin with the search for a key, where that was asked for."""
         super().on_analysis_ready(event)
+        if not event.preview and event.analysis.error is None:
+            self._keep(event.analysis.recipe)
         if self._find and self.analysis is not None:
             self._find = False
             self.action_find()
@@ -59,7 +79,7 @@ class ChoicesEditorScreen(RecipeEditorScreen):
         if state is not None and state.error is not None:
             self.message.say(f"line {state.error_line} is no YAML: correct it, or undo (u)", "fail")
             return
-        self.worker.edit(_keep)
+        self.worker.edit(_save)
         self.worker.with_session(lambda session: session.path, self._leave)
 
     def _leave(self, path: Path) -> None:
@@ -67,7 +87,7 @@ class ChoicesEditorScreen(RecipeEditorScreen):
         self._taken(path)
 
 
-def _keep(session: EditSession, analysis: Analysis) -> str:
+def _save(session: EditSession, analysis: Analysis) -> str:
     if session.dirty:
         session.save()
     return ""
@@ -78,11 +98,11 @@ def edit_choices(
     host: Host,
     state: WizardState,
     status: DraftStatus,
-    taken: Callable[[WizardState], None],
+    takers: StateTakers,
     *,
     find: bool,
 ) -> None:
-    """Open the choices in the editor; `taken` gets the state that its edits lead to."""
+    """Open the choices in the editor; the takers get the state that its edits lead to."""
 
     def failed(error: ExplainedError) -> None:
         def show() -> None:
@@ -91,11 +111,11 @@ def edit_choices(
         call_on(screen, show)
 
     def prepare() -> None:
+        from launcher.storage.choice_files import make_directory
         from recipes.editing.outcomes import child_text
 
         chosen = offer_of(state, status).chosen
-        directory = Path(tempfile.mkdtemp(prefix="choices-", dir=_directory(os.environ)))
-        path = directory / _NAME
+        path = make_directory(os.environ) / _NAME
         path.write_text(child_text(chosen, path), encoding="utf-8")
         environment = dict(os.environ)
         if status.checkout is not None:
@@ -107,20 +127,25 @@ def edit_choices(
         def back(path: Path) -> None:
             in_background(lambda: read_back(path, before), "choices", failed)
 
-        screen.app.push_screen(ChoicesEditorScreen(host, file, back, find=find))
+        def keep(recipe: EffectiveRecipe) -> None:
+            from recipes.editing.outcomes import ChosenValues
+
+            takers.keep(_with_edits_of_editor(state, ChosenValues.of(before, recipe), status))
+
+        screen.app.push_screen(ChoicesEditorScreen(host, file, back, keep, find=find))
 
     def read_back(path: Path, before: EffectiveRecipe) -> None:
+        from launcher.storage.choice_files import remove_directory
         from recipes.editing.outcomes import ChosenValues
         from recipes.inheritance import Resolver
 
         try:
             chosen = ChosenValues.of(before, Resolver().resolve(path, ()))
         finally:
-            path.unlink(missing_ok=True)
-            path.parent.rmdir()
+            remove_directory(path.parent)
         after = _with_edits_of_editor(state, chosen, status)
         if after != state:
-            call_on(screen, lambda: taken(after))
+            call_on(screen, lambda: takers.take(after))
 
     in_background(prepare, "choices", failed)
 
@@ -148,12 +173,3 @@ def _with_edits_of_editor(state: WizardState, chosen: ChosenValues, status: Draf
         if name in own.texts or text != default_text(name, own, status)
     }
     return replace(state, texts=texts)
-
-
-def _directory(environment: Mapping[str, str]) -> Path:
-    """Return the directory of drafts, which only the user can read."""
-    from launcher.storage.editors import drafts_root
-
-    directory = drafts_root(environment)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return directory

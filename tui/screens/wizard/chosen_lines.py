@@ -13,13 +13,14 @@ from tui.screens.wizard.draft_request import recipe_overrides
 from tui.screens.wizard.model import DraftStatus, WizardState, default_text, kind_of, words_of
 from tui.theme import MODIFIED
 from tui.widgets.fact_lines import Fact, fact_lines
+from tui.widgets.line_wrap import shortened_path
 
 _LABEL_COLUMNS = 25
 
 
 def chosen_lines(state: WizardState, status: DraftStatus, width: int) -> list[Content]:
     """Return every choice with what it replaces, then the command line of the same run."""
-    facts = [*_fields(state, status), *_overrides(state)]
+    facts = [*_fields(state, status, max(width - _LABEL_COLUMNS - 2, 1)), *_overrides(state)]
     if not facts:
         text = "nothing is changed yet: cluster and recipe decide"
         lines = [Content(text).stylize("dim")]
@@ -34,7 +35,7 @@ def chosen_count(state: WizardState) -> int:
     return len(state.texts) + len(state.overrides)
 
 
-def _fields(state: WizardState, status: DraftStatus) -> Iterator[Fact]:
+def _fields(state: WizardState, status: DraftStatus, room: int) -> Iterator[Fact]:
     bare = WizardState({name: text for name, text in state.texts.items() if name in ("kind", "recipe")})
     for item in FIELDS:
         if item.name not in state.texts:
@@ -42,6 +43,8 @@ def _fields(state: WizardState, status: DraftStatus) -> Iterator[Fact]:
         before = clean(default_text(item.name, bare, status)) or "not set"
         after = clean(state.texts[item.name]) or "empty"
         tail = ", the teacher too" if item.name in state.both else ""
+        if item.kind == "path":
+            before, after = shortened_path(before, room), shortened_path(after, room)
         shown = Content.assemble((f"{before} → ", "dim"), (after, "bold"), (tail, "dim"))
         yield Fact(f"{MODIFIED.glyph} {item.title}", shown)
 

@@ -102,16 +102,22 @@ def offer(app: App[None], drafts: tuple[RunDraft, ...], open_wizard: OpenDraft) 
         if answer in ("new", "discard"):
             open_wizard(None, "", None)
             return
-        draft = shown[int(answer)]
-        try:
-            state = WizardState.from_json(draft.state)
-        except ValueError:
-            app.notify("This draft is of another version, and cannot be read.", severity="warning")
-            return
-        open_wizard(state, draft.step, await asyncio.to_thread(store.take, draft))
+        await go_on(app, shown[int(answer)], open_wizard)
 
     text = "There is a draft of a run." if len(drafts) == 1 else f"There are {len(drafts)} drafts of runs."
     app.push_screen(ChoiceDialog("New run", text, choices), answered)
+
+
+async def go_on(app: App[None], draft: RunDraft, open_wizard: OpenDraft) -> None:
+    """Open the wizard with a draft, at its step."""
+    from launcher.storage.wizard_drafts import RunDrafts
+
+    try:
+        state = WizardState.from_json(draft.state)
+    except ValueError:
+        app.notify("This draft is of another version, and cannot be read.", severity="warning")
+        return
+    open_wizard(state, draft.step, await asyncio.to_thread(RunDrafts.of(os.environ).take, draft))
 
 
 def _discard(store: RunDrafts, drafts: tuple[RunDraft, ...]) -> None:

@@ -21,7 +21,7 @@ from tui.screens.wizard.model import (
     text_of,
     time_s,
 )
-from tui.screens.wizard.model_cache import CachedModel, cached_models
+from tui.screens.wizard.model_cache import CachedModel, KeptModels, cached_models
 from tui.screens.wizard.recipe_paths import RecipeChoice, recipe_choices, recipe_file, source_of
 from tui.screens.wizard.release import ReleaseReader
 from tui.screens.wizard.validation import errors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
     from launcher.request import Cost
     from launcher.runs import RunStore
-    from recipes.checks import Checker, ClusterRequest
+    from recipes.checks import Checker, ClusterRequest, Inputs
     from recipes.inheritance import EffectiveRecipe, Resolver
     from recipes.memory import Estimate, Option
 
@@ -59,6 +59,8 @@ class DraftResolver:
     """Job environments of earlier plans, by the fields that determine them."""
     _fewest_nodes: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
     """Nodes of planned smoke runs, by what decides them."""
+    _inputs: dict[str, Inputs] = field(default_factory=dict)
+    """Inputs of the checks, by checkout: its schemas and features are read when they are needed first."""
     _release: ReleaseReader = field(default_factory=ReleaseReader, init=False, repr=False)
     _resolver: Resolver | None = None
 
@@ -71,6 +73,8 @@ class DraftResolver:
         from launcher.site_choices import load_choices
         from launcher.submit.gpu_memory import with_gpu_memory
 
+        if refresh:
+            self._inputs.clear()
         try:
             self.detection = detect(
                 self.store.transport, self.environment, cache_root(self.environment), refresh=refresh
@@ -271,14 +275,23 @@ class DraftResolver:
 
     def _checker(self, state: WizardState, status: DraftStatus) -> Checker:
         """Return the checker of the job that the state describes."""
-        from recipes.checks import Checker, Inputs
+        from recipes.checks import Checker
 
-        inputs = Inputs.of(
-            environment=self._job_environments.get(self._environment_key(state, status)),
-            checkout=Path(status.checkout.path) if status.checkout is not None else None,
-            request=self._request(state, status)[0],
-        )
-        return Checker(inputs, self._resolver)
+        request, _ = self._request(state, status)
+        return Checker(replace(self._inputs_of(state, status), request=request), self._resolver)
+
+    def _inputs_of(self, state: WizardState, status: DraftStatus) -> Inputs:
+        """Return what checks need of the checkout and of the job's environment; each is read once."""
+        from recipes.checks import Inputs
+
+        environment = self._job_environments.get(self._environment_key(state, status))
+        checkout = status.checkout.path if status.checkout is not None else ""
+        inputs = self._inputs.get(checkout)
+        if inputs is None or inputs.environment != environment:
+            inputs = Inputs.of(environment=environment, checkout=Path(checkout) if checkout else None)
+            models = KeptModels(inputs.models.hub, inputs.models.root)
+            inputs = self._inputs[checkout] = replace(inputs, models=models)
+        return inputs
 
     def _with_report(self, state: WizardState, status: DraftStatus) -> DraftStatus:
         """Add checks, memory and cost; fixes are not verified, which takes longer."""

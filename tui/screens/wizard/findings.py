@@ -7,23 +7,24 @@ findings, so that a mark in one place never contradicts another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from launcher.fields import FIELDS
 from tui.screens.wizard.model import (
+    STEPS,
     DraftStatus,
     WizardState,
     field_with_key,
     fields_of,
     lacks_gpu_memory,
-    steps_of,
     text_of,
 )
 from tui.screens.wizard.validation import error_in, warning_in
 
 if TYPE_CHECKING:
+    from launcher.fields import Field
     from recipes.checks import Result
     from recipes.errors import ExplainedError
 
@@ -104,11 +105,10 @@ def assess(state: WizardState, status: DraftStatus) -> Assessment:
     """Return the findings about a draft; none before anything is resolved."""
     if not status.resolved:
         return Assessment()
-    steps = {
-        item.name: step.id for step in steps_of(state, status) for item in fields_of(step, state, status)
-    }
+    fields = {step.id: fields_of(step, state, status) for step in STEPS}
+    steps = {item.name: step for step, items in fields.items() for item in items}
     findings = (
-        *_on_fields(state, status),
+        *_on_fields(fields, state, status),
         *_of_checks(state, status, steps),
         *_of_memory(state, status),
         *_of_plan(state, status, steps),
@@ -116,13 +116,15 @@ def assess(state: WizardState, status: DraftStatus) -> Assessment:
     return Assessment(tuple(sorted(dict.fromkeys(findings), key=lambda item: _ORDER.index(item.level))))
 
 
-def _on_fields(state: WizardState, status: DraftStatus) -> Iterator[DraftFinding]:
-    for step in steps_of(state, status):
-        for item in fields_of(step, state, status):
+def _on_fields(
+    fields: Mapping[str, Iterable[Field]], state: WizardState, status: DraftStatus
+) -> Iterator[DraftFinding]:
+    for step, items in fields.items():
+        for item in items:
             if error := error_in(item, state, status):
-                yield DraftFinding("error", error, step.id, item.name, prevents=True)
+                yield DraftFinding("error", error, step, item.name, prevents=True)
             elif warning := warning_in(item, state, status):
-                yield DraftFinding("warn", warning, step.id, item.name)
+                yield DraftFinding("warn", warning, step, item.name)
 
 
 def _of_checks(state: WizardState, status: DraftStatus, steps: dict[str, str]) -> Iterator[DraftFinding]:

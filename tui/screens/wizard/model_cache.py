@@ -1,11 +1,13 @@
-"""Models in the Hugging Face cache of the job, with their size on disk: only these run offline."""
+"""Models in the cache of the job, and facts of models that are kept while something is typed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from recipes.models.hub import Hub
+from recipes.models.facts import ModelFacts, UnknownModel
+from recipes.models.hub import Hub, Models
 
 _PREFIX = "models--"
 _WEIGHTS = (".safetensors", ".bin")
@@ -20,6 +22,24 @@ class CachedModel:
     id: str
     bytes: int
     """Size of all its files on disk."""
+
+
+KEPT_S = 5.0
+"""Time after which a model's files are read again: it may be downloaded while the wizard is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptModels(Models):
+    """Look-up that answers from memory for some seconds: one analysis asks eight times for two models."""
+
+    _facts: dict[str, tuple[float, ModelFacts | UnknownModel]] = field(default_factory=dict, compare=False)
+
+    def find(self, name: str) -> ModelFacts | UnknownModel:
+        """Return a model's facts, or why they are unknown and what to do."""
+        kept = self._facts.get(name)
+        if kept is None or time.monotonic() - kept[0] > KEPT_S:
+            kept = self._facts[name] = (time.monotonic(), Models.find(self, name))
+        return kept[1]
 
 
 def cached_models(environment: Mapping[str, str]) -> tuple[CachedModel, ...]:

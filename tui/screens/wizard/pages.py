@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from launcher.durations import format_time_limit
@@ -29,6 +27,7 @@ from tui.screens.wizard.model import (
     time_s,
 )
 from tui.screens.wizard.partition_table import partition_lines
+from tui.widgets.line_wrap import wrapped
 
 if TYPE_CHECKING:
     from launcher.request import Cost
@@ -42,7 +41,9 @@ SHORT_TITLES = {"parallelism": "Parallel", "batches": "Batches", "data": "Data",
 _CURRENT_STEP = "bold $background on $primary"
 _NAME = 12
 """Columns of a fact's name."""
-_GLYPH_AND_ID = re.compile(r" *[✗!?✓] (?:C\d+ )?")
+_INDENT = 2
+_LONGEST_HEAD = 16
+"""Columns of the longest name or mark that the lines after the first one are indented under."""
 
 
 def line(*parts: tuple[str, str] | str) -> Content:
@@ -57,28 +58,15 @@ def fact(name: str, text: str, style: str = "") -> Content:
 
 def wrap_hanging(lines: Lines, width: int) -> Lines:
     """Wrap long lines; continuation lines are indented under the text, not under its name."""
-    return [piece for item in lines for piece in _wrapped(item, width)]
+    room = max(width, 2 * _NAME)
+    return [piece for item in lines for piece in wrapped(item, room, hanging=_hanging(item))]
 
 
-def _wrapped(item: Content, width: int) -> Lines:
-    plain = item.plain
-    indent = _NAME if plain[_NAME - 2 : _NAME] == "  " and plain[:_NAME].strip() else _margin(plain)
-    pieces: Lines = []
-    start, room = 0, max(width, 2 * _NAME)
-    while cell_len(plain[start:]) > room:
-        cut = plain.rfind(" ", start + 1, start + room + 1)
-        # A path has no blank: it is cut at the width.
-        cut = cut if cut > start + room // 2 else start + room
-        pieces.append(item[start:cut])
-        start = cut + (plain[cut : cut + 1] == " ")
-        room = max(width, 2 * _NAME) - indent
-    pieces.append(item[start:])
-    return [pieces[0], *(Content.assemble(" " * indent, piece) for piece in pieces[1:])]
-
-
-def _margin(plain: str) -> int:
-    match = _GLYPH_AND_ID.match(plain)
-    return len(match[0]) if match is not None else 2
+def _hanging(item: Content) -> int:
+    head = next(iter(item.spans), None)
+    if head is None or head.start or not item.plain[: head.end].endswith(" "):
+        return _INDENT
+    return head.end if head.end <= _LONGEST_HEAD else _INDENT
 
 
 def step_list(current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0) -> Content:

@@ -86,7 +86,7 @@ class WizardPoller(Background):
         from launcher.storage.decision import decide
 
         def remember() -> None:
-            resolver = self._get_resolver()
+            resolver = self.get_resolver()
             root = decide(answer, resolver.environment)
             resolver.store = user_store(resolver.store.transport, root, resolver.environment)
             post(self._target, RunsRootDecided(root))
@@ -98,7 +98,7 @@ class WizardPoller(Background):
         """Detect the cluster on a thread of its own: a controller that hangs takes a minute."""
 
         def ask() -> None:
-            self._get_resolver().ask_slurm(refresh=refresh)
+            self.get_resolver().ask_slurm(refresh=refresh)
             self.refresh()
 
         in_background(ask, "detect", lambda error: post(self._target, ActionFailed(error)))
@@ -108,7 +108,7 @@ class WizardPoller(Background):
         from launcher.submit.submit import estimate_start
 
         def ask() -> None:
-            resolver = self._get_resolver()
+            resolver = self.get_resolver()
             post(
                 self._target,
                 StartEstimated(plan, estimate_start(plan, resolver.store, resolver.environment)),
@@ -121,7 +121,7 @@ class WizardPoller(Background):
         from launcher.submit.submit import send
 
         def submit() -> None:
-            resolver = self._get_resolver()
+            resolver = self.get_resolver()
             run = send(plan, resolver.store, resolver.environment, confirmed=True)
             post(self._target, Submitted(run.directory))
 
@@ -133,7 +133,7 @@ class WizardPoller(Background):
         from launcher.submit.rehearsal import start
 
         def begin() -> None:
-            resolver = self._get_resolver()
+            resolver = self.get_resolver()
             login_node = shared_login_node(inspect_machine(resolver.store.transport, resolver.environment))
             if login_node is not None:
                 raise InputError(
@@ -146,7 +146,8 @@ class WizardPoller(Background):
 
         in_background(begin, "rehearse", lambda error: post(self._target, ActionFailed(error)))
 
-    def _get_resolver(self) -> DraftResolver:
+    def get_resolver(self) -> DraftResolver:
+        """Return the resolver; the first call, which takes some time, is made on a thread."""
         # Both threads need it first: two resolvers would each know half.
         with self._making:
             if self._resolver is None:
@@ -158,9 +159,9 @@ class WizardPoller(Background):
         if self._stale or status is None or status.state is not self._state:
             time.sleep(TYPING_S)
             self._stale = False
-            self._status = self._get_resolver().quick_status(self._state)
+            self._status = self.get_resolver().quick_status(self._state)
         elif not status.settled:
-            self._status = self._get_resolver().full_status(status.state, status)
+            self._status = self.get_resolver().full_status(status.state, status)
         else:
             return None
         post(self._target, DraftResolved(self._status))

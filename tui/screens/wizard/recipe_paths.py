@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from recipes.library import DIRECTORY, starting_recipes
+from recipes.limits import RECIPE_BYTES
+from recipes.reading import read_regular
 
 HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used recently", "packaged"
 OF_RUN = "values of a run"
 _MOST_FILES = 300
 """Files of a directory that are looked at."""
-_MOST_BYTES = 1 << 20
 _MOST_PARENTS = 5
+_MOST_READ = 2000
+"""Files that are read for one directory, parents included."""
 _SECTION = re.compile(r"^distillation:", re.MULTILINE)
 _DEFAULTS = re.compile(r"^defaults:(.*(?:\n[ \t-].*)*)", re.MULTILINE)
 _FILE = re.compile(r"[\w./~+-]+\.ya?ml")
@@ -90,7 +94,8 @@ def _named_for_distillation(directory: Path) -> list[Path]:
 
 
 def _distillation_recipes(directory: Path) -> list[Path]:
-    return [path for path in _yaml_files(directory) if _is_distillation(path)]
+    verdicts: dict[str, bool] = {}
+    return [path for path in _yaml_files(directory) if _is_distillation(path, verdicts)]
 
 
 def _yaml_files(directory: Path) -> list[Path]:
@@ -101,16 +106,26 @@ def _yaml_files(directory: Path) -> list[Path]:
     return paths[:_MOST_FILES]
 
 
-def _is_distillation(path: Path, depth: int = 0) -> bool:
-    """Return whether a file has the section, or inherits it."""
-    try:
-        if depth > _MOST_PARENTS or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+def _is_distillation(path: Path, verdicts: dict[str, bool], depth: int = 0) -> bool:
+    """Return whether a file has the section, or inherits it; each file is read once, and not too many."""
+    key = os.path.normpath(path)
+    if key not in verdicts:
+        if depth > _MOST_PARENTS or len(verdicts) > _MOST_READ:
             return False
-        text = path.read_text(encoding="utf-8", errors="replace")
+        verdicts[key] = False  # where it inherits itself
+        verdicts[key] = _has_section(path, verdicts, depth)
+    return verdicts[key]
+
+
+def _has_section(path: Path, verdicts: dict[str, bool], depth: int) -> bool:
+    try:
+        text = read_regular(path, RECIPE_BYTES).decode("utf-8", "replace")
     except OSError:
         return False
     if _SECTION.search(text):
         return True
     block = _DEFAULTS.search(text)
     parents = _FILE.findall(block[1]) if block is not None else []
-    return any("distill" in name or _is_distillation(path.parent / name, depth + 1) for name in parents)
+    return any(
+        "distill" in name or _is_distillation(path.parent / name, verdicts, depth + 1) for name in parents
+    )

@@ -37,13 +37,21 @@ _MAX_FINDINGS = 6
 
 
 def review(
-    state: WizardState, status: DraftStatus, start_estimate: StartEstimate | str | None, width: int = 100
+    state: WizardState,
+    status: DraftStatus,
+    start_estimate: StartEstimate | str | None,
+    width: int = 100,
+    ready: Lines | None = None,
 ) -> Lines:
-    """Return the whole review in one column, section by section."""
+    """Return the whole review in one column, section by section; `ready` is what the doctor says."""
     if not status.settled:
         return [line(("checking …", "dim"))]
     assessment = assess(state, status)
-    job = _job_section(status, start_estimate) if status.plan is not None else _draft_section(state, status)
+    job = (
+        _job_section(status, start_estimate, ready)
+        if status.plan is not None
+        else _draft_section(state, status)
+    )
     sections = (
         _obstacle_section(status, assessment),
         job,
@@ -65,11 +73,14 @@ def review_of_run(
     return _joined((job, _change_section(status), *_what_happens(status)), width)
 
 
-def review_of_checks(state: WizardState, status: DraftStatus, width: int) -> Lines:
-    """Return what prevents the run, its checks with their fixes, and its memory."""
+def review_of_checks(
+    state: WizardState, status: DraftStatus, width: int, ready: Lines | None = None
+) -> Lines:
+    """Return what prevents the run, what the doctor says, the checks with their fixes, and the memory."""
     assessment = assess(state, status)
     sections = (
         _obstacle_section(status, assessment),
+        ready or [],
         _check_section(status, assessment),
         _memory_section(status, width),
     )
@@ -137,7 +148,9 @@ def _draft_section(state: WizardState, status: DraftStatus) -> Lines:
     return [heading("Job", "its command is shown when it can be submitted"), *lines] if lines else []
 
 
-def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None) -> Lines:
+def _job_section(
+    status: DraftStatus, start_estimate: StartEstimate | str | None, ready: Lines | None = None
+) -> Lines:
     plan = status.plan
     if plan is None:
         return []
@@ -154,6 +167,7 @@ def _job_section(status: DraftStatus, start_estimate: StartEstimate | str | None
         fact("resources", f"{size} of {clean(request.partition)} for {length}, {charged}"),
         fact("cost", f"at most {cost_text(plan.cost)}"),
         fact("starts", *_starts(start_estimate)),
+        *(ready or ()),
     ]
     storage = status.storage.warnings() if status.storage is not None else ()
     return [*lines, *(fact("note", clean(note), "$text-warning") for note in (*plan.notes, *storage))]
@@ -289,8 +303,8 @@ def _plan_section(status: DraftStatus) -> Lines:
     return lines
 
 
-def question(plan: SubmissionPlan, assessment: Assessment) -> str:
-    """Return the question before a submission: the job, its cost, and every finding."""
+def question(plan: SubmissionPlan, assessment: Assessment, unready: str = "") -> str:
+    """Return the question before a submission: the job, its cost, every finding, what the doctor misses."""
     request, choices = plan.options.slurm_request, plan.options
     lines = [
         f"{choices.kind}: {plural(choices.nodes, 'node')} × {plural(choices.gpus_per_node, 'GPU')} of "
@@ -309,6 +323,8 @@ def question(plan: SubmissionPlan, assessment: Assessment) -> str:
         lines.append(f"{MARKS[item.level][0]} {title}{item.text}")
     if len(findings) > _MAX_FINDINGS:
         lines.append(f"  … and {len(findings) - _MAX_FINDINGS} more in the review")
+    if unready:
+        lines += ["", f"{MARKS['error'][0]} Doctor: {unready}"]
     skipped = [item.id for item in plan.submission.spec.skipped_checks]
     if skipped:
         lines += ["", f"! Skipped failing checks: {', '.join(skipped)}"]

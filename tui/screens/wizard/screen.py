@@ -16,10 +16,12 @@ from recipes.errors import ExplainedError
 from tui.opening import ActionFailed
 from tui.screens.dialogs import BusyDialog, ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
+from tui.screens.wizard.draft_request import request_of
 from tui.screens.wizard.findings import assess
 from tui.screens.wizard.model import DraftStatus, WizardState, kind_of
 from tui.screens.wizard.pages import line
 from tui.screens.wizard.poller import RunsRootDecided, StartEstimated, Submitted
+from tui.screens.wizard.readiness import ReadyWatch, ready_fact, ready_section
 from tui.screens.wizard.recipe_saving import RecipeSaving
 from tui.screens.wizard.review import (
     environment_rows,
@@ -32,8 +34,10 @@ from tui.screens.wizard.review_commands import ReviewCommands
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
 from tui.screens.wizard.state_changes import with_fix
 from tui.screens.wizard.steps import StepScreen
+from tui.screens.wizard.validation import errors
 
 if TYPE_CHECKING:
+    from launcher.doctor.doctor_request import DoctorRequest
     from launcher.storage.wizard_drafts import RunDraftWriter
     from recipes.planning import Fix
 
@@ -62,6 +66,7 @@ class WizardScreen(StepScreen):
         self._reported_slurm_error: ExplainedError | None = None
         """The Slurm error that was already shown."""
         self._views = ReviewCommands(self, self._say)
+        self._ready = ReadyWatch(self, self._poller.get_resolver, self._refresh_view)
 
     def _change_state(self, state: WizardState) -> None:
         self._start_estimate, self._submit_when_ready = None, False
@@ -84,14 +89,43 @@ class WizardScreen(StepScreen):
         """Return the review; on a wide screen without what stands beside it."""
         if not self._is_current:
             return [_CHECKING]
-        lines = review_of_run if self.is_wide else review
-        return lines(self.wizard_state, self.status, self._start_estimate, width)
+        if self.is_wide:
+            return review_of_run(self.wizard_state, self.status, self._start_estimate, width)
+        ready = self._ready_lines()
+        return review(self.wizard_state, self.status, self._start_estimate, width, ready)
 
     def side_lines(self, width: int) -> list[Content]:
         """Return what stands beside form or review; in the review with the fixes of the checks."""
         if self.step.id != "review" or not self._is_current:
             return super().side_lines(width)
-        return review_of_checks(self.wizard_state, self.status, width)
+        return review_of_checks(self.wizard_state, self.status, width, self._ready_lines())
+
+    def _refresh_view(self) -> None:
+        if self.step.id == "review" and self._is_current:
+            self._ready.follow(self.status)
+        super()._refresh_view()
+
+    def _ready_lines(self) -> list[Content]:
+        plan = self.status.plan
+        if plan is None:
+            return []
+        recipe = plan.submission.spec.recipe.source
+        lines = ready_section if self.is_wide else ready_fact
+        return lines(self._ready.answer, recipe, self._host.now())
+
+    def doctor_request(self) -> DoctorRequest | None:
+        """Return what the doctor examines from here; None for what every run needs."""
+        from launcher.doctor.doctor_request import DoctorRequest
+
+        if self._is_current and self.status.plan is not None:
+            return DoctorRequest.of_submission(self.status.plan.request)
+        if self.status.path is None or errors(self.wizard_state, self.status):
+            return None
+        return DoctorRequest.of_submission(request_of(self.wizard_state, self.status))
+
+    def on_screen_resume(self) -> None:
+        """Take what the doctor has found meanwhile, and check again: its commands fetch what checks miss."""
+        self._ready.read_again(self.status, self._poller.refresh)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
@@ -122,9 +156,10 @@ class WizardScreen(StepScreen):
         self._edit_choices(find=True)
 
     def _edit_choices(self, *, find: bool) -> None:
-        from tui.screens.wizard.choices_editor import edit_choices
+        from tui.screens.wizard.choices_editor import StateTakers, edit_choices
 
-        edit_choices(self, self._host, self.wizard_state, self.status, self._take_state, find=find)
+        takers = StateTakers(self.keep_state, self._take_state)
+        edit_choices(self, self._host, self.wizard_state, self.status, takers, find=find)
 
     def _take_state(self, state: WizardState, message: str = "") -> None:
         async def take() -> None:
@@ -270,7 +305,9 @@ class WizardScreen(StepScreen):
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
         dialog = ChoiceDialog(
             "Submit?",
-            question(plan, assess(self.wizard_state, self.status)),
+            question(
+                plan, assess(self.wizard_state, self.status), self._ready.answer.warning(self._host.now())
+            ),
             choices,
             chosen=1 if plan.asks else 0,
         )

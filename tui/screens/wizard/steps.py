@@ -41,7 +41,7 @@ from tui.screens.wizard.pages import (
 from tui.screens.wizard.poller import DraftResolved, WizardPoller
 from tui.screens.wizard.step_layout import StepLayout
 from tui.screens.wizard.value_list import value_list
-from tui.widgets.form import Form, NextButton
+from tui.widgets.form import Form, NextButton, RowNote
 from tui.widgets.lines_box import LinesBox
 
 if TYPE_CHECKING:
@@ -156,10 +156,14 @@ class StepScreen(StepLayout):
         self._poller.resolve(state)
 
     def _keep_draft(self) -> None:
-        recipe = Path(text_of("recipe", self.wizard_state, self.status)).name
-        models = [text_of(name, self.wizard_state, self.status) for name in ("student", "teacher")]
+        self.keep_state(self.wizard_state)
+
+    def keep_state(self, state: WizardState) -> None:
+        """Have a state written as this wizard's draft, also one that is not taken into the form yet."""
+        recipe = Path(text_of("recipe", state, self.status)).name
+        models = [text_of(name, state, self.status) for name in ("student", "teacher")]
         title = " from ".join(name.rpartition("/")[2] for name in models if name)
-        self._draft.keep(self.wizard_state, self.step.id, f"{recipe} {title}".strip())
+        self._draft.keep(state, self.step.id, f"{recipe} {title}".strip())
 
     async def on_draft_resolved(self, event: DraftResolved) -> None:
         """Show the new status."""
@@ -193,16 +197,18 @@ class StepScreen(StepLayout):
                 text = text_of(name, self.wizard_state, self.status)
                 choices = choices_for(name, self.wizard_state, self.status) if row.lists_values else ()
                 values = tuple(choice.value for choice in choices)
-                row.show(text, values, *self._annotation(name, text, choices))
+                row.show(text, values, self._annotation(name, text, choices))
                 row.mark(changed=name in self.wizard_state.texts, both=name in self.wizard_state.both)
         self._refresh_view()
 
-    def _annotation(self, name: str, text: str, choices: Sequence[FieldChoice]) -> tuple[str, str]:
-        for finding in self.assessment.on_field(name):
-            return finding.text, finding.level
+    def _annotation(self, name: str, text: str, choices: Sequence[FieldChoice]) -> RowNote:
+        findings = self.assessment.on_field(name)
+        if findings:
+            checks = dict.fromkeys(item.check for item in findings if item.level == findings[0].level)
+            return RowNote(findings[0].text, findings[0].level, ", ".join(filter(None, checks)))
         if name == "recipe":
-            return self.status.recipe_source, ""
-        return next((item.description for item in choices if item.value == text), ""), ""
+            return RowNote(self.status.recipe_source)
+        return RowNote(next((item.description for item in choices if item.value == text), ""))
 
     # ------------------------------------------------------------ rendering
 
@@ -398,3 +404,7 @@ class StepScreen(StepLayout):
     def action_refresh_cluster(self) -> None:
         """Query Slurm again."""
         self._poller.ask_slurm(refresh=True)
+
+    def settings_changed(self) -> None:
+        """Look again which site and profile are the default."""
+        self._poller.ask_slurm(refresh=False)

@@ -58,9 +58,12 @@ def _time_error(text: str) -> str:
     return ""
 
 
+_JUDGED_BY_SITE = ("partition", "account", "time", "nodes")
+
+
 def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     """Return why the site may refuse a field's text; only the site can decide."""
-    partition = partition_of(state, status)
+    partition = partition_of(state, status) if item.name in _JUDGED_BY_SITE else None
     if partition is None:
         return ""
     text = text_of(item.name, state, status)
@@ -70,13 +73,15 @@ def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
         usable = status.detection.accounts_in(partition)
         if usable is not None and text and text not in usable:
             return f"may not use {partition.name}"
-    limit = time_s(state, status)
-    if item.name == "time" and limit and partition.max_time_s and limit > partition.max_time_s:
-        return f"{partition.name}: {format_time_limit(partition.max_time_s)} at most"
-    nodes = count_of("nodes", state, status)
-    max_nodes = min(partition.nodes, partition.max_nodes or partition.nodes)
-    if item.name == "nodes" and nodes and nodes > max_nodes:
-        return f"{partition.name} allows at most {max_nodes}"
+    if item.name == "time":
+        limit = time_s(state, status)
+        if limit and partition.max_time_s and limit > partition.max_time_s:
+            return f"{partition.name}: {format_time_limit(partition.max_time_s)} at most"
+    if item.name == "nodes":
+        nodes = count_of("nodes", state, status)
+        max_nodes = min(partition.nodes, partition.max_nodes or partition.nodes)
+        if nodes and nodes > max_nodes:
+            return f"{partition.name} allows at most {max_nodes}"
     return ""
 
 

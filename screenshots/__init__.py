@@ -1,0 +1,1 @@
+"""Pictures of the app's screens, and the script that makes them."""

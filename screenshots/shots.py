@@ -1,0 +1,62 @@
+"""Which pictures there are: keys to press, and texts to wait for. Tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SIZES = ((80, 24), (160, 48))
+WIZARD_SIZES = ((80, 24), (120, 40), (160, 48))
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A screenshot: keys to press, and texts to wait for."""
+
+    name: str
+    keys: tuple[str, ...]
+    shows: tuple[str, ...]
+    sizes: tuple[tuple[int, int], ...] = SIZES
+
+
+SHOTS = (
+    Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
+    Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
+    Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
+    Shot("panes", ("p",), ("▸driver",)),
+    Shot("picker", ("l",), ("enter opens", "launcher.log")),
+    Shot("help", ("escape", "1", "f1"), ("Help", "Monitor")),
+    Shot("failed", ("q", "b", "down", "enter"), ("✗ reason: ValueError", "not reached")),
+)
+"""In this order, in one session for each size."""
+WIZARD_SHOTS = (
+    Shot("wizard-cluster", (), ("▸ booster", "node-h", "GiB")),
+    Shot("wizard-models", ("pagedown", *["down"] * 3), ("NeMo-RL checkout", "vocabulary")),
+    Shot(
+        "wizard-parallelism", ("pagedown", "down", "down", "2"), ("Student TP", "● Teacher TP", "2 copies of")
+    ),
+    Shot("wizard-batches", ("pagedown", "down", "down", *"30"), ("● Global batch", "✗ C22")),
+    Shot("wizard-data", ("backspace", "backspace", *"16", "pagedown"), ("Data set", "Log directory")),
+    Shot("wizard-job", ("pagedown", "2", "down", "down", *"2h30"), ("each node", "02:30:00")),
+    Shot("wizard-review", ("pagedown",), ("Job", "resources", "press t", "1 not ready")),
+    Shot("wizard-saving", ("w", "down"), ("Your choices", "save into"), ((80, 24),)),
+)
+"""Each step of the wizard, with typed values, one of which would fail; and what becomes of them."""
+EDITOR_SHOTS = (
+    Shot("editor", ("slash", *"tensor_parallel", "enter"), ("_parallel_size", "this file, line", "C37")),
+    Shot("editor-value", ("enter",), ("present value",)),
+    Shot("editor-checks", ("escape", "3"), ("World size",), ((80, 24),)),
+    Shot("editor-text", ("1", "f", "2", "enter"), ("text mode", "no failure predicted"), ((80, 24),)),
+    Shot("editor-diff", ("escape", "D"), ("what would be saved", "+1"), ((80, 24),)),
+)
+"""The recipe editor: a size that would fail, its legal values, the checks, the text, the fix as a diff."""
+OVERVIEW_SHOTS = (
+    Shot("jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed")),
+    Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
+    Shot("jobs-marked", ("v", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
+    Shot("comparison", ("D",), ("A demo", "B first-try", "loss")),
+    Shot("comparison-figures", ("2",), ("step, median", "until Driver started")),
+    Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
+    Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
+    Shot("jobs-down", ("b", "b", "f5"), ("! Slurm gives no answer", "● running~")),
+)
+"""The list with jobs of other programs, runs beside each other, charts; at last Slurm gives no answer."""

@@ -1,0 +1,261 @@
+"""Colleagues in a shared directory and file systems that fail: nothing of the user's is lost, nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launcher.errors import LaunchError, TransportError
+from launcher.logs import scalar_columns
+from launcher.logs.gpu_samples import node_samples
+from launcher.logs.scalar_columns import ScalarColumns
+from launcher.logs.tensorboard import DamagedError, EventFile
+from launcher.monitor.watch import watch_directory
+from launcher.overview.run_series import all_series
+from launcher.request import SubmitRequest
+from launcher.runs import Run, RunStore, effective_values, load
+from launcher.storage.moving import move_run
+from launcher.storage.removal import remove_checkpoints
+from launcher.storage.run_edits import remove_run, rename_run
+from launcher.transports import local
+from launcher.transports.base import Ownership
+from launcher.transports.local import LocalTransport
+from launcher.transports.ssh.ssh_config import SshHost
+from launcher.transports.ssh.transport import SshTransport
+from recipes.cache_root import cache_root, default_cache_root
+from recipes.errors import ExplainedError
+from recipes.limits import Limit
+from recipes.reading import kind_of, read_regular
+from tests.driver_text import DriverText
+from tests.hostile.attempts import SECRET, SECRET_NAME
+from tests.hostile.broken_machine import BrokenFiles
+from tests.hostile.chart_inputs import record, scalar
+from tests.launcher.ordering import Desk
+from tests.tui.replay import make_run
+from tui.run_report import report_of
+from tui.screens.wizard import recipe_paths
+
+
+class OfBob(LocalTransport):
+    """A machine on which every file belongs to bob."""
+
+    def ownership(self, path: str) -> Ownership | None:
+        del path
+        return Ownership("bob", is_own=False, writable_by="")
+
+
+def ended_run(root: Path) -> Run:
+    run = make_run(root)
+    Path(run.directory, "summary.json").write_text(
+        '{"schema": 1, "state": "completed", "reason": "", "ended": 1.8e9, "job": null, "attempts": [], "findings": [],'
+        ' "milestones": [], "metrics": {"step": 3, "max_steps": 5, "loss": [], "steps": [], "checkpoints": []}}'
+    )
+    return run
+
+
+# ------------------------------------------------------------ colleagues
+
+
+def test_another_users_run_is_neither_removed_nor_renamed_nor_moved(tmp_path: Path) -> None:
+    run, transport = ended_run(tmp_path / "runs"), OfBob()
+    store = RunStore(transport, str(tmp_path / "runs"))
+    with pytest.raises(LaunchError, match="is not removed: its directory belongs to bob") as refused:
+        remove_run(transport, run.directory)
+    assert f"`rm -r -- {run.directory}`" in refused.value.fix
+    with pytest.raises(LaunchError, match="belongs to bob"):
+        rename_run(transport, run.directory, "mine")
+    with pytest.raises(LaunchError, match="keeps its checkpoints: its directory belongs to bob"):
+        remove_checkpoints(store, run)
+    assert "belongs to bob" in move_run(store, run, tmp_path / "elsewhere").problem
+    assert load(LocalTransport(), run.directory).spec == run.spec
+
+
+def test_a_run_that_was_exchanged_since_the_question_stays(tmp_path: Path) -> None:
+    asked, other = ended_run(tmp_path / "a"), ended_run(tmp_path / "b")
+    measured = asked.directory
+    Path(asked.directory).rename(tmp_path / "aside")
+    Path(asked.directory).symlink_to(other.directory)
+    with pytest.raises(LaunchError, match=r"another one now|has ended|not known"):
+        remove_run(LocalTransport(), asked.directory, measured)
+    assert Path(other.directory, "run.json").exists()
+
+
+def test_checkpoints_behind_a_link_are_not_those_of_a_run(tmp_path: Path) -> None:
+    run = ended_run(tmp_path / "runs")
+    precious = tmp_path / "precious" / "checkpoints" / "step_5"
+    precious.mkdir(parents=True)
+    Path(run.directory, "output").symlink_to(tmp_path / "precious")
+    assert remove_checkpoints(RunStore(LocalTransport(), str(tmp_path / "runs")), run).bytes == 0
+    assert precious.is_dir()
+
+
+def test_a_planted_pipe_in_the_place_of_a_runs_keys_does_not_hang_its_report(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    os.mkfifo(Path(run.directory, "secrets.env"))
+    report, _ = report_of("x", watch_directory(LocalTransport(), run.logs), run, lambda _: None)
+    assert report["run"] == "x"
+
+
+def test_a_file_is_written_in_the_place_of_a_link_and_not_through_it(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("kept")
+    (tmp_path / "report.md").symlink_to(tmp_path / "victim")
+    LocalTransport().write_atomic(str(tmp_path / "report.md"), b"report")
+    assert ((tmp_path / "victim").read_text(), (tmp_path / "report.md").read_text()) == ("kept", "report")
+
+
+def test_a_cache_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    shared = tmp_path / "runs" / ".cache"
+    pointer = tmp_path / "config" / "distill-tui" / "cache"
+    pointer.parent.mkdir(parents=True)
+    pointer.write_text(f"{shared}\n")
+    assert cache_root(environment) == shared  # to be made
+    shared.mkdir(parents=True)
+    shared.chmod(0o700)
+    assert cache_root(environment) == shared
+    shared.chmod(0o770)
+    assert cache_root(environment) == default_cache_root(environment)
+    shared.rmdir()
+    shared.symlink_to(tmp_path)
+    assert cache_root(environment) == default_cache_root(environment)
+
+
+def test_recipes_that_inherit_each_other_many_times_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number}.yaml" for number in range(30)]
+    for name in names:
+        (tmp_path / name).write_text(f"defaults: [{', '.join(names)}]\n")
+    (tmp_path / "kernel.yaml").symlink_to("/proc/kmsg")
+    reads: list[Path] = []
+
+    def read(path: Path, limit: Limit) -> bytes:
+        reads.append(path)
+        return read_regular(path, limit)
+
+    monkeypatch.setattr(recipe_paths, "read_regular", read)
+    assert recipe_paths._distillation_recipes(tmp_path) == []
+    assert len(reads) <= len(names) + 1
+
+
+def test_the_value_of_a_secret_is_not_taken_from_a_command_line(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path)
+    request = SubmitRequest(desk.recipe, 1, "2:00:00", env=(f"{SECRET_NAME}={SECRET}", "PLAIN=1"))
+    with pytest.raises(ExplainedError, match="must not be on a command line") as refused:
+        desk.plan_of(request)
+    assert SECRET not in str(refused.value)
+
+
+def test_a_percent_sign_of_the_runs_root_is_doubled_for_slurm(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path / "100%j")
+    (plan,) = desk.plan_of(SubmitRequest(desk.recipe, 1, "2:00:00")).submission.plans
+    (output,) = (word for word in plan.argv if word.startswith("--output="))
+    assert output == f"--output={str(Path(plan.output).parent).replace('%', '%%')}/slurm-%j.out"
+    assert "/100%%j/" in output
+
+
+# ------------------------------------------------------------ file systems
+
+
+def test_a_mount_without_answer_is_waited_for_once(tmp_path: Path) -> None:
+    with BrokenFiles(str(tmp_path), "hang", 1.0, 1).patched():
+        transport = LocalTransport(0.3)
+        with pytest.raises(TransportError, match="no answer from the file system for"):
+            transport.stat(str(tmp_path / "x"))
+        begun = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(TransportError, match="no answer from the file system still"):
+                transport.read(str(tmp_path / "x"))
+        assert time.monotonic() - begun >= 2 * local._WHILE_HUNG_S
+        with pytest.raises(TimeoutError):
+            kind_of(tmp_path / "y", deadline_s=0.2)
+    assert kind_of("a\0b") == ""
+
+
+def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate(1 << 36)
+    with pytest.raises(TransportError, match="larger than 64 MiB"):
+        LocalTransport().read(str(tmp_path / "x"))
+    assert LocalTransport().read(str(tmp_path / "x"), 1 << 35, 5) == bytes(5)
+
+
+def test_an_answer_of_another_machine_that_is_none_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Garbage:
+        def stat(self, path: str) -> None:
+            int(f"{path} is no number")
+
+    transport = SshTransport(SshHost("x", "127.0.0.1", "u"))
+    monkeypatch.setattr(transport, "_files", Garbage())
+    with pytest.raises(TransportError, match="x: an answer cannot be read"):
+        transport.stat("/y")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 2020-13-45\n", "[" * 5000, "x" * 9_000_000], ids=["date", "deep", "large"]
+)
+def test_effective_values_that_are_damaged(tmp_path: Path, text: str) -> None:
+    (tmp_path / "effective.yaml").write_text(text)
+    with pytest.raises(ExplainedError, match="effective recipe is damaged"):
+        effective_values(LocalTransport(), str(tmp_path))
+
+
+# ------------------------------------------------------------ files of charts
+
+
+def test_steps_and_values_of_event_files_that_no_driver_writes() -> None:
+    columns = ScalarColumns()
+    columns.feed(b"".join(scalar(b"a", step, 1.0, 1e308) for step in (2**64 - 1, 2**63, 2**69)))
+    assert columns.columns()["a"].steps.tolist() == [-1, -(2**63), 0]
+    with pytest.raises(DamagedError, match="more than 20000 tags"):
+        columns.feed(b"".join(scalar(b"t%d" % number, 1, 1.0, 1.0) for number in range(20_001)))
+
+
+def test_records_without_content_or_without_a_pattern_end_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DamagedError, match="a record of 0 bytes"):
+        ScalarColumns().feed(bytes(4096))
+    with pytest.raises(DamagedError, match="a record of 0 bytes"):
+        list(EventFile().feed(bytes(4096)))
+    monkeypatch.setattr(scalar_columns, "_MOST_ALONE", 100)
+    columns, regular = ScalarColumns(), b"".join(scalar(b"a", step, 1.0, 1.0) for step in range(100, 5000))
+    columns.feed(regular)  # as a driver writes it
+    with pytest.raises(DamagedError, match="more than 100 records without a pattern"):
+        columns.feed(b"".join(record(b"\x1a\x01%c" % (number % 128)) for number in range(200)))
+    assert len(columns.columns()["a"].steps) == 4900
+
+
+def test_a_tag_for_each_record_takes_linear_time() -> None:
+    def seconds(count: int) -> float:
+        data, columns = (
+            b"".join(scalar(b"t%d" % number, 1, 1.0, 1.0) for number in range(count)),
+            ScalarColumns(),
+        )
+        begun = time.process_time()
+        columns.feed(data)
+        return time.process_time() - begun
+
+    assert seconds(8000) < 12 * max(seconds(1000), 0.005)
+
+
+def test_steps_of_a_log_that_no_float_can_hold(tmp_path: Path) -> None:
+    text = DriverText([0.5, 0.4]).text().replace("Step 2/", f"Step {2**53 + 1}/")
+    (tmp_path / "ray-driver.log").write_text(text)
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    series, _ = all_series(LocalTransport(), watch)
+    assert "loss" in series
+    assert np.isfinite(series["loss"].values).all()
+
+
+def test_a_cell_without_an_end_ends_a_table() -> None:
+    heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W]"
+    row = "2026-11-28T02:00:00+0000,0,50,1024,40960,1e400"
+    samples = node_samples("gpu-n1.csv", f'{heading}\n{row}\n"{"x" * 200_000}\n{row}\n')
+    assert samples is not None
+    assert [dict(item.values) for item in samples.samples] == [
+        {"utilisation_percent": 50.0, "memory_gib": 1.0}
+    ]

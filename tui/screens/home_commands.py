@@ -1,0 +1,83 @@
+"""Commands of the list on the selected or marked rows; what they do is in `home_actions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from tui.widgets.run_table import RunTable
+
+if TYPE_CHECKING:
+    from tui.screens.home_actions import HomeActions
+
+ROW_ACTIONS = frozenset(
+    {
+        "cancel_run",
+        "remove_run",
+        "rename_run",
+        "resume_run",
+        "run_again",
+        "report_run",
+        "shell_here",
+        "copy_job",
+        "compare_runs",
+        "open_charts",
+    }
+)
+"""Commands of which `HomeActions.enabled` says for which rows they are valid."""
+
+
+class RowCommands(Screen[None]):
+    """Commands on the chosen rows of a list."""
+
+    runs: RunTable
+
+    @property
+    def actions(self) -> HomeActions:
+        """The actions on rows."""
+        raise NotImplementedError
+
+    def action_cancel_run(self) -> None:
+        """Stop the chosen runs and jobs."""
+        self.actions.cancel(self.runs.chosen)
+
+    def action_remove_run(self) -> None:
+        """Remove the chosen runs."""
+        self.actions.remove(self.runs.chosen)
+
+    def action_rename_run(self) -> None:
+        """Rename the run."""
+        self.actions.rename(self.runs.chosen[0])
+
+    def action_resume_run(self) -> None:
+        """Resume the chosen runs."""
+        self.actions.resume(self.runs.chosen)
+
+    def action_run_again(self) -> None:
+        """Open the wizard with the run's settings."""
+        self.actions.run_again(self.runs.chosen[0])
+
+    def action_report_run(self) -> None:
+        """Write the run's report."""
+        self.actions.report(self.runs.chosen[0])
+
+    def action_shell_here(self) -> None:
+        """Open a shell in the run's directory."""
+        self.actions.shell_here(self.runs.chosen[0])
+
+    def action_copy_job(self) -> None:
+        """Copy the ids of the chosen jobs."""
+        self.actions.copy_jobs(self.runs.chosen)
+
+    def action_watch_job(self) -> None:
+        """Ask for a job or a directory to watch."""
+        self.actions.ask_what_to_watch()
+
+    def action_open_charts(self) -> None:
+        """Show the run's charts."""
+        self.actions.open_charts(self.runs.chosen[0])
+
+    def action_compare_runs(self) -> None:
+        """Show the chosen runs beside each other."""
+        self.actions.compare(self.runs.chosen)
