@@ -14,7 +14,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -252,7 +252,11 @@ def test_gnu_screen_shows_the_same(tmp_path: Path, runs: dict[str, str]) -> None
         raw = copy.read_bytes().decode("ascii", errors="ignore") if copy.exists() else ""
         return "\n".join(re.sub(r"[^\w .:/-]", "", line).rstrip() for line in raw.splitlines())
 
-    with opened("watch", "demo", environment=environment, size=SIZE, program=program) as terminal:
+    with ExitStack() as stack:
+        terminal = stack.enter_context(
+            opened("watch", "demo", environment=environment, size=SIZE, program=program)
+        )
+        stack.callback(command, "quit")  # it would only detach from a terminal that is gone
         terminal.until(lambda: "First step done" in text(), "the timeline")
         terminal.press(b"3pp")
         terminal.until(lambda: shows_all(text()), "four panes")
