@@ -82,7 +82,7 @@ def test_thirty_runs_and_five_jobs_by_keys(user: User, tmux: Tmux) -> None:
     tmux.press("c")
     tmux.see("Cancel 5 jobs?", f"{name}-0")
     tmux.press("y")
-    tmux.until(lambda text: text.count("⊘ cancelled") >= 5, "five cancelled jobs", 120)
+    tmux.until(lambda text: text.count(f"⊘ cancelled {name}") >= 5, "five cancelled jobs", 120)
     unfiltered(tmux, "31 runs, ")
     # One of them is opened, as `watch JOBID` does.
     filtered(tmux, f"{name}-3", "1 of 31 runs")
@@ -148,7 +148,7 @@ def test_runs_are_cancelled_and_resumed_by_keys(user: User, tmux: Tmux) -> None:
     tmux.press("c")
     tmux.see("Cancel 2 jobs?")
     tmux.press("y")
-    tmux.until(lambda text: text.count("⊘ cancelled") >= 2, "two cancelled runs", 120)
+    tmux.until(lambda text: text.count("⊘ cancelled rehearsal") >= 2, "two cancelled runs", 120)
     tmux.press("r")
     tmux.see("Resume 2 runs?", "GPU hours together", limit_s=60)
     tmux.press("y")

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -94,6 +95,12 @@ class Snapshot:
 def has_token(job: JobRecord, token: str) -> bool:
     """Return whether a job carries a whole token in its comment or command line."""
     return bool(token) and re.search(rf"(?<![\w-]){re.escape(token)}(?![\w-])", job.comment) is not None
+
+
+@cache
+def _adapter() -> TypeAdapter[Snapshot]:
+    """Return the writer of answers; making it takes longer than writing 300 jobs."""
+    return TypeAdapter(Snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +247,6 @@ class Queue:
 
     def _save(self, snapshot: Snapshot) -> None:
         try:
-            self.client.transport.write_atomic(self.path, TypeAdapter(Snapshot).dump_json(snapshot), 0o600)
+            self.client.transport.write_atomic(self.path, _adapter().dump_json(snapshot), 0o600)
         except TransportError:
             return  # a full or read-only home directory: asked anew each time
