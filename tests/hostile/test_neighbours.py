@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from launcher.clusters.slurm.accounting import accounted
+from launcher.clusters.slurm.client import SlurmClient
 from launcher.errors import LaunchError, TransportError
 from launcher.logs import scalar_columns
 from launcher.logs.gpu_samples import node_samples
@@ -202,6 +204,12 @@ def test_effective_values_that_are_damaged(tmp_path: Path, text: str) -> None:
     (tmp_path / "effective.yaml").write_text(text)
     with pytest.raises(ExplainedError, match="effective recipe is damaged"):
         effective_values(LocalTransport(), str(tmp_path))
+
+
+def test_a_line_of_separators_is_no_record_of_accounting(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path, sacct="|" * 17 + "\n4711" + "|" * 16 + "name\n")
+    records = accounted(SlurmClient(desk.transport, desk.environment), ["4711"])
+    assert records == {"4711": ({"JobID": "4711", "JobName": "name"},)}
 
 
 # ------------------------------------------------------------ files of charts
