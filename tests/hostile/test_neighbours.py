@@ -207,7 +207,7 @@ def test_effective_values_that_are_damaged(tmp_path: Path, text: str) -> None:
 
 
 def test_a_line_of_separators_is_no_record_of_accounting(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path, sacct="|" * 17 + "\n4711" + "|" * 16 + "name\n")
+    desk = Desk.at(tmp_path, sacct="|" * 17 + "\n4711" + "|" * 17 + "name\n")
     records = accounted(SlurmClient(desk.transport, desk.environment), ["4711"])
     assert records == {"4711": ({"JobID": "4711", "JobName": "name"},)}
 
