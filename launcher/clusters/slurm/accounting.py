@@ -31,5 +31,7 @@ def accounted(
     starts_by_job: dict[str, tuple[dict[str, str], ...]] = {}
     for row in read_table(text, COLUMNS, what="list of jobs").rows:
         fields = {name: clean(value) for name, value in row.items() if value}
+        if "JobID" not in fields:  # a line of separators
+            continue
         starts_by_job[fields["JobID"]] = (*starts_by_job.get(fields["JobID"], ()), fields)
     return starts_by_job
