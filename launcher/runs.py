@@ -31,7 +31,7 @@ from launcher.checkout_state import CheckoutState
 from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root, runs_roots_on
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
-from launcher.stored import dump, read_stored
+from launcher.stored import dump, parse_stored, read_stored
 from launcher.transports.base import FileStat, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
@@ -366,6 +366,17 @@ def read_jobs(transport: Transport, directory: str) -> Jobs:
     if transport.stat(str(path)) is None:
         return Jobs(schema=1)
     return read_stored(transport, path, Jobs, works=OTHERS_WORK)
+
+
+def jobs_of(data: bytes | None, directory: str) -> Jobs:
+    """Return the record of a run's jobs from the bytes of its file; None: there is no file.
+
+    Raises:
+        InputError: they are damaged.
+    """
+    if data is None:
+        return Jobs(schema=1)
+    return parse_stored(data, Path(directory, JOBS), Jobs, works=OTHERS_WORK)
 
 
 def effective_values(transport: Transport, directory: str) -> dict[str, Any]:

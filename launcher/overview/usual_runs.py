@@ -12,7 +12,7 @@ from launcher.overview.row_cache import cache_file, load_rows
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import usual_among
 from launcher.runs import Run, RunStore, load, load_summary
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 from recipes.errors import ExplainedError
 
 _READ = 30
@@ -24,6 +24,8 @@ def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *,
 
     Of runs that failed only what they reached counts, after those that ended well.
     """
+    if is_remote(transport):  # its list of runs is not kept here, and reading 30 runs takes a minute
+        return Usual()
     rows = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
     rows = rows or list(_read(transport, root))
     return usual_among(rows, recipe, nodes, without=without)

@@ -146,8 +146,8 @@ def run_storage(
     recipe, options, located = layout.recipe, layout.options, locate(transport, root, environment)
     if options.kind == "rehearsal":  # stand-in models: its checkpoints are of kilobytes
         return RunStorage(located, None, CheckpointSize("a stand-in model", None, 0, 0), options.kind)
-    checkout = Path(options.checkout.path) if options.checkout is not None else None
-    models = Models.of(job_environment, checkout)
+    checkout = transport.path(options.checkout.path) if options.checkout is not None else None
+    models = Models.of(job_environment, checkout or transport.path("").absolute())
     size = checkpoint_size(recipe, models.find(str(recipe.get("policy.model_name", ""))))
     directory = recipe.get("checkpointing.checkpoint_dir")
     checkpoints = None

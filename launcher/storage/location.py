@@ -14,11 +14,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from launcher.errors import TransportError
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 from recipes import reading
 
 Answer = TypeVar("Answer")
 DEADLINE_S = 2.0
+_THERE_S = 10.0
+_LOOK = """
+real=$(realpath -m -- "$1") home=$(realpath -m -- "$2") existing=$real
+while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done
+printf '%s\\n' "$real"
+df -B1 --output=avail -- "$existing" | tail -n 1 | tr -d ' '
+case $real/ in
+"${home%/}"/*) [ "$(stat -c %d -- "$existing")" = "$(stat -c %d -- "$home")" ] && echo yes || echo no ;;
+*) echo no ;;
+esac
+"""
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -49,6 +60,8 @@ def within(action: Callable[[], Answer], deadline_s: float = DEADLINE_S) -> Answ
 def locate(transport: Transport, path: Path, environment: Mapping[str, str]) -> Location:
     """Return where a directory lies."""
     home = environment.get("HOME", "")
+    if is_remote(transport):
+        return _locate_there(transport, path, home)
     answer = within(lambda: _look(path, Path(home) if home else None))
     if answer is None:
         return Location(path)
@@ -58,6 +71,19 @@ def locate(transport: Transport, path: Path, environment: Mapping[str, str]) -> 
         return Location(path, real, in_home, free)
     limit, left = quota
     return Location(path, real, in_home, min(left, free), limit)
+
+
+def _locate_there(transport: Transport, path: Path, home: str) -> Location:
+    """Return where a directory of another machine lies, by one command there; quotas are not asked for."""
+    try:
+        done = transport.run(["sh", "-c", _LOOK, "sh", str(path), home or "/"], timeout_s=_THERE_S)
+    except TransportError:
+        return Location(path)
+    lines = done.stdout.split("\n")
+    if done.code or len(lines) < 3 or not lines[1].isdecimal():
+        return Location(path)
+    in_home = lines[2] == "yes" if home else None
+    return Location(path, Path(lines[0]), in_home, int(lines[1]))
 
 
 def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+from recipes.remote_path import RemotePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,21 @@ class Transport(Protocol):
         """Write a file completely or not at all; missing directories are made."""
         ...
 
+    def path(self, text: str) -> Path:
+        """Return a path on the machine, for code that takes paths."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links."""
+        ...
+
+    def change(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Read a file, change its content and write it, under the lock that other programs respect, too.
+
+        `change` gets None where there is no file; it may be called again where the connection breaks.
+        """
+        ...
+
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; an existing one is fine."""
         ...
@@ -127,6 +145,11 @@ class Transport(Protocol):
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
         ...
+
+
+def is_remote(transport: Transport) -> bool:
+    """Return whether a transport's machine is another one."""
+    return isinstance(transport.path("/"), RemotePath)
 
 
 def user_of(transport: Transport, environment: Mapping[str, str]) -> str:

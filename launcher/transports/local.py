@@ -21,12 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from launcher.errors import TransportError
+from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
 from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
+from recipes.locks import RecipeLock
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -180,6 +181,28 @@ class LocalTransport:
             TransportError: the file cannot be written.
         """
         self._access(lambda: _write(Path(path), data, mode), "cannot write", path)
+
+    def path(self, text: str) -> Path:
+        """Return a path on this machine."""
+        return Path(text)
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links."""
+        return os.path.realpath(path)
+
+    def change(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Read a file, change its content and write it, under the lock of `recipes.locks`.
+
+        Raises:
+            LockedError: another program holds the lock.
+            InputError: it is a directory.
+            TransportError: it cannot be read or written.
+        """
+        with RecipeLock(Path(path)):
+            entry = self.stat(path)
+            if entry is not None and entry.is_dir:
+                raise InputError(f"{path} is a directory (expected a file)", where=path)
+            self.write_atomic(path, change(None if entry is None else self.read(path)))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; an existing one is fine.

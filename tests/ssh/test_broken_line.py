@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import TransportError
-from launcher.transports.ssh.connection import ConnectionLostError
-from launcher.transports.ssh.remote_shell import UnclearError
+from launcher.errors import ConnectionLostError
+from launcher.errors import UnclearError
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server

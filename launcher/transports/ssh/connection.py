@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.errors import TransportError
+from launcher.errors import ConnectionLostError
 from launcher.text import clean
 from launcher.transports.ssh.authentication import LoginError, Prompter, log_in
 from launcher.transports.ssh.host_keys import HostKeyError, check_host_key, known_keys
@@ -26,10 +26,6 @@ _BANNER_TIMEOUT_S = 20.0
 _LOGIN_TIMEOUT_S = 60.0
 _WINDOW_BYTES = 8 << 20
 """Bytes in flight: 2 MiB, paramiko's default, allow 20 MB/s at a round trip of 100 ms; 8 MiB 80 MB/s."""
-
-
-class ConnectionLostError(TransportError):
-    """The connection broke, or could not be made; what was asked may be asked again later."""
 
 
 @dataclass(frozen=True, slots=True)

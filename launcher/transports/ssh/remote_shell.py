@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.errors import TransportError
+from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
-from launcher.transports.ssh.connection import ConnectionLostError, SshConnection
+from launcher.transports.ssh.connection import SshConnection
 
 if TYPE_CHECKING:
     import paramiko
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 1 << 18
 _STARTED = "started"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROCESS_IDENTITY = (
+    "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
+    ' [ "$2" != Z ] && shift && echo "${20}"; }\n'
+)
+"""A function of `sh` that prints a process's start time in clock ticks, and fails if it is gone.
+
+Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
+"""
 _KEPT = "PATH|PWD|OLDPWD|_|SHELLOPTS|BASHOPTS|UID|EUID|PPID"
 """Variables that stay: what finds the commands, and what a shell keeps for itself."""
 
@@ -32,10 +40,6 @@ class RawResult:
     code: int
     stdout: bytes
     stderr: bytes
-
-
-class UnclearError(ConnectionLostError):
-    """The connection broke while a command ran: it may have been carried out, or not."""
 
 
 def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker: str) -> str:

@@ -14,22 +14,21 @@ from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
-from launcher.transports.ssh.remote_shell import run_remote, run_script
+from launcher.transports.ssh.host_files import HostFiles
+from launcher.transports.ssh.locked_change import LockedChange
+from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
 from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
 from launcher.transports.ssh.shell_files import ShellFiles
 from launcher.transports.ssh.ssh_config import SshHost
+from recipes.cache_root import cache_root
+from recipes.remote_path import RemotePath, remote_path_type
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 20.0
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*")
-# Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
-_IDENTITY = (
-    "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
-    ' [ "$2" != Z ] && shift && echo "${20}"; }\n'
-)
 
 
-class RemoteFiles(Protocol):
+class HostAccess(Protocol):
     """Files of a host; refusals are OSErrors."""
 
     def listdir(self, path: str) -> list[FileStat]:
@@ -65,10 +64,12 @@ class SshTransport:
     ) -> None:
         self.connection = SshConnection(host, prompter)
         self._deadline_s = deadline_s
-        self._files: RemoteFiles = SftpFiles(self.connection, deadline_s)
+        self._files: HostAccess = SftpFiles(self.connection, deadline_s)
         self._commands = CommandTimes()
         self._node = ""
         self._environment: Mapping[str, str] | None = None
+        self._host_files: HostFiles | None = None
+        self._path_type: type[RemotePath] | None = None
 
     @property
     def host(self) -> str:
@@ -141,7 +142,7 @@ class SshTransport:
             TransportError: it cannot be read.
         """
         try:
-            return self._with_files(lambda files: files.stat(path))
+            return self.with_files(lambda files: files.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -183,6 +184,41 @@ class SshTransport:
         """
         self._access(lambda files: files.write_atomic(path, data, mode), "cannot write", path)
 
+    def path(self, text: str) -> RemotePath:
+        """Return a path on the host, for code that takes paths."""
+        if self._path_type is None:
+            self._path_type = remote_path_type(self.host_files())
+        return self._path_type(text)
+
+    def host_files(self) -> HostFiles:
+        """Return the files of the host as recipes read them."""
+        if self._host_files is None:
+            self._host_files = HostFiles(self, cache_root())
+        return self._host_files
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links.
+
+        Raises:
+            TransportError: the host does not answer.
+        """
+        done = self.run(["realpath", "-m", "-z", "--", path], timeout_s=self._deadline_s)
+        return done.stdout.rstrip("\0\n") or path
+
+    def change(
+        self, path: str, change: Callable[[bytes | None], bytes], *, keep_attributes: bool = False
+    ) -> None:
+        """Read a file, change its content and write it, under the lock that programs there respect, too.
+
+        `keep_attributes`: a file that is there keeps its owner, mode and access list, and a link stays one.
+
+        Raises:
+            LockedError: another program holds the lock.
+            InputError: it is a directory.
+            TransportError: it cannot be read or written, or the host does not answer.
+        """
+        LockedChange(self.connection, path, self._deadline_s, keep_attributes).make(change)
+
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; an existing one is fine.
 
@@ -219,7 +255,7 @@ class SshTransport:
         target = quote(output)
         # The process is the inner shell until it becomes the command: its number is known before that.
         body = (
-            f"{_IDENTITY}[ ! -L {target} ] || {{ echo 'the output is a link' >&2; exit 1; }}\n"
+            f"{PROCESS_IDENTITY}[ ! -L {target} ] || {{ echo 'the output is a link' >&2; exit 1; }}\n"
             f'setsid -f sh -c \'echo $$; exec >>"$0" 2>&1; trap - INT QUIT; exec "$@"\' {target}'
             f" {' '.join(map(quote, argv))} </dev/null 2>/dev/null | {{ read pid && identity $pid | "
             "{ read started; echo $pid $started; }; cat /proc/sys/kernel/random/boot_id; uname -n; }"
@@ -263,7 +299,7 @@ class SshTransport:
         if not _ASSIGNMENT.fullmatch(assignment):
             return None
         body = (
-            f"{_IDENTITY}cat /proc/sys/kernel/random/boot_id\nuname -n\n"
+            f"{PROCESS_IDENTITY}cat /proc/sys/kernel/random/boot_id\nuname -n\n"
             f"for d in /proc/[0-9]*; do [ -O $d ] && tr '\\0' '\\n' <$d/environ 2>/dev/null"
             f" | grep -q -x -F -- {quote(assignment)} && pid=${{d#/proc/}} && started=$(identity $pid)"
             " && echo $started $pid; done | sort -n | head -n 1"
@@ -278,7 +314,7 @@ class SshTransport:
     def _identified(self, process: ProcessId, action: str) -> bool:
         """Run an action on a process, if it is still the same one; return whether it was and that worked."""
         body = (
-            f"{_IDENTITY}pid={int(process.pid)}\n"
+            f"{PROCESS_IDENTITY}pid={int(process.pid)}\n"
             f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {quote(process.boot)} ]'
             f' && [ "$(identity $pid)" = {int(process.started)} ] || exit 3\n{action}\n'
         )
@@ -287,13 +323,19 @@ class SshTransport:
             raise TransportError(f"process {process.pid} belongs to another user")
         return done.code == 0
 
-    def _access(self, action: Callable[[RemoteFiles], Result], failure: str, path: str) -> Result:
+    def _access(self, action: Callable[[HostAccess], Result], failure: str, path: str) -> Result:
         try:
-            return self._with_files(action)
+            return self.with_files(action)
         except OSError as error:
             raise access_error(error, failure, path) from error
 
-    def _with_files(self, action: Callable[[RemoteFiles], Result]) -> Result:
+    def with_files(self, action: Callable[[HostAccess], Result]) -> Result:
+        """Return what an action does with the files, by SFTP or, where the server has none, by `sh`.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
         try:
             return action(self._files)
         except NoSftpError:
