@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.errors import TransportError, UnclearError
+from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.text import clean
 from launcher.transports.ssh.connection import SshConnection
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 1 << 18
 _STARTED = "started"
+_SHELL = "exec /bin/sh"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROCESS_IDENTITY = (
     "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
@@ -49,7 +50,7 @@ def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker:
     shell. `env` replaces the whole environment. The first line of output is the marker, with the process id
     that the command will have.
     """
-    lines = []
+    lines = ["{"]  # a group is carried out only when all of it has arrived
     if env is not None:
         lines.append(
             "unset -v $(env | sed -n 's/^\\([A-Za-z_][A-Za-z_0-9]*\\)=.*/\\1/p'"
@@ -61,7 +62,7 @@ def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker:
     if cwd is not None:
         lines.append(f"cd -- {shlex.quote(cwd)} || exit 126")
     lines.append(f"printf '%s %s\\n' {marker} $$")
-    lines.append(body)
+    lines += [body, "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -108,7 +109,21 @@ def run_script(
     deadline = time.monotonic() + timeout_s
     marker = f"{_STARTED}-{secrets.token_hex(8)}"
     script = script_of(body, env, cwd, marker).encode("utf-8", errors="surrogateescape")
-    channel = _opened(connection, "exec /bin/sh", timeout_s)
+    try:
+        return _sent(connection, name, script, marker, deadline)
+    except _NotSentError:
+        return _sent(connection, name, script, marker, deadline)
+
+
+class _NotSentError(ConnectionLostError):
+    """The connection broke before the whole script was sent: the shell carries out none of it."""
+
+
+def _sent(connection: SshConnection, name: str, script: bytes, marker: str, deadline: float) -> RawResult:
+    """Send a script to a shell, and follow it to its end."""
+    timeout_s = max(deadline - time.monotonic(), 0.1)
+    channel = connection.take_spare() or _opened(connection, _SHELL, timeout_s)
+    connection.prepare_spare(lambda: _opened(connection, _SHELL, timeout_s))
     try:
         return _followed(connection, channel, name, script, marker, deadline)
     finally:
@@ -149,8 +164,7 @@ def _followed(
 ) -> RawResult:
     out, err = bytearray(), bytearray()
     try:
-        channel.settimeout(max(deadline - time.monotonic(), 0.1))
-        channel.sendall(script)
+        _send(connection, channel, script, deadline)
         channel.shutdown_write()
         while not _ended(channel):
             remaining_s = deadline - time.monotonic()
@@ -176,6 +190,17 @@ def _followed(
     if code == -1:
         raise _unclear(connection, name)
     return RawResult(code, rest, bytes(err))
+
+
+def _send(connection: SshConnection, channel: paramiko.Channel, script: bytes, deadline: float) -> None:
+    channel.settimeout(max(deadline - time.monotonic(), 0.1))
+    try:
+        channel.sendall(script)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        connection.broken("the connection broke")
+        raise _NotSentError(f"{connection.host.alias}: the connection broke") from error
 
 
 def _ended(channel: paramiko.Channel) -> bool:
