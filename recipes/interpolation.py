@@ -159,9 +159,7 @@ def _constant(text: str, position: int) -> tuple[Constant, int]:
     return Constant(word), match.end()
 
 
-def _variable(
-    environment: Mapping[str, str], name: object, default: object = UnsupportedError
-) -> str | None:
+def _variable(environment: Mapping[str, str], name: object, default: object = UnsupportedError) -> str | None:
     if not isinstance(name, str):
         raise UnsupportedError(str(name))
     value = environment.get(name)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.ssh.server import Server
@@ -13,13 +14,16 @@ from tests.ssh.server import Server
 ROOT = Path(__file__).parent.parent.parent
 
 
-def laptop(server: Server, directory: Path, *, port: int | None = None) -> dict[str, str]:
-    """Return the variables of a laptop with a home of its own; `port`: that of a relay to the server."""
+def laptop(server: Server, directory: Path, *, port: int | None = None, user: str = "") -> dict[str, str]:
+    """Return the variables of a laptop with a home of its own.
+
+    `port` is that of a relay to the server; `user` logs in there, by default the one who runs the tests.
+    """
     port = port or server.port
     known = server.known_hosts(f"[127.0.0.1]:{port} {server.host_key}\n")
     config = directory / "config"
     config.write_text(
-        f"Host far\n HostName 127.0.0.1\n Port {port}\n User {server.host().user}\n"
+        f"Host far\n HostName 127.0.0.1\n Port {port}\n User {user or server.host().user}\n"
         f" IdentityFile {server.key}\n IdentitiesOnly yes\n UserKnownHostsFile {known}\n"
     )
     # The ssh client reads the file of the user database's home; a client that names another one stands in.
@@ -34,9 +38,12 @@ def laptop(server: Server, directory: Path, *, port: int | None = None) -> dict[
     }  # fmt: skip
 
 
-def command(environment: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the program on the laptop."""
+def command(
+    environment: dict[str, str], *argv: str, wrapper: Sequence[str] = (), timeout_s: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program on the laptop; `wrapper` is put before it."""
     return subprocess.run(
-        [sys.executable, str(ROOT / "distill_tui.py"), *argv],
-        env=environment, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        [*wrapper, sys.executable, str(ROOT / "distill_tui.py"), *argv], cwd="/",
+        env=environment, capture_output=True, text=True, check=False, timeout=timeout_s,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip

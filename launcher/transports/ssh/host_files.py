@@ -395,7 +395,7 @@ def _find(directory: str) -> str:
         f" find {quote(posixpath.join(directory, ''))} -mindepth 1 -maxdepth 1"
         f" -printf 'F %y %s %T@ %i %p\\0' 2>/dev/null | head -c {_LISTING_BYTES};"
         f" else printf 'E %s %s\\0' \"$([ -e {name} ] && {{ [ -d {name} ] && echo EACCES || echo ENOTDIR; }}"
-        f" || echo ENOENT)\" {name}; fi"
+        f' || echo ENOENT)" {name}; fi'
     )
 
 

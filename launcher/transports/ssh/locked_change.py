@@ -82,7 +82,10 @@ class LockedChange:
             except BaseException:
                 self._sh(_release(self.path, self._mine))
                 raise
-            if self._sh(_commit(self.path, self._mine, new, keep=self.keep_attributes)).stdout.strip() != _LOST:
+            if (
+                self._sh(_commit(self.path, self._mine, new, keep=self.keep_attributes)).stdout.strip()
+                != _LOST
+            ):
                 return
 
     def _taken(self, deadline: float) -> bytes | None:
@@ -123,14 +126,10 @@ class LockedChange:
         return time.monotonic() - self._since >= self.stale_s and bool(content)
 
     def _sh(self, body: str) -> RawResult:
-        done = run_script(
-            self.connection, body, "sh", env=PLAIN_ENVIRONMENT, timeout_s=self.deadline_s
-        )
+        done = run_script(self.connection, body, "sh", env=PLAIN_ENVIRONMENT, timeout_s=self.deadline_s)
         if done.code != 0:
             reason = output_text(done.stderr).strip().rpartition("\n")[2].rpartition(": ")[2]
-            raise TransportError(
-                f"cannot write {clean(self.path)}: {reason or f'exit {done.code}'}"
-            )
+            raise TransportError(f"cannot write {clean(self.path)}: {reason or f'exit {done.code}'}")
         return done
 
 
@@ -179,7 +178,9 @@ def _commit(path: str, mine: bytes, data: bytes, *, keep: bool) -> str:
     """Return the script that writes the file and releases the lock, if that is still this change's."""
     check = 'is_mine || { rm -f -- "$new"; echo lost; exit 0; }'
     if keep:
-        copied = '[ ! -e "$target" ] || cp --attributes-only --preserve=mode,ownership,xattr -- "$target" "$new"'
+        copied = (
+            '[ ! -e "$target" ] || cp --attributes-only --preserve=mode,ownership,xattr -- "$target" "$new"'
+        )
         check = f"{copied} || fail\n{check}"
     return "\n".join([
         *_lock_lines(path, mine),

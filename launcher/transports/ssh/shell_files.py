@@ -107,9 +107,7 @@ class ShellFiles:
         return done
 
 
-def writing_lines(
-    path: str, data: bytes, mode: int, last_check: str = "", target: str = ""
-) -> list[str]:
+def writing_lines(path: str, data: bytes, mode: int, last_check: str = "", target: str = "") -> list[str]:
     """Return the lines of `sh` that write a file whole.
 
     Args:
