@@ -1,8 +1,8 @@
 """Paths on another machine: a path knows where it lives, so that code which takes paths works there, too.
 
-`RemotePath` is a `Path` whose file accesses go to a `RemoteFiles`, which a layer above gives to a class of its
-own for each machine (`remote_path_type`). What is made of such a path (`parent`, `/`, `with_name`) is on the
-same machine. The standard library cannot open one by mistake: `os.fspath` refuses it.
+`RemotePath` is a `Path` whose file accesses go to a `RemoteFiles`, which a layer above gives to a class of
+its own for each machine (`remote_path_type`). What is made of such a path (`parent`, `/`, `with_name`) is on
+the same machine. The standard library cannot open one by mistake: `os.fspath` refuses it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path, PosixPath, PurePath
 from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 WHOLE_BYTES = 8 << 20
-"""Largest file that is read whole where its lines are counted: one of 8 MiB takes a second at 10 MB/s."""
+"""Largest file that is read whole to count its lines: 8 MiB take a second at 10 MB/s."""
 
 
 class RemoteFiles(Protocol):
-    """Files of another machine, for reading; refusals are OSErrors with the errno that a system call gives."""
+    """Files of another machine; refusals are OSErrors with the errno that a system call gives."""
 
     @property
     def machine(self) -> str:
@@ -99,7 +99,7 @@ class RemotePath(PosixPath):
             return type(self)(posixpath.join(self.remote.directory, text[2:]))
         return self
 
-    def resolve(self, strict: bool = False) -> Self:  # noqa: FBT001, FBT002 - as pathlib declares it
+    def resolve(self, strict: bool = False) -> Self:
         """Return the path without symbolic links."""
         del strict
         return type(self)(self.remote.real(self._text))

@@ -21,8 +21,8 @@ from typing import Any
 from recipes.cache_root import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
-from recipes.remote_path import identity_of
 from recipes.reads.description import FORMAT, Reads
+from recipes.remote_path import identity_of
 
 SHIPPED = Path(__file__).with_name("data")
 INDEX = "index.json.z"

@@ -1,4 +1,4 @@
-"""The test cluster as a host of a laptop: an sshd on its login node, and commands of somebody without Slurm."""
+"""The test cluster as a host of a laptop: an sshd on its login node, and commands without any Slurm."""
 
 from __future__ import annotations
 

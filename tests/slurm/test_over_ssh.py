@@ -120,7 +120,7 @@ def test_a_connection_that_is_cut_submits_one_job_or_says_so(
         assert "Traceback" not in done.stderr, done.stderr
         if done.returncode == 0:
             submitted.add(json.loads(done.stdout.partition("\n")[2])["run"])
-    jobs = [line for line in user.jobs()]
+    jobs = user.jobs()
     directories = [path for path in user.runs.iterdir() if (path / "run.json").exists()]
     with_jobs = {
         path.name: json.loads((path / "jobs.json").read_text())["jobs"]

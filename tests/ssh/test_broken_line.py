@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.errors import TransportError
-from launcher.errors import ConnectionLostError
-from launcher.errors import UnclearError
+from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def detect_on(host: str | None, *, refresh: bool = False) -> Detection:
-    """Return the Slurm cluster that this machine, or a host, belongs to; answers are cached for four hours."""
+    """Return the Slurm cluster that this machine or a host belongs to; answers are kept for four hours."""
     from launcher.clusters.registry import detect
     from launcher.paths import cache_root
     from launcher.transports.local import LocalTransport

@@ -1,4 +1,4 @@
-"""Files of a host as recipes read them: listed in few requests, and read once for as long as they stay the same.
+"""Files of a host as recipes read them: listed in few requests, and read once while they stay the same.
 
 The first look at a path lists its directory and all above it, in one request; the trees of a checkout are
 listed whole, and their sources fetched in one archive. What was read is kept below the user's own cache, by
@@ -63,7 +63,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Listing:
-    """Entries of a directory by name; not all of them where it was too long. None: a link not yet followed."""
+    """Entries of a directory by name, not all where it was too long. None: a link not yet followed."""
 
     entries: dict[str, _Entry | None]
     whole: bool = True
@@ -268,12 +268,11 @@ class HostFiles:
         new = [tree for tree in trees if f"{tree}/" not in self._listings]
         if not new:
             return
-        lines = []
-        for tree in new:
-            lines.append(
-                f"find -L {quote(tree)}/ -mindepth 1 \\( -type d \\( -name '.?*' -o -name venvs \\)"
-                " -prune \\) -o -printf 'T %y %s %T@ %i %p\\0' 2>/dev/null"
-            )
+        lines = [
+            f"find -L {quote(tree)}/ -mindepth 1 \\( -type d \\( -name '.?*' -o -name venvs \\)"
+            " -prune \\) -o -printf 'T %y %s %T@ %i %p\\0' 2>/dev/null"
+            for tree in new
+        ]
         self._run_listing(new, lines)
         for tree in new:
             self._listings[f"{tree}/"] = _Listing({})
@@ -349,12 +348,14 @@ class HostFiles:
         done = run_script(
             self._transport.connection, body, "tar", env=PLAIN_ENVIRONMENT, timeout_s=_FETCH_TIMEOUT_S
         )
-        with contextlib.suppress(tarfile.TarError, EOFError, OSError):
-            with tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:gz") as archive:
-                for member in archive:
-                    file = archive.extractfile(member) if member.isfile() else None
-                    if file is not None:
-                        self._keep(f"/{member.name}", file.read())
+        with (
+            contextlib.suppress(tarfile.TarError, EOFError, OSError),
+            tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:gz") as archive,
+        ):
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    self._keep(f"/{member.name}", file.read())
         self._drop_old()
 
     def _kept(self, path: str, entry: _Entry) -> Path:

@@ -170,7 +170,8 @@ def _take(path: str, mine: bytes, stale: bytes) -> str:
         '  echo taken; exec cat -- "$target"',
         "fi",
         'pid=$(sed -n \'s/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p\' <"$lock" 2>/dev/null)',
-        'echo $state; echo "$(uname -n) $(identity "${pid:-none}")"; head -c 1000 -- "$lock" 2>/dev/null; exit 0',
+        'echo $state; echo "$(uname -n) $(identity "${pid:-none}")"',
+        'head -c 1000 -- "$lock" 2>/dev/null; exit 0',
     ])  # fmt: skip
 
 
