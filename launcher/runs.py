@@ -20,6 +20,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -262,13 +263,22 @@ class RunStore:
     def list(self) -> builtins.list[Run | Damaged]:
         """Return all runs, newest first; a directory that is no run at all is passed over."""
         found: builtins.list[Run | Damaged] = []
-        for directory, _ in self.directories():
-            try:
-                if self.transport.stat(str(Path(directory, SPEC))) is not None:
-                    found.append(load(self.transport, directory))
-            except (InputError, TransportError) as error:
-                found.append(Damaged(directory, error.what))
+        with self.looking():
+            for directory, _ in self.directories():
+                try:
+                    if self.transport.stat(str(Path(directory, SPEC))) is not None:
+                        found.append(load(self.transport, directory))
+                except (InputError, TransportError) as error:
+                    found.append(Damaged(directory, error.what))
         return found
+
+    def looking(self) -> AbstractContextManager[None]:
+        """Return a context in which the records of all runs are those of its beginning, read at once.
+
+        Raises (on entering):
+            TransportError: the machine does not answer.
+        """
+        return self.transport.looking_at_files((self.root, *self.earlier), (SPEC, JOBS, SUMMARY))
 
     def find(self, reference: str) -> Run:
         """Return the run with an id, an unambiguous part of one, the id of a job, or a path to its directory.

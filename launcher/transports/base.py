@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,15 @@ class FileStat:
     mtime: float
     inode: int
     is_dir: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """Part of a file."""
+
+    path: str
+    offset: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,25 @@ class Transport(Protocol):
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1."""
+        ...
+
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Look at directories, and those below whose names match, at once; within, listings are of then.
+
+        What is near is looked at when it is asked for.
+        """
+        ...
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Look at the files of some names in the directories below others at once, and read them."""
+        ...
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Read parts of files at once that will be read soon; without effect outside of a look."""
         ...
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:

@@ -18,13 +18,14 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
 from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.base import Completed, FileStat, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from recipes.locks import RecipeLock
@@ -173,6 +174,23 @@ class LocalTransport:
             TransportError: the file cannot be read.
         """
         return self._access(lambda: _read(path, offset, size), "cannot read", path)
+
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Return a context without effect: files of this machine are looked at when they are asked for."""
+        del directories, depth, pattern
+        return contextlib.nullcontext()
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Return a context without effect."""
+        del directories, names
+        return contextlib.nullcontext()
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Do nothing: files of this machine are read when they are asked for."""
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made.

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from shlex import quote
 from typing import Protocol, TypeVar
 
 from launcher.errors import TransportError
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.base import Completed, FileStat, Ownership, ProcessId, ReadRange
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
 from launcher.transports.ssh.host_files import HostFiles
 from launcher.transports.ssh.locked_change import LockedChange
+from launcher.transports.ssh.look_ahead import LookAhead
 from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
 from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
 from launcher.transports.ssh.shell_files import ShellFiles
@@ -65,6 +67,7 @@ class SshTransport:
         self.connection = SshConnection(host, prompter)
         self._deadline_s = deadline_s
         self._files: HostAccess = SftpFiles(self.connection, deadline_s)
+        self._ahead = LookAhead(self.connection)
         self._commands = CommandTimes()
         self._node = ""
         self._environment: Mapping[str, str] | None = None
@@ -133,6 +136,9 @@ class SshTransport:
         Raises:
             TransportError: it cannot be listed.
         """
+        entries = self._ahead.entries(path)
+        if entries is not None:
+            return entries
         return self._access(lambda files: files.listdir(path), "cannot list", path)
 
     def stat(self, path: str) -> FileStat | None:
@@ -141,6 +147,9 @@ class SshTransport:
         Raises:
             TransportError: it cannot be read.
         """
+        answer = self._ahead.stat(path)
+        if not isinstance(answer, bool):
+            return answer
         try:
             return self.with_files(lambda files: files.stat(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -174,7 +183,30 @@ class SshTransport:
         Raises:
             TransportError: the file cannot be read.
         """
+        data = self._ahead.bytes_of(path, offset, size)
+        if data is not None:
+            return data
         return self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Look at directories, and those below whose names match, in one request."""
+        return self._ahead.trees(directories, depth, pattern) if directories else nullcontext()
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Look at the files of some names in the directories below others, and read them: two requests."""
+        return self._ahead.files_below(directories, names)
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Read parts of files in one request; without effect outside of a look.
+
+        Raises:
+            TransportError: the host does not answer.
+        """
+        self._ahead.read(ranges)
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made.
@@ -182,6 +214,7 @@ class SshTransport:
         Raises:
             TransportError: the file cannot be written.
         """
+        self._ahead.forget()
         self._access(lambda files: files.write_atomic(path, data, mode), "cannot write", path)
 
     def path(self, text: str) -> RemotePath:
@@ -217,6 +250,7 @@ class SshTransport:
             InputError: it is a directory.
             TransportError: it cannot be read or written, or the host does not answer.
         """
+        self._ahead.forget()
         LockedChange(self.connection, path, self._deadline_s, keep_attributes).make(change)
 
     def make_directory(self, path: str) -> None:
@@ -225,6 +259,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be made.
         """
+        self._ahead.forget()
         self._access(lambda files: files.make_directory(path), "cannot make", path)
 
     def remove(self, path: str) -> None:
@@ -233,6 +268,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be removed.
         """
+        self._ahead.forget()
         self._access(lambda files: files.remove(path), "cannot remove", path)
 
     def remove_tree(self, path: str) -> None:
@@ -241,6 +277,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be removed.
         """
+        self._ahead.forget()
         done = self.run(["rm", "-r", "--", path], timeout_s=max(self._deadline_s, 120.0))
         if done.code != 0:
             reason = done.stderr.strip().partition("\n")[0].rpartition(":")[2].strip()
