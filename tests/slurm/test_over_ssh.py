@@ -40,7 +40,7 @@ def submission(user: User, *more: str, nodes: int = 2) -> tuple[str, ...]:
 
 
 def good(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout[-3000:]
     assert "Traceback" not in done.stderr
     return done.stdout
 

@@ -22,14 +22,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from launcher.transports.ssh.host_access import HostMachine
 from launcher.transports.ssh.remote_shell import run_script
 from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT, refusal
 from recipes.files import ChangedOnDiskError, unified_diff
-
-if TYPE_CHECKING:
-    from launcher.transports.ssh.transport import SshTransport
 
 _LISTING_BYTES = 4 << 20
 """Longest listing that is taken whole, some 40,000 names; of a longer one, what is missing is asked for."""
@@ -72,7 +69,7 @@ class _Listing:
 class HostFiles:
     """Files of a host (`recipes.remote_path.RemoteFiles`)."""
 
-    def __init__(self, transport: SshTransport, cache: Path) -> None:
+    def __init__(self, transport: HostMachine, cache: Path) -> None:
         host = transport.connection.host
         self._transport = transport
         self._cache = cache / "hosts" / _digest(f"{host.user}@{host.hostname}:{host.port}")

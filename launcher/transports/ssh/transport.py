@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from shlex import quote
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from launcher.errors import TransportError
 from launcher.text import clean
@@ -15,6 +15,7 @@ from launcher.transports.base import Completed, FileStat, Ownership, ProcessId, 
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
+from launcher.transports.ssh.host_access import HostAccess
 from launcher.transports.ssh.host_files import HostFiles
 from launcher.transports.ssh.locked_change import LockedChange
 from launcher.transports.ssh.look_ahead import LookAhead
@@ -28,34 +29,6 @@ from recipes.remote_path import RemotePath, remote_path_type
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 20.0
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*")
-
-
-class HostAccess(Protocol):
-    """Files of a host; refusals are OSErrors."""
-
-    def listdir(self, path: str) -> list[FileStat]:
-        """Return a directory's entries, sorted by name."""
-        ...
-
-    def stat(self, path: str) -> FileStat:
-        """Return the entry of a path."""
-        ...
-
-    def read(self, path: str, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`; all up to the end for -1."""
-        ...
-
-    def write_atomic(self, path: str, data: bytes, mode: int) -> None:
-        """Write a file completely or not at all."""
-        ...
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents."""
-        ...
-
-    def remove(self, path: str) -> None:
-        """Remove a file."""
-        ...
 
 
 class SshTransport:
