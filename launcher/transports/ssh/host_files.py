@@ -41,7 +41,7 @@ _LIST_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _HostEntry:
     """A file or directory; of a link, what it leads to."""
 
     mode: int
@@ -62,7 +62,7 @@ class _Entry:
 class _Listing:
     """Entries of a directory by name, not all where it was too long. None: a link not yet followed."""
 
-    entries: dict[str, _Entry | None]
+    entries: dict[str, _HostEntry | None]
     whole: bool = True
 
 
@@ -200,11 +200,11 @@ class HostFiles:
 
     # ------------------------------------------------------------ listings
 
-    def _entry(self, path: str) -> _Entry:
+    def _entry(self, path: str) -> _HostEntry:
         path = posixpath.normpath(path)
         parent, name = posixpath.split(path)
         if not name:
-            return _Entry(stat.S_IFDIR | 0o755, 0, 0, 0)
+            return _HostEntry(stat.S_IFDIR | 0o755, 0, 0, 0)
         try:
             listing = self._listing(parent)
         except PermissionError:
@@ -216,10 +216,10 @@ class HostFiles:
             entry = listing.entries[name] = self._ask(path)
         return entry
 
-    def _ask(self, path: str) -> _Entry:
+    def _ask(self, path: str) -> _HostEntry:
         found = self._transport.with_files(lambda files: files.stat(path))
         kind = stat.S_IFDIR if found.is_dir else stat.S_IFREG
-        return _Entry(kind | 0o644, found.size, int(found.mtime * 1e9), found.inode, is_link=True)
+        return _HostEntry(kind | 0o644, found.size, int(found.mtime * 1e9), found.inode, is_link=True)
 
     def _listing(self, directory: str) -> _Listing:
         """Return a directory's listing; the first time, with those of all directories above it."""
@@ -299,19 +299,19 @@ class HostFiles:
             self._listings[path] = refusal(code, path)
         elif kind == "F":
             what, size, mtime, inode, path = rest.split(" ", 4)
-            entry = None if what == "l" else _Entry(_mode(what), int(size), _ns(mtime), int(inode))
+            entry = None if what == "l" else _HostEntry(_mode(what), int(size), _ns(mtime), int(inode))
             self._put(path, entry)
         elif kind == "L":
             mode, size, mtime, inode, path = rest.split(" ", 4)
-            self._put(path, _Entry(int(mode, 16), int(size), _ns(mtime), int(inode), is_link=True))
+            self._put(path, _HostEntry(int(mode, 16), int(size), _ns(mtime), int(inode), is_link=True))
         elif kind == "T":
             what, size, mtime, inode, path = rest.split(" ", 4)
             path = posixpath.normpath(path)
             if what == "d":
                 self._listings.setdefault(path, _Listing({}))
-            self._put(path, _Entry(_mode(what), int(size), _ns(mtime), int(inode)))
+            self._put(path, _HostEntry(_mode(what), int(size), _ns(mtime), int(inode)))
 
-    def _put(self, path: str, entry: _Entry | None) -> None:
+    def _put(self, path: str, entry: _HostEntry | None) -> None:
         parent, name = posixpath.split(posixpath.normpath(path))
         listing = self._listings.get(parent)
         if not isinstance(listing, _Listing):
@@ -355,7 +355,7 @@ class HostFiles:
                     self._keep(f"/{member.name}", file.read())
         self._drop_old()
 
-    def _kept(self, path: str, entry: _Entry) -> Path:
+    def _kept(self, path: str, entry: _HostEntry) -> Path:
         name = _digest(f"{path}\0{entry.size}\0{entry.mtime_ns}\0{entry.inode}")
         return self._cache / name[:2] / name
 

@@ -29,7 +29,7 @@ _RECORD = "%y %s %T@ %i %p\\0"
 
 
 @dataclass(slots=True)
-class _Look:
+class _TreeLook:
     """Directories as they were at one time."""
 
     at: float
@@ -58,8 +58,8 @@ class LookAhead:
         self._connection = connection
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._looks: list[_Look] = []
-        self._last: dict[tuple[str, ...], _Look] = {}
+        self._looks: list[_TreeLook] = []
+        self._last: dict[tuple[str, ...], _TreeLook] = {}
         self._kept: OrderedDict[tuple[str, int, float], bytes] = OrderedDict()
 
     @contextmanager
@@ -103,7 +103,7 @@ class LookAhead:
     @contextmanager
     def _looking(
         self, directories: Sequence[str], lines: Sequence[str], names: frozenset[str]
-    ) -> Iterator[_Look]:
+    ) -> Iterator[_TreeLook]:
         key = (*directories, "", *sorted(names))
         look = self._last.get(key)
         if look is None or self._monotonic() - look.at > FRESH_S:
@@ -118,10 +118,10 @@ class LookAhead:
                     self._looks.remove(look)
             look.ranges.clear()
 
-    def _ask(self, directories: Sequence[str], lines: Sequence[str], names: frozenset[str]) -> _Look:
+    def _ask(self, directories: Sequence[str], lines: Sequence[str], names: frozenset[str]) -> _TreeLook:
         body = "\n".join([*lines, "exit 0"])
         done = run_script(self._connection, body, "find", env=PLAIN_ENVIRONMENT, timeout_s=_TIMEOUT_S)
-        look = _Look(self._monotonic(), names=names)
+        look = _TreeLook(self._monotonic(), names=names)
         tops = {posixpath.normpath(directory) for directory in directories}
         for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:
             kind, size, mtime, inode, path = record.split(" ", 4)
@@ -164,7 +164,7 @@ class LookAhead:
                 self._keep(part.path, entry, data)
             look.ranges[part.path] = (part.offset, data)
 
-    def _whole(self, look: _Look, part: ReadRange) -> bytes | None:
+    def _whole(self, look: _TreeLook, part: ReadRange) -> bytes | None:
         """Return the part of a file that was read whole and has not changed since."""
         entry = look.stat(part.path)
         if not isinstance(entry, FileStat):
@@ -218,6 +218,6 @@ class LookAhead:
             self._looks.clear()
             self._last.clear()
 
-    def _current(self) -> list[_Look]:
+    def _current(self) -> list[_TreeLook]:
         with self._lock:
             return self._looks[::-1]
