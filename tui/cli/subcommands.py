@@ -277,6 +277,21 @@ COMMANDS: tuple[Subcommand, ...] = (
         "runs --json",
     ),
     Subcommand(
+        "fetch",
+        "copy a run from another machine",
+        "Copy a run's configuration, logs, metrics and report here. What is here already is not read again; "
+        "a copy that was broken off goes on where it was. Keys are never copied.",
+        "tui.headless.fetch:run",
+        (
+            _RUN,
+            HOST._replace(required=True),
+            Argument("--to", "DIR", "directory that gets the run's (default: this one)", default="."),
+            flag("--checkpoints", "copy the checkpoints, too"),
+            JSON,
+        ),
+        "fetch RUN --host far",
+    ),
+    Subcommand(
         "compare",
         "show runs beside each other",
         "Show runs beside each other: times of steps and phases, memory, milestones, the keys of their "
