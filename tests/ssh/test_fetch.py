@@ -11,7 +11,7 @@ import pytest
 
 from launcher.errors import ConnectionLostError
 from launcher.runs import SECRETS, load
-from launcher.storage.fetch import CHUNK_BYTES, fetch_run
+from launcher.storage.copying import CHUNK_BYTES, fetch_run
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.laptop import ROOT, command, laptop
 from tests.ssh.relay import relayed

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Copy a run's configuration, logs and curves here, with its report; checkpoints on request."""
     from launcher.monitor.report import markdown
     from launcher.monitor.watch_run import watch_run
-    from launcher.storage.fetch import fetch_run
+    from launcher.storage.copying import fetch_run
     from launcher.storage.size import gigabytes
     from tui.run_report import report_of
 
