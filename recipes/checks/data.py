@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from recipes.files import is_file
 from recipes.limits import DATA_BYTES
 from recipes.models import UnknownModel
+from recipes.planning.setup import finite
 
 if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
@@ -96,7 +97,7 @@ def _read(
         str(env or ""),
         env_key,
         {name: with_default(name) for name in _FILES},
-        float(size) if isinstance(size, (int, float)) else 0.0,
+        finite(size) or 0.0,
         repeat if isinstance(repeat, int) and repeat > 0 else 1,
     )
 

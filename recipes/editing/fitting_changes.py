@@ -15,7 +15,7 @@ from recipes.memory import demand_of, options
 from recipes.models import ModelFacts
 from recipes.planning import Fix, RecipeEdit, Setup
 from recipes.planning.legal_keys import legal_sizes
-from recipes.planning.setup import value_at, whole
+from recipes.planning.setup import finite, value_at, whole
 from recipes.planning.sizes import divisors, heads_allow
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def _of_key(predictor: Predictor, recipe: EffectiveRecipe, key: str) -> Iterator
         values = list(_SHARES)
     elif not values and size is not None and size > 1 and name in (*_LENGTHS, *_SIZES):
         values = [size // factor for factor in (2, 4, 8, 16) if size // factor]
-    number = present if isinstance(present, int | float) else 1
-    for value in sorted(values, key=lambda value: abs(value - number)):
+    number = finite(present)
+    for value in sorted(values, key=lambda value: abs(value - (1 if number is None else number))):
         if value != present:
             yield _set(recipe, key, value), int(value) if key == "cluster.num_nodes" else None
 

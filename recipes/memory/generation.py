@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recipes.memory.allocator import CONTEXT_GIB, IDLE_PROCESSES_GIB
 from recipes.memory.shapes import GIB, MemoryTerm, Work
-from recipes.planning.setup import Setup, whole
+from recipes.planning.setup import Setup, finite, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,8 @@ class EngineMemory:
 
 def engine_memory(setup: Setup, work: Work, gpu_gib: float) -> EngineMemory:
     """Return the memory of an engine: what its budget leaves beside weights and activations is cache."""
-    share = setup.policy.get("generation.vllm_cfg.gpu_memory_utilization")
-    budget = gpu_gib * (min(max(share, 0.0), 1.0) if isinstance(share, (int, float)) else _SHARE)
+    share = finite(setup.policy.get("generation.vllm_cfg.gpu_memory_utilization"))
+    budget = gpu_gib * (_SHARE if share is None else min(max(share, 0.0), 1.0))
     weights = engine_weights(setup, work)
     active = _activations(setup, work, gpu_gib)
     eager = setup.policy.get("generation.vllm_cfg.enforce_eager") is True

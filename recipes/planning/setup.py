@@ -5,6 +5,7 @@ Values of a wrong type count as absent here; that they are wrong is what a check
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -57,6 +58,15 @@ def whole(value: object) -> int | None:
     if isinstance(value, str) and (match := _DIGITS.fullmatch(value.strip())):
         return int(value) if len(match[0]) < 16 else (-LARGEST if match[0].startswith("-") else LARGEST)
     return None
+
+
+def finite(value: object) -> float | None:
+    """Return a number as a float, at most `LARGEST` either way; None for NaN and for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return float(max(-LARGEST, min(value, LARGEST)))
 
 
 @dataclass(frozen=True)

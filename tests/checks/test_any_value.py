@@ -19,6 +19,7 @@ from recipes.errors import RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import KeyPath
 from recipes.memory.estimate import estimate
+from recipes.planning.setup import finite
 
 from .world import BASE, World
 
@@ -128,12 +129,33 @@ def test_a_value_written_into_a_recipe(inputs: Inputs, key: tuple[Path, KeyPath]
         "distillation.num_prompts_per_step=1000000007",
         "policy.model_name='~nobody/model'",
         "policy={}",
+        "++policy.generation.vllm_cfg.gpu_memory_utilization=nan",
+        "++data.train.split_validation_size=-inf",
     ],
 )
 def test_overrides_of_any_type(inputs: Inputs, override: str) -> None:
     for file in RECIPES[:3]:
         report = Checker(inputs).check(file, [override])
         assert report.results
+        if report.recipe is not None:
+            look(report.recipe, inputs)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (0.5, 0.5),
+        (2, 2.0),
+        (True, None),
+        ("1", None),
+        (None, None),
+        (math.nan, None),
+        (-math.inf, -1e15),
+        (10**400, 1e15),
+    ],
+)
+def test_a_number_is_finite(value: object, number: float | None) -> None:
+    assert finite(value) == number
 
 
 @pytest.mark.slow
