@@ -33,6 +33,8 @@ class _TreeLook:
     """Directories as they were at one time."""
 
     at: float
+    tops: dict[str, FileStat] = field(default_factory=dict)
+    """The directories that were asked for."""
     listed: dict[str, dict[str, FileStat]] = field(default_factory=dict)
     """Directories with all their entries."""
     partly: dict[str, dict[str, FileStat]] = field(default_factory=dict)
@@ -43,6 +45,8 @@ class _TreeLook:
 
     def stat(self, path: str) -> FileStat | bool | None:
         """Return the entry of a path, None if there is none, False if that is not known."""
+        if path in self.tops:
+            return self.tops[path]
         parent, name = posixpath.split(path)
         if parent in self.listed:
             return self.listed[parent].get(name)
@@ -70,8 +74,8 @@ class LookAhead:
             TransportError: the host does not answer.
         """
         lines = [
-            f"find -L {quote(directory)}/ -mindepth 1 -maxdepth {depth} -printf '{_RECORD}'"
-            f" -type d ! -name {quote(pattern)} -prune 2>/dev/null"
+            f"find -L {quote(directory)}/ -maxdepth {depth} -printf '{_RECORD}'"
+            f" -type d ! -path '*/' ! -name {quote(pattern)} -prune 2>/dev/null"
             for directory in directories
         ]
         with self._looking(directories, lines, frozenset()):
@@ -86,7 +90,7 @@ class LookAhead:
         """
         choice = " -o ".join(f"-name {quote(name)}" for name in names)
         lines = [
-            f"find -L {quote(directory)}/ -mindepth 1 -maxdepth 1 -printf '{_RECORD}' 2>/dev/null\n"
+            f"find -L {quote(directory)}/ -maxdepth 1 -printf '{_RECORD}' 2>/dev/null\n"
             f"find -L {quote(directory)}/ -mindepth 2 -maxdepth 2 \\( {choice} \\)"
             f" -printf '{_RECORD}' 2>/dev/null"
             for directory in directories
@@ -127,8 +131,13 @@ class LookAhead:
             kind, size, mtime, inode, path = record.split(" ", 4)
             if kind in "lN":  # a link to nowhere
                 continue
-            parent, name = posixpath.split(posixpath.normpath(path))
+            path = posixpath.normpath(path)
+            parent, name = posixpath.split(path)
             entry = FileStat(name, int(size), float(mtime), int(inode), kind == "d")
+            if path in tops:
+                look.tops[path] = entry
+                look.listed.setdefault(path, {})
+                continue
             if names and parent not in tops:
                 look.partly.setdefault(parent, {})[name] = entry
                 continue
@@ -211,6 +220,12 @@ class LookAhead:
                 if kept is not None:
                     return kept
         return None
+
+    def note(self, path: str, offset: int, data: bytes) -> None:
+        """Keep what was read, if a look tells that it is all of the file."""
+        entry = self.stat(path)
+        if isinstance(entry, FileStat) and offset == 0 and 0 < len(data) == entry.size:
+            self._keep(posixpath.normpath(path), entry, data)
 
     def forget(self) -> None:
         """Forget all looks: something was changed."""

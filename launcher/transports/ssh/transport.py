@@ -159,7 +159,9 @@ class SshTransport:
         data = self._ahead.bytes_of(path, offset, size)
         if data is not None:
             return data
-        return self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+        data = self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+        self._ahead.note(path, offset, data)
+        return data
 
     def looking_at(
         self, directories: Sequence[str], depth: int, pattern: str
