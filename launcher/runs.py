@@ -33,7 +33,7 @@ from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root, runs_roots_on
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
 from launcher.stored import dump, parse_stored, read_stored
-from launcher.transports.base import FileStat, ProcessId, Transport
+from launcher.transports.base import FileStat, NewFile, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
 """Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
@@ -317,18 +317,21 @@ class RunStore:
                 fix="Set DISTILL_TUI_RUNS to another directory.",
             ) from error
         try:
-            for name, data in files.items():
-                mode = 0o755 if name.endswith((".sub", ".sh", ".py")) else 0o644
-                if name == SECRETS:
-                    mode = 0o600
-                self.transport.write_atomic(str(Path(directory, name)), data, mode)
+            new = [NewFile(str(Path(directory, name)), data, _mode_of(name)) for name, data in files.items()]
             self.transport.make_directory(str(Path(directory, spec.logs)))
-            self.transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
+            self.transport.write_files([*new, NewFile(str(Path(directory, SPEC)), dump(spec))])
         except BaseException:
             if self.transport.stat(directory) is not None:
                 self.transport.remove_tree(directory)
             raise
         return Run(directory, spec, ())
+
+
+def _mode_of(name: str) -> int:
+    """Return the access rights of a file of a run."""
+    if name == SECRETS:
+        return 0o600
+    return 0o755 if name.endswith((".sub", ".sh", ".py")) else 0o644
 
 
 def user_store(transport: Transport, root: Path, environment: Mapping[str, str] = os.environ) -> RunStore:

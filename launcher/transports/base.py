@@ -32,6 +32,15 @@ class ReadRange:
 
 
 @dataclass(frozen=True, slots=True)
+class NewFile:
+    """File to write."""
+
+    path: str
+    data: bytes
+    mode: int = 0o644
+
+
+@dataclass(frozen=True, slots=True)
 class Ownership:
     """Who owns a file or directory, and who else can write it."""
 
@@ -126,6 +135,10 @@ class Transport(Protocol):
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made."""
+        ...
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, each completely or not at all; missing directories are made."""
         ...
 
     def path(self, text: str) -> Path:

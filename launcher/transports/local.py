@@ -25,7 +25,7 @@ from typing import TypeVar
 from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId, ReadRange
+from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from recipes.locks import RecipeLock
@@ -199,6 +199,15 @@ class LocalTransport:
             TransportError: the file cannot be written.
         """
         self._access(lambda: _write(Path(path), data, mode), "cannot write", path)
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, each completely or not at all; missing directories are made.
+
+        Raises:
+            TransportError: one cannot be written; those before it are there.
+        """
+        for file in files:
+            self.write_atomic(file.path, file.data, file.mode)
 
     def path(self, text: str) -> Path:
         """Return a path on this machine."""

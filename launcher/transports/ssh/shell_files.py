@@ -6,10 +6,11 @@ import errno
 import os
 import posixpath
 import secrets
+from collections.abc import Sequence
 from shlex import quote
 
 from launcher.text import clean
-from launcher.transports.base import FileStat
+from launcher.transports.base import FileStat, NewFile
 from launcher.transports.ssh.connection import SshConnection
 from launcher.transports.ssh.remote_shell import RawResult, run_script
 
@@ -81,6 +82,16 @@ class ShellFiles:
             TransportError: no connection, or no answer in time.
         """
         self._sh("\n".join(writing_lines(path, data, mode)))
+
+    def write_all(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, in one request.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        lines = [line for file in files for line in writing_lines(file.path, file.data, file.mode)]
+        self._sh("\n".join(lines))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents.

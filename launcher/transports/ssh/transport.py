@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from shlex import quote
 from typing import TypeVar
 
-from launcher.errors import TransportError
+from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId, ReadRange
+from launcher.transports.base import (
+    Completed,
+    FileStat,
+    NewFile,
+    Ownership,
+    ProcessId,
+    ReadRange,
+)
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
@@ -28,6 +37,8 @@ from recipes.remote_path import RemotePath, remote_path_type
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 20.0
+_UNCLEAR_TRIES = 4
+"""Times that the same files are sent where the connection breaks."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*")
 
 
@@ -191,6 +202,28 @@ class SshTransport:
         """
         self._ahead.forget()
         self._access(lambda files: files.write_atomic(path, data, mode), "cannot write", path)
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order in one request, each completely or not at all.
+
+        The same is sent again where it is not clear whether it was carried out.
+
+        Raises:
+            TransportError: one cannot be written; those before it are there.
+        """
+        self._ahead.forget()
+        shell = ShellFiles(self.connection, self._deadline_s)
+        for attempt in range(1, _UNCLEAR_TRIES + 1):
+            try:
+                shell.write_all(files)
+            except UnclearError:
+                if attempt == _UNCLEAR_TRIES:
+                    raise
+                time.sleep(self.state().next_attempt_s + 0.05)
+            except OSError as error:
+                raise access_error(error, "cannot write", posixpath.dirname(files[0].path)) from error
+            else:
+                return
 
     def path(self, text: str) -> RemotePath:
         """Return a path on the host, for code that takes paths."""
