@@ -209,7 +209,8 @@ def test_a_process_of_its_own(transport: Transport, odd_path: Path) -> None:
 
 def test_files_are_written_together(transport: Transport, odd_path: Path) -> None:
     new = [NewFile(str(odd_path / name), data, mode) for name, data, mode in (
-        ("run.json", b"{}", 0o644), ("logs/a 'b'.sh", b"echo \\ %s $x\n" * 5000, 0o755), ("keys", b"\0\xff", 0o600),
+        ("run.json", b"{}", 0o644), ("logs/a 'b'.sh", b"echo \\ %s $x\n" * 5000, 0o755),
+        ("keys", b"\0\xff", 0o600),
     )]  # fmt: skip
     transport.write_files(new)
     for file in new:
@@ -217,8 +218,7 @@ def test_files_are_written_together(transport: Transport, odd_path: Path) -> Non
         assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (file.data, file.mode)
     assert sorted(os.listdir(odd_path)) == ["keys", "logs", "run.json"]
     (odd_path / "file").write_text("x")
+    first, second = NewFile(str(odd_path / "one"), b"1"), NewFile(str(odd_path / "file" / "two"), b"2")
     with pytest.raises(TransportError, match="cannot write"):
-        transport.write_files(
-            [NewFile(str(odd_path / "one"), b"1"), NewFile(str(odd_path / "file" / "two"), b"2")]
-        )
+        transport.write_files([first, second])
     assert (odd_path / "one").read_bytes() == b"1"

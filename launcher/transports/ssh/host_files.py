@@ -171,9 +171,12 @@ class HostFiles:
             tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:gz") as archive,
         ):
             for member in archive:
-                file = archive.extractfile(member) if member.isfile() else None
+                path = f"/{member.name}"
+                # Only what was listed, at the size that was listed: an archive may say anything.
+                expected = member.isfile() and self._listings.entry(path).size == member.size
+                file = archive.extractfile(member) if expected else None
                 if file is not None:
-                    self._keep(f"/{member.name}", file.read())
+                    self._keep(path, file.read())
         self._drop_old()
 
     def _kept(self, path: str, entry: HostEntry) -> Path:
