@@ -162,6 +162,8 @@ def _followed(
     marker: str,
     deadline: float,
 ) -> RawResult:
+    import paramiko
+
     out, err = bytearray(), bytearray()
     try:
         _send(connection, channel, script, deadline)
@@ -175,7 +177,7 @@ def _followed(
             if _drain(channel, out, err):
                 connection.received()
         channel.status_event.wait(max(deadline - time.monotonic(), 0.1))
-    except OSError as error:
+    except (OSError, EOFError, paramiko.SSHException) as error:
         raise _unclear(connection, name) from error
     _drain(channel, out, err)
     code = channel.exit_status if channel.exit_status_ready() else -1
@@ -193,12 +195,14 @@ def _followed(
 
 
 def _send(connection: SshConnection, channel: paramiko.Channel, script: bytes, deadline: float) -> None:
+    import paramiko
+
     channel.settimeout(max(deadline - time.monotonic(), 0.1))
     try:
         channel.sendall(script)
     except TimeoutError:
         raise
-    except OSError as error:
+    except (OSError, EOFError, paramiko.SSHException) as error:
         connection.broken("the connection broke")
         raise _NotSentError(f"{connection.host.alias}: the connection broke") from error
 
