@@ -171,10 +171,14 @@ class SshConnection:
         """Note that the host has answered."""
         self._last_data = time.time()
 
-    def broken(self, reason: str) -> ConnectionLostError:
-        """Drop the connection, which did not answer or broke; return the error to raise."""
+    def broken(self, reason: str, transport: paramiko.Transport | None = None) -> ConnectionLostError:
+        """Drop the connection, which did not answer or broke; return the error to raise.
+
+        `transport` is the one that was used: if another has been made meanwhile, that one stays.
+        """
         with self._lock:
-            self._lost(reason)
+            if transport is None or (self._chain and self._chain[-1] is transport):
+                self._lost(reason)
         return ConnectionLostError(f"{self.host.alias}: {reason}")
 
     def _lost(self, reason: str) -> None:

@@ -145,7 +145,7 @@ def _opened(connection: SshConnection, command: str, timeout_s: float) -> parami
                 raise TransportError(
                     f"{connection.host.alias}: the server refuses another session ({clean(error.text)})"
                 ) from error
-            lost = connection.broken("the connection broke")
+            lost = connection.broken("the connection broke", transport)
             if attempt == 2:
                 raise lost from error
         else:
@@ -178,19 +178,19 @@ def _followed(
                 connection.received()
         channel.status_event.wait(max(deadline - time.monotonic(), 0.1))
     except (OSError, EOFError, paramiko.SSHException) as error:
-        raise _unclear(connection, name) from error
+        raise _unclear(connection, channel, name) from error
     _drain(channel, out, err)
     code = channel.exit_status if channel.exit_status_ready() else -1
     first, newline, rest = bytes(out).partition(b"\n")
     if not newline or not first.startswith(marker.encode()):
         reason = clean(bytes(err or out).decode("utf-8", errors="replace").strip().rpartition("\n")[2])
         if code == -1:
-            raise _unclear(connection, name)
+            raise _unclear(connection, channel, name)
         raise TransportError(
             f"'{clean(name)}' cannot be run on {connection.host.alias}: {reason or f'exit {code}'}"
         )
     if code == -1:
-        raise _unclear(connection, name)
+        raise _unclear(connection, channel, name)
     return RawResult(code, rest, bytes(err))
 
 
@@ -203,7 +203,7 @@ def _send(connection: SshConnection, channel: paramiko.Channel, script: bytes, d
     except TimeoutError:
         raise
     except (OSError, EOFError, paramiko.SSHException) as error:
-        connection.broken("the connection broke")
+        connection.broken("the connection broke", channel.get_transport())
         raise _NotSentError(f"{connection.host.alias}: the connection broke") from error
 
 
@@ -223,8 +223,8 @@ def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
     return len(out) + len(err) > before
 
 
-def _unclear(connection: SshConnection, name: str) -> UnclearError:
-    connection.broken("the connection broke")
+def _unclear(connection: SshConnection, channel: paramiko.Channel, name: str) -> UnclearError:
+    connection.broken("the connection broke", channel.get_transport())
     return UnclearError(
         f"{connection.host.alias}: the connection broke while '{clean(name)}' ran;"
         " it may have been carried out"
