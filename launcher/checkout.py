@@ -15,6 +15,7 @@ from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
 from launcher.transports.base import Transport
 from recipes.drivers import choose_driver
+from recipes.remote_path import RemotePath, prefetch
 
 VARIABLE = "NEMO_RL_ROOT"
 REMEMBERED = "checkout"
@@ -72,16 +73,21 @@ def choose(
             "the NeMo-RL checkout for the job is not known",
             fix=f"Give --checkout DIR, or set {VARIABLE}; the choice is remembered.",
         )
-    return probe(transport, str(Path(path).expanduser().absolute()), source)
+    return probe(transport, str(transport.path(path).expanduser().absolute()), source)
 
 
 def _holding(transport: Transport, near: Sequence[Path]) -> tuple[str, str] | None:
     """Return the checkout that holds one of the paths, and that path."""
     for path in near:
         for parent in (path.absolute(), *path.absolute().parents):
-            if any(transport.stat(f"{parent}/{name}") is not None for name in DRIVERS):
+            if any(_is_there(transport, parent / name) for name in DRIVERS):
                 return str(parent), str(path)
     return None
+
+
+def _is_there(transport: Transport, path: Path) -> bool:
+    """Return whether there is a file; one on another machine is looked up in the listing of its directory."""
+    return path.exists() if isinstance(path, RemotePath) else transport.stat(str(path)) is not None
 
 
 def _remembered(transport: Transport, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -105,7 +111,8 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
     Raises:
         InputError: the directory is not a NeMo-RL checkout.
     """
-    driver = next((name for name in DRIVERS if transport.stat(f"{path}/{name}") is not None), None)
+    prefetch(transport.path(path))
+    driver = next((name for name in DRIVERS if _is_there(transport, transport.path(f"{path}/{name}"))), None)
     if driver is None:
         raise InputError(
             f"not a NeMo-RL checkout (no {DRIVERS[0]})" + (f", as given by {source}" if source else ""),
@@ -117,7 +124,7 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
         path=path,
         version=_version(_text(transport, f"{path}/nemo_rl/package_info.py")),
         driver=driver,
-        python=python if transport.stat(python) is not None else None,
+        python=python if _is_there(transport, transport.path(python)) else None,
         features=frozenset(
             name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
         ),
@@ -160,9 +167,11 @@ def _version(text: str) -> str | None:
 
 
 def _text(transport: Transport, path: str) -> str:
-    if transport.stat(path) is None:
+    own_path = transport.path(path)
+    if not _is_there(transport, own_path):
         return ""
-    return transport.read(path).decode(errors="replace")
+    data = own_path.read_bytes() if isinstance(own_path, RemotePath) else transport.read(path)
+    return data.decode(errors="replace")
 
 
 def check_venv(transport: Transport, venv: Path) -> None:

@@ -27,6 +27,14 @@ class TransportError(ExplainedError):
     exit_code = Exit.OUTSIDE
 
 
+class ConnectionLostError(TransportError):
+    """The connection to another machine broke, or could not be made; nothing was carried out."""
+
+
+class UnclearError(ConnectionLostError):
+    """The connection broke while a command ran: it may have been carried out, or not."""
+
+
 class UnreachableError(TransportError):
     """No answer from Slurm; the command may still have been carried out."""
 

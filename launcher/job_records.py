@@ -1,6 +1,7 @@
 """Changes of a run's `jobs.json`: read, changed and written under one lock, whoever else changes it.
 
-The lock is that of recipes: it works on shared file systems, ends with its process, and names its holder.
+The lock is that of recipes (`Transport.change`): it works on shared file systems and over SSH, ends with its
+process, and names its holder.
 A request to stop a run is never overwritten; a submission asks for it before each of its steps.
 """
 
@@ -14,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from launcher.errors import LaunchError, TransportError
-from launcher.runs import JOBS, Job, Jobs, Run, read_jobs
+from launcher.runs import JOBS, Job, Jobs, Run, jobs_of, read_jobs
 from launcher.stored import dump
 from launcher.transports.base import Transport
-from recipes.locks import WAIT_S, RecipeLock
+from recipes.locks import WAIT_S
 
 DEADLINE_S = WAIT_S + 45.0
 """Longest change of a record: another holder's lock, and three calls of the file system of 15 s each."""
@@ -88,10 +89,14 @@ def _change(transport: Transport, run: Run, change: Callable[[Jobs], Jobs]) -> R
     path = Path(run.directory, JOBS)
 
     def read_change_write() -> Jobs:
-        with RecipeLock(path):
-            stored = change(read_jobs(transport, run.directory))
-            transport.write_atomic(str(path), dump(stored))
-        return stored
+        changed: list[Jobs] = []
+
+        def change_bytes(data: bytes | None) -> bytes:
+            changed.append(change(jobs_of(data, run.directory)))
+            return dump(changed[-1])
+
+        transport.change(str(path), change_bytes)
+        return changed[-1]
 
     stored = _within_deadline(read_change_write, path)
     return replace(run, jobs=stored.jobs, cancel_requested=stored.cancel_requested)

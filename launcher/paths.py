@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from launcher.base_directories import config_root, default_runs_root, expand
 from recipes.cache_root import cache_root
 
 if TYPE_CHECKING:
+    from launcher.settings import Settings
     from launcher.transports.base import Transport
 
 __all__ = [
@@ -32,12 +33,16 @@ def runs_root(environment: Mapping[str, str] = os.environ) -> Path:
     Raises:
         InputError: the settings cannot be read.
     """
-    if directory := environment.get(RUNS_VARIABLE):
-        return expand(directory, environment)
-    from launcher.settings import load_settings
+    return Path(_runs_roots(environment)[0])
 
-    configured = load_settings(environment).runs
-    return Path(configured) if configured else default_runs_root(environment)
+
+def earlier_runs_roots(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Return further directories whose runs are listed: those before `storage.runs`, as far as they exist.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    return tuple(path for path in map(Path, _runs_roots(environment)[1:]) if path.is_dir())
 
 
 def runs_roots_on(transport: Transport) -> tuple[str, ...]:
@@ -47,31 +52,23 @@ def runs_roots_on(transport: Transport) -> tuple[str, ...]:
         InputError: the settings there cannot be read.
         TransportError: the machine does not answer.
     """
+    from launcher.settings import settings_on
+
     environment = transport.environment()
-    if directory := environment.get(RUNS_VARIABLE):
-        return (str(expand(directory, environment)),)
-    from launcher.settings import Settings, settings_of, settings_path
-
-    path, settings = settings_path(environment), Settings()
-    if transport.stat(str(path)) is not None:
-        text = transport.read(str(path)).decode("utf-8", errors="replace")
-        settings = settings_of(text, path, environment)
-    default = str(default_runs_root(environment))
-    return tuple(dict.fromkeys((settings.runs or default, *settings.earlier_runs, default)))
+    return _roots(environment, lambda: settings_on(transport, environment))
 
 
-def earlier_runs_roots(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """Return further directories whose runs are listed: those before `storage.runs`, as far as they exist.
-
-    Raises:
-        InputError: the settings cannot be read.
-    """
-    if environment.get(RUNS_VARIABLE):
-        return ()
+def _runs_roots(environment: Mapping[str, str]) -> tuple[str, ...]:
     from launcher.settings import load_settings
 
-    settings, default = load_settings(environment), default_runs_root(environment)
-    if not settings.runs:
-        return ()
-    earlier = [*map(Path, settings.earlier_runs), default]
-    return tuple(path for path in dict.fromkeys(earlier) if path != Path(settings.runs) and path.is_dir())
+    return _roots(environment, lambda: load_settings(environment))
+
+
+def _roots(environment: Mapping[str, str], settings: Callable[[], Settings]) -> tuple[str, ...]:
+    """Return the directories by the variable, else by the settings, which are read only then."""
+    if directory := environment.get(RUNS_VARIABLE):
+        return (str(expand(directory, environment)),)
+    chosen, default = settings(), str(default_runs_root(environment))
+    if not chosen.runs:
+        return (default,)
+    return tuple(dict.fromkeys((chosen.runs, *chosen.earlier_runs, default)))

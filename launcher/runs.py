@@ -19,6 +19,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,8 +32,8 @@ from launcher.errors import AmbiguousError, InputError, TransportError
 from launcher.paths import runs_roots_on
 from launcher.run_directories import list_directories, user_roots
 from launcher.run_reference import JOB_ID, RunNames, is_job_id, referenced
-from launcher.stored import MAX_STORED_BYTES, dump, read_stored
-from launcher.transports.base import FileStat, ProcessId, Transport
+from launcher.stored import MAX_STORED_BYTES, dump, parse_stored, read_stored
+from launcher.transports.base import FileStat, NewFile, ProcessId, Transport
 
 JOB_TOKEN = "[A-Za-z]{1,16}-[A-Za-z0-9]{1,64}"  # noqa: S105 - a pattern, no secret
 """Pattern of what a job is known by before it has a number, and of the ids of jobs without a scheduler."""
@@ -256,13 +257,22 @@ class RunStore:
     def list(self) -> builtins.list[Run | Damaged]:
         """Return all runs, newest first; a directory that is no run at all is passed over."""
         found: builtins.list[Run | Damaged] = []
-        for directory, _ in self.directories():
-            try:
-                if self.transport.stat(str(Path(directory, SPEC))) is not None:
-                    found.append(load(self.transport, directory))
-            except (InputError, TransportError) as error:
-                found.append(Damaged(directory, error.what))
+        with self.looking():
+            for directory, _ in self.directories():
+                try:
+                    if self.transport.stat(str(Path(directory, SPEC))) is not None:
+                        found.append(load(self.transport, directory))
+                except (InputError, TransportError) as error:
+                    found.append(Damaged(directory, error.what))
         return found
+
+    def looking(self) -> AbstractContextManager[None]:
+        """Return a context in which the records of all runs are those of its beginning, read at once.
+
+        Raises (on entering):
+            TransportError: the machine does not answer.
+        """
+        return self.transport.looking_at_files((self.root, *self.earlier), (SPEC, JOBS, SUMMARY))
 
     def find(self, reference: str) -> Run:
         """Return the run with an id, an unambiguous part of one, the id of a job, or a path to its directory.
@@ -301,18 +311,21 @@ class RunStore:
                 fix="Set DISTILL_TUI_RUNS to another directory.",
             ) from error
         try:
-            for name, data in files.items():
-                mode = 0o755 if name.endswith((".sub", ".sh", ".py")) else 0o644
-                if name == SECRETS:
-                    mode = 0o600
-                self.transport.write_atomic(str(Path(directory, name)), data, mode)
+            new = [NewFile(str(Path(directory, name)), data, _mode_of(name)) for name, data in files.items()]
             self.transport.make_directory(str(Path(directory, spec.logs)))
-            self.transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
+            self.transport.write_files([*new, NewFile(str(Path(directory, SPEC)), dump(spec))])
         except BaseException:
             if self.transport.stat(directory) is not None:
                 self.transport.remove_tree(directory)
             raise
         return Run(directory, spec, ())
+
+
+def _mode_of(name: str) -> int:
+    """Return the access rights of a file of a run."""
+    if name == SECRETS:
+        return 0o600
+    return 0o755 if name.endswith((".sub", ".sh", ".py")) else 0o644
 
 
 def user_store(transport: Transport, root: Path, environment: Mapping[str, str] = os.environ) -> RunStore:
@@ -359,6 +372,17 @@ def read_jobs(transport: Transport, directory: str) -> Jobs:
     if transport.stat(str(path)) is None:
         return Jobs(schema=1)
     return read_stored(transport, path, Jobs, works=OTHERS_WORK)
+
+
+def jobs_of(data: bytes | None, directory: str) -> Jobs:
+    """Return the record of a run's jobs from the bytes of its file; None: there is no file.
+
+    Raises:
+        InputError: they are damaged.
+    """
+    if data is None:
+        return Jobs(schema=1)
+    return parse_stored(data, Path(directory, JOBS), Jobs, works=OTHERS_WORK)
 
 
 def effective_values(transport: Transport, directory: str) -> dict[str, Any]:

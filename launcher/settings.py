@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from launcher.base_directories import config_root, default_runs_root, expand
 from launcher.cache_location import cache_beside_runs
@@ -21,6 +21,9 @@ from launcher.errors import InputError
 from launcher.text import clean, did_you_mean
 from launcher.toml_edit import TomlValue, with_value
 from launcher.user_files import read_user_text
+
+if TYPE_CHECKING:
+    from launcher.transports.base import Transport
 
 FILE = "settings.toml"
 _SINGLE = ("directory", "text", "choice", "seconds")
@@ -160,6 +163,18 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if text is None:
         return Settings()
     return settings_of(text, path, environment)
+
+
+def settings_on(transport: Transport, environment: Mapping[str, str]) -> Settings:
+    """Return the user's settings on a transport's machine, whose variables `environment` has.
+
+    Raises:
+        InputError: the file cannot be read, or has a key or a value that is none.
+        TransportError: the machine does not answer.
+    """
+    path = settings_path(environment)
+    text = read_user_text(transport.path(str(path)), "the settings")
+    return Settings() if text is None else settings_of(text, path, environment)
 
 
 def settings_of(text: str, path: Path, environment: Mapping[str, str]) -> Settings:

@@ -35,6 +35,15 @@ def read_stored(transport: Transport, path: Path, model: type[Model], *, works: 
         data = transport.read(str(path), 0, MAX_STORED_BYTES + 1)
     except TransportError as error:
         raise InputError(error.what, where=path, fix=works or error.fix) from error
+    return parse_stored(data, path, model, works=works)
+
+
+def parse_stored(data: bytes, path: Path, model: type[Model], *, works: str = "") -> Model:
+    """Return the bytes of a file as its model or dataclass.
+
+    Raises:
+        InputError: they are too many, or damaged.
+    """
     if len(data) > MAX_STORED_BYTES:
         limit = f"larger than {MAX_STORED_BYTES // 1024 // 1024} MiB"
         raise InputError(f"{path.name} is damaged: {limit}", where=path, fix=works)

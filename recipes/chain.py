@@ -13,12 +13,15 @@ from recipes.interpolation import Evaluator, UnsupportedError
 from recipes.limits import CHAIN_BYTES, CHAIN_LEVELS, PARENTS, RECIPE_BYTES, VALUES
 from recipes.merge import merge_recipes
 from recipes.reading import IrregularFileError, TooLargeError, read_limited
+from recipes.remote_path import environment_at, on_machine_of
 from recipes.values import EMPTY, Leaf, Map, Seq, Value, plain
 from recipes.yaml.compose import Composed, compose
 from recipes.yaml.parse import parse
 from recipes.yaml.reader import read_config
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recipes.keys import Step
     from recipes.yaml.nodes import Tree
 
@@ -117,7 +120,7 @@ def source_of(path: Path, tree: Tree, composed: Composed | None = None) -> Parse
     exact = not composed.problems and not composed.uncertain
     items: dict[Step, Value] = dict(value.items)
     named = items.pop(DEFAULTS, None)
-    parents = () if named is None else _parents(tree, value, named)
+    parents = () if named is None else _parents(tree, value, named, environment_at(path))
     return ParsedFile(path, tree, Map(items, value.mark), parents, exact, composed.count)
 
 
@@ -136,10 +139,10 @@ def refuse_unreadable(tree: Tree, composed: Composed) -> None:
         raise refused from error
 
 
-def _parents(tree: Tree, root: Map, named: Value) -> tuple[str, ...]:
+def _parents(tree: Tree, root: Map, named: Value, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Read `defaults:` as NeMo-RL does: a path or a list of paths, interpolations resolved."""
     position = tree.position(named.mark.start)
-    evaluator = Evaluator(root)
+    evaluator = Evaluator(root, environment)
     try:
         settled, settled_path = evaluator.settle(named, (DEFAULTS,))
         listed = evaluator.plain(settled, settled_path)
@@ -282,7 +285,7 @@ def _tidy(path: Path) -> Path:
     """Return a path without `..`, unless symlinks give those another meaning."""
     if ".." not in path.parts:
         return path
-    tidy = Path(os.path.normpath(path))
+    tidy = on_machine_of(path, os.path.normpath(str(path)))
     try:
         return tidy if tidy.samefile(path) else path
     except OSError:

@@ -17,6 +17,7 @@ from recipes.errors import Exit, ExplainedError, RecipeError
 from recipes.limits import RECIPE_BYTES
 from recipes.locks import RecipeLock
 from recipes.reading import read_regular
+from recipes.remote_path import RemotePath, on_machine_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """Lines as `patch` counts them: U+0085 and its like end none."""
@@ -78,12 +79,13 @@ def is_directory(path: Path) -> bool:
         return False
 
 
-def with_home(name: str) -> Path:
-    """Return a path with `~` replaced, as it stands where there is no such user."""
+def with_home(name: str, root: Path = Path()) -> Path:
+    """Return a path on the machine of `root` with `~` replaced, as it stands where there is no such user."""
+    path = on_machine_of(root, name)
     try:
-        return Path(name).expanduser()
+        return path.expanduser()
     except RuntimeError:
-        return Path(name)
+        return path
 
 
 def save(
@@ -114,6 +116,9 @@ def save(
         LockedError: somebody else is editing it.
         SaveError: the file system refuses. In all cases nothing has changed.
     """
+    if isinstance(path, RemotePath):
+        path.remote.save(str(path.absolute()), data, opened)
+        return Saved(path, 0)
     with contextlib.nullcontext() if lock is not None else RecipeLock(path):
         return _save(path, data, opened, accept_changes=accept_changes)
 

@@ -18,6 +18,7 @@ from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
 from recipes.keys import KeyPath, Step, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
+from recipes.remote_path import environment_at
 from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
 from recipes.withheld import Withheld
 
@@ -61,13 +62,14 @@ class EffectiveRecipe:
     @cached_property
     def public(self) -> dict[str, Any]:
         """Values as they may be printed and stored: what comes from a secret variable is as it is written."""
-        values: dict[str, Any] = Withheld.of(self.merged).public(self.merged, self.values)
+        withheld = Withheld.of(self.merged, environment_at(self.path))
+        values: dict[str, Any] = withheld.public(self.merged, self.values)
         return values
 
     @property
     def secret_variables(self) -> frozenset[str]:
         """Names of the secret variables of the environment that values come from."""
-        return Withheld.of(self.merged).names(self.merged, ())
+        return Withheld.of(self.merged, environment_at(self.path)).names(self.merged, ())
 
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - a recipe holds anything
         """Return the value at a dotted key (list items by number), or the default."""
@@ -188,7 +190,7 @@ class Resolver:
         """
         merged = apply_overrides(self.reader.merged(chain), overrides)
         refuse_bombs(merged)
-        evaluator = Evaluator(merged)
+        evaluator = Evaluator(merged, environment_at(chain.source.path))
         values = evaluator.plain(merged, ())
         return _effective(chain, merged, self.reader.base(chain), evaluator, values)
 
@@ -199,7 +201,7 @@ class Resolver:
             values = resolve_by_omegaconf(chain, [override.text for override in overrides])
         except ResolveError as error:
             raise _explained(error, chain, merged) from error
-        evaluator = Evaluator(merged)
+        evaluator = Evaluator(merged, environment_at(chain.source.path))
         for path, value in leaves(merged):
             _note_reads(evaluator, path, value)
         return _effective(chain, merged, self.reader.base(chain, strict=False), evaluator, values)

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sized
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from recipes.limits import (
@@ -26,7 +26,7 @@ from recipes.limits import (
 from recipes.values import Leaf, Map, Plain, Seq, Value, item_index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from recipes.keys import KeyPath
     from recipes.yaml.scalars import Scalar
@@ -159,10 +159,10 @@ def _constant(text: str, position: int) -> tuple[Constant, int]:
     return Constant(word), match.end()
 
 
-def _environment(name: object, default: object = UnsupportedError) -> str | None:
+def _variable(environment: Mapping[str, str], name: object, default: object = UnsupportedError) -> str | None:
     if not isinstance(name, str):
         raise UnsupportedError(str(name))
-    value = os.environ.get(name)
+    value = environment.get(name)
     if value is not None:
         return value
     if default is UnsupportedError:
@@ -214,6 +214,8 @@ class Evaluator:
     """Evaluator of the interpolations below one root. `reads` notes which paths each path has read."""
 
     root: Value
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Variables of the machine that the recipe is on."""
     reads: dict[KeyPath, set[KeyPath]] = field(default_factory=dict)
     _settled: dict[KeyPath, tuple[Value, KeyPath]] = field(default_factory=dict)
     _busy: list[KeyPath] = field(default_factory=list)
@@ -290,9 +292,8 @@ class Evaluator:
             return value.value
         return self._call(part.name, [self._argument(argument, path) for argument in part.arguments])
 
-    @staticmethod
-    def _call(name: str, arguments: Sequence[Scalar]) -> Scalar:
-        function = _environment if name == "oc.env" else RESOLVERS.get(name)
+    def _call(self, name: str, arguments: Sequence[Scalar]) -> Scalar:
+        function = partial(_variable, self.environment) if name == "oc.env" else RESOLVERS.get(name)
         if function is None:
             raise UnsupportedError(f"the resolver {name}")
         try:

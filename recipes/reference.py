@@ -6,16 +6,21 @@ vouch for the result, and to word every failure as NeMo-RL will word it.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from recipes.interpolation import RESOLVERS
+from recipes.remote_path import RemotePath
 from recipes.yaml.reader import read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from recipes.chain import Chain
+
+_NO_DEFAULT = object()
 
 
 class ResolveError(Exception):
@@ -30,10 +35,15 @@ class ResolveError(Exception):
 
 def resolve_by_omegaconf(chain: Chain, overrides: Sequence[str]) -> dict[str, Any]:
     """Resolve a chain; raises `ResolveError` with OmegaConf's or Hydra's message."""
+    _register_resolvers()
+    with _variables_of(chain.source.path):
+        return _resolved(chain, overrides)
+
+
+def _resolved(chain: Chain, overrides: Sequence[str]) -> dict[str, Any]:
     from omegaconf import DictConfig, OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    _register_resolvers()
     try:
         config = _load(chain, {})
         if not isinstance(config, DictConfig):
@@ -115,3 +125,28 @@ def _register_resolvers() -> None:
     for name, function in RESOLVERS.items():
         if not OmegaConf.has_resolver(name):
             OmegaConf.register_new_resolver(name, function)
+
+
+@contextmanager
+def _variables_of(path: Path) -> Iterator[None]:
+    """Let `oc.env` read the variables of the machine that a recipe is on."""
+    if not isinstance(path, RemotePath):
+        yield
+        return
+    from omegaconf import OmegaConf
+    from omegaconf.resolvers import oc
+
+    environment = path.remote.environment
+
+    def variable(name: str, default: object = _NO_DEFAULT) -> object:
+        if name in environment:
+            return environment[name]
+        if default is _NO_DEFAULT:
+            raise KeyError(f"Environment variable '{name}' not found")
+        return default
+
+    OmegaConf.register_new_resolver("oc.env", variable, replace=True)
+    try:
+        yield
+    finally:
+        OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)

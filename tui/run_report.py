@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from launcher.monitor.report import ReportFacts
     from launcher.monitor.watch import Watch
     from launcher.runs import Run, RunSpec
+    from launcher.transports.base import Transport
 
 _SLURM_S = 75.0
 """Time in which Slurm has answered all questions of a report, or is left out."""
@@ -37,27 +38,32 @@ def report_of(
     watch.catch_up(final=True)
     if watch.problem:
         raise TransportError(watch.problem)
-    redact = _redactor(run)
+    redact = _redactor(watch.transport, run)
     # A Slurm that gives no answer is waited for once, not for each question.
     left_s = max(_SLURM_S - (time.monotonic() - begun), 1.0)
-    return report_json(name, watch, _facts(run, warn, left_s), redact), redact
+    return report_json(name, watch, _facts(watch.transport, run, warn, left_s), redact), redact
 
 
-def _redactor(run: Run | None) -> Redactor:
+def _redactor(transport: Transport, run: Run | None) -> Redactor:
     import getpass
-    import os
 
     from launcher.monitor.redact import Redactor
-
-    names = {getpass.getuser()} | ({run.spec.user} if run is not None else set())
     from recipes.secrets import is_secret
 
-    secrets = [value for name, value in os.environ.items() if value and is_secret(name, value)]
+    there = transport.environment()
+    names = {getpass.getuser(), there.get("USER", "")} | ({run.spec.user} if run is not None else set())
+    homes = {str(Path.home()), there.get("HOME", "")}
+    secrets = [
+        value
+        for environment in (os.environ, there)
+        for name, value in environment.items()
+        if value and is_secret(name, value)
+    ]
     if run is not None:
         from launcher.runs import SECRETS
 
-        secrets += _values_of(Path(run.directory, SECRETS))
-    return Redactor.of(names, [str(Path.home())], secrets)
+        secrets += _values_of(transport.path(str(Path(run.directory, SECRETS))))
+    return Redactor.of(names - {""}, sorted(homes - {""}), list(dict.fromkeys(secrets)))
 
 
 def _values_of(file: Path) -> list[str]:
@@ -68,7 +74,9 @@ def _values_of(file: Path) -> list[str]:
     return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
 
 
-def _facts(run: Run | None, warn: Callable[[str], None], within_s: float) -> ReportFacts:
+def _facts(
+    transport: Transport, run: Run | None, warn: Callable[[str], None], within_s: float
+) -> ReportFacts:
     from launcher.monitor.report import ReportFacts, relevant_variables
 
     if run is None:
@@ -76,22 +84,21 @@ def _facts(run: Run | None, warn: Callable[[str], None], within_s: float) -> Rep
     from launcher.doctor.last_report import latest_report
     from launcher.plan import PlanRecord
     from launcher.stored import read_stored
-    from launcher.transports.local import LocalTransport
     from recipes.errors import ExplainedError
 
     try:
-        plan = read_stored(LocalTransport(), Path(run.directory, "plan.json"), PlanRecord)
+        plan = read_stored(transport, Path(run.directory, "plan.json"), PlanRecord)
         environment = relevant_variables(plan.env)
     except ExplainedError:
         environment = {}
-    changes, problem = _changes(run)
+    changes, problem = _changes(transport, run)
     examined = latest_report(os.environ)
     return ReportFacts(
         run.spec.recipe.source,
         changes,
         problem,
         environment,
-        _jobs(run, warn, within_s),
+        _jobs(transport, run, warn, within_s),
         _checkout(run.spec),
         examined.as_json() if examined is not None else {},
     )
@@ -105,34 +112,34 @@ def _checkout(spec: RunSpec) -> dict[str, Any]:
     return {"path": spec.checkout, **state.model_dump(), "dirty": state.dirty}
 
 
-def _jobs(run: Run, warn: Callable[[str], None], within_s: float) -> tuple[dict[str, Any], ...]:
+def _jobs(
+    transport: Transport, run: Run, warn: Callable[[str], None], within_s: float
+) -> tuple[dict[str, Any], ...]:
     """Return the jobs of a run, each with its records in Slurm's accounting."""
     jobs = tuple(job.model_dump(mode="json", exclude={"token"}) for job in run.jobs)
     if run.spec.cluster != "slurm":
         return jobs
-    import os
-
     from launcher.clusters.registry import accounting
-    from launcher.transports.local import LocalTransport
     from recipes.errors import ExplainedError
 
     try:
-        records = accounting(LocalTransport(), os.environ, [job.id for job in run.jobs], within_s=within_s)
+        ids = [job.id for job in run.jobs]
+        records = accounting(transport, transport.environment(), ids, within_s=within_s)
     except ExplainedError as error:  # the logs are there all the same
         warn(f"report without Slurm's accounting: {error.what}")
         return jobs
     return tuple({**job, "slurm": list(records.get(job["id"], ()))} for job in jobs)
 
 
-def _changes(run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
+def _changes(transport: Transport, run: Run) -> tuple[tuple[tuple[str, str, str], ...], str]:
     """Return what the recipe changes of its parents (key, before, after), or why that is unknown."""
     from recipes.compare import ABSENT, differences
     from recipes.errors import ExplainedError
     from recipes.inheritance import resolve
     from recipes.values import plain
 
-    source = Path(run.spec.recipe.source)
-    file = source if source.is_file() else Path(run.directory, "recipe.yaml")
+    source = transport.path(run.spec.recipe.source)
+    file = source if source.is_file() else transport.path(str(Path(run.directory, "recipe.yaml")))
     try:
         recipe = resolve(file, run.spec.recipe.overrides)
     except (ExplainedError, OSError) as error:

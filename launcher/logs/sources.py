@@ -15,7 +15,9 @@ from launcher.logs.roles import ContentRoles, is_log_name, role_of
 from launcher.transports.base import FileStat, Transport
 
 _LOG_DIRECTORY = re.compile(r"(?:.*-logs|logs)$")
-_DEPTH = 3
+LOG_DIRECTORIES = "*logs"
+"""Names of directories that may hold logs, as a pattern of the shell."""
+DEPTH = 3
 """A run directory holds `logs/<job>-logs/ray-driver.log`."""
 
 
@@ -77,7 +79,7 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
             name = posixpath.join(relative, entry.name)
             file = posixpath.join(top, entry.name)
             if entry.is_dir:
-                if depth + 1 < _DEPTH and _LOG_DIRECTORY.match(entry.name):
+                if depth + 1 < DEPTH and _LOG_DIRECTORY.match(entry.name):
                     waiting.append((name, depth + 1))
             elif entry.name == CLOCK_NAME:
                 clocks.append((relative, entry))

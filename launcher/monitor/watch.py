@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,18 +21,18 @@ from launcher.logs.events import (
     RootFindingChanged,
     unanswered,
 )
-from launcher.logs.follow import BUDGET, Follower
+from launcher.logs.follow import BUDGET, CHUNK, Follower
 from launcher.logs.gpu_tables import TAIL_BYTES as GPU_TAIL_BYTES
 from launcher.logs.gpu_tables import NodeGpus, node_of_table, read_table_end
 from launcher.logs.lines import segments
 from launcher.logs.roles import ContentRoles, role_of
-from launcher.logs.sources import DirectoryLogs, LogFile, LogLocations, discover
+from launcher.logs.sources import DEPTH, LOG_DIRECTORIES, DirectoryLogs, LogFile, LogLocations, discover
 from launcher.logs.trackers import Trackers, resolve
 from launcher.monitor.run_status import job_status_by_log_age
 from launcher.monitor.state import RunState
 from launcher.monitor.stuck import stuck
 from launcher.monitor.usual import Usual
-from launcher.transports.base import FileStat, Transport
+from launcher.transports.base import FileStat, ReadRange, Transport
 from recipes.errors import ExplainedError
 
 JobProbe = Callable[[], JobChanged | None]
@@ -87,17 +88,32 @@ class Watch:
     def find_logs(self) -> None:
         """Find the present logs, so that they can be displayed before anything of them is read."""
         try:
-            for log, entry in self._list_logs():
-                self._apply(self._follow(log, entry, 0))
+            with self._looking():
+                for log, entry in self._list_logs():
+                    self._apply(self._follow(log, entry, 0))
         except TransportError as error:
             self.problem = str(error)
 
     def poll(self, budget: int = BUDGET) -> list[Event]:
         """Read what is new (up to `budget` bytes of each log), apply it to the state, return the events."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._looking())
+            except TransportError as error:
+                self.problem = str(error)
+                return []
+            return self._poll(budget)
+
+    def _looking(self) -> AbstractContextManager[None]:
+        """Return a context in which the logs' directories are looked at once."""
+        return self.transport.looking_at(self.directories, DEPTH, LOG_DIRECTORIES)
+
+    def _poll(self, budget: int) -> list[Event]:
         events: list[Event] = []
         try:
             present = self._list_logs()
             self.problem = ""
+            self.transport.read_ahead(list(self._unread(present, budget)))
         except TransportError as error:
             self.problem = str(error)
             return events
@@ -110,6 +126,17 @@ class Watch:
         events += self._apply(self._check_stuck())
         self._polls += 1
         return events
+
+    def _unread(self, present: Iterable[tuple[LogFile, FileStat | None]], budget: int) -> Iterator[ReadRange]:
+        """Yield the parts of logs that this poll will read first, some megabytes of all."""
+        left = BUDGET
+        for log, entry in present:
+            follower = self._followers.get(log.name)
+            offset = follower.offset if follower is not None else 0
+            size = min(entry.size - offset, CHUNK, budget, left) if entry is not None else 0
+            if size > 0:
+                left -= size
+                yield ReadRange(log.path, offset, size)
 
     def catch_up(self, *, final: bool = False) -> list[Event]:
         """Poll until everything present is read; `final`: unfinished last lines, too."""

@@ -13,7 +13,7 @@ from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import usual_among
 from launcher.runs import Run, RunStore, load
 from launcher.saved_summary import load_summary
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 from recipes.errors import ExplainedError
 
 _READ = 30
@@ -30,6 +30,8 @@ def usual_durations(transport: Transport, root: str, recipe: str, nodes: int, *,
 
 def earlier_rows(transport: Transport, root: str) -> list[RunRow]:
     """Return the rows of runs that have ended: as the list of runs has kept them, else of the latest."""
+    if is_remote(transport):  # its list of runs is not kept here, and reading 30 runs takes a minute
+        return []
     kept = [cached.row for cached in load_rows(cache_file(root, os.environ)).values()]
     return kept or list(_read(transport, root))
 

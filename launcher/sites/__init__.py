@@ -245,9 +245,9 @@ def site_here(transport: Transport, environment: Mapping[str, str]) -> Site:
         InputError: a file of the user cannot be read, or has a key or a value that is none.
         TransportError: the machine's files cannot be read.
     """
-    from launcher.settings import load_settings, settings_path
+    from launcher.settings import settings_on, settings_path
 
-    settings = load_settings(environment)
+    settings = settings_on(transport, environment)
     site = recognise(inspect_machine(transport, environment))
     if settings.site:
         site = _site_named(settings.site, settings_path(environment))

@@ -149,9 +149,9 @@ def run_storage(
     if options.kind == "rehearsal":  # stand-in models: its checkpoints are of kilobytes
         size = CheckpointSize("a stand-in model", None, 0, 0)
         return RunStorage(locate(transport, root, environment), None, size)
-    checkout = Path(options.checkout.path) if options.checkout is not None else None
-    models = Models.of(job_environment, checkout)
-    base = checkout or Path(layout.directory)
+    checkout = transport.path(options.checkout.path) if options.checkout is not None else None
+    models = Models.of(job_environment, checkout or transport.path("").absolute())
+    base = checkout or transport.path(str(layout.directory))
     return storage_for(recipe, models, base, QuotaReader(transport), root, environment, layout.site.scratch)
 
 

@@ -12,8 +12,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.errors import TransportError
 from launcher.storage.quotas import QuotaReader, nearest, within
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
+
+_THERE_S = 10.0
+_LOOK = """
+real=$(realpath -m -- "$1") home=$(realpath -m -- "$2") existing=$real
+while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done
+printf '%s\\n' "$real"
+df -B1 --output=avail -- "$existing" | tail -n 1 | tr -d ' '
+case $real/ in
+"${home%/}"/*) [ "$(stat -c %d -- "$existing")" = "$(stat -c %d -- "$home")" ] && echo yes || echo no ;;
+*) echo no ;;
+esac
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,8 @@ def locate(
 ) -> Location:
     """Return where a directory lies; `quotas` is one that has asked the machine's commands already."""
     home = environment.get("HOME", "")
+    if is_remote(transport):
+        return _locate_there(transport, path, home)
     answer = within(lambda: _look(path, Path(home) if home else None))
     if answer is None:
         return Location(path)
@@ -47,6 +62,19 @@ def locate(
     if quota.bytes is None:
         return Location(path, real, in_home, free)
     return Location(path, real, in_home, min(quota.bytes.left, free), quota.bytes.limit, dated=quota.dated)
+
+
+def _locate_there(transport: Transport, path: Path, home: str) -> Location:
+    """Return where a directory of another machine lies, by one command there; quotas are not asked for."""
+    try:
+        done = transport.run(["sh", "-c", _LOOK, "sh", str(path), home or "/"], timeout_s=_THERE_S)
+    except TransportError:
+        return Location(path)
+    lines = done.stdout.split("\n")
+    if done.code or len(lines) < 3 or not lines[1].isdecimal():
+        return Location(path)
+    in_home = lines[2] == "yes" if home else None
+    return Location(path, Path(lines[0]), in_home, int(lines[1]))
 
 
 def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:

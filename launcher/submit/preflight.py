@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.clusters.inventory import Partition, gpu_memory_gib
@@ -13,6 +12,7 @@ from launcher.request import JobOptions, Kind
 from launcher.runs import SkippedCheck
 from launcher.sites import Site
 from launcher.submit.submission import Submission
+from launcher.transports.base import Transport
 from recipes.checks import RULES, Checker, ClusterRequest, Inputs, Report, Result, is_skipped
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, estimate
@@ -43,7 +43,9 @@ class Preflight:
         return round(max(phase.needed for phase in phases), 3) if phases else None
 
 
-def preflight(submission: Submission, partition: Partition | None, resolver: Resolver) -> Preflight:
+def preflight(
+    submission: Submission, partition: Partition | None, resolver: Resolver, transport: Transport
+) -> Preflight:
     """Check a submission with its job's environment and its resolved recipe.
 
     Raises:
@@ -54,7 +56,8 @@ def preflight(submission: Submission, partition: Partition | None, resolver: Res
     environment = {**submission.plans[0].environment, **options.keys}
     inputs = Inputs.of(
         environment=environment,
-        checkout=Path(options.checkout.path) if options.checkout is not None else None,
+        checkout=transport.path(options.checkout.path) if options.checkout is not None else None,
+        root=transport.path("").absolute(),
         request=cluster_request(
             ClusterRequest(options.worker_nodes, options.gpus_per_node, time_s=options.slurm_request.time_s),
             options.kind,

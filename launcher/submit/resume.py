@@ -91,7 +91,7 @@ def lay_out_resume(run: Run, store: RunStore, *, time_s: int | None = None) -> R
         done=int(summary["metrics"]["step"] or 0),
         step=step,
         max_steps=run.spec.max_steps,
-        changed=_changed(run, effective),
+        changed=_changed(transport, run, effective),
     )
 
 
@@ -188,10 +188,10 @@ def _ran_out_of_time(transport: Transport, run: Run) -> bool:
     return False
 
 
-def _changed(run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _changed(transport: Transport, run: Run, effective: Mapping[str, Any]) -> tuple[str, ...] | None:
     from recipes.compare import differences
 
-    source = Path(run.spec.recipe.source)
+    source = transport.path(run.spec.recipe.source)
     overrides = (*run.spec.recipe.overrides, *directory_overrides(run.spec.kind, run.directory))
     try:
         recipe = distillation(source, overrides)

@@ -6,7 +6,6 @@ the directory that the run was made in, which its recipe's paths name.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +36,7 @@ def plan_of_resumption(
         RecipeError: its effective recipe cannot be read.
     """
     _require_unmoved(transport, run)
-    environment, directory = os.environ, Path(run.directory)
+    environment, directory = transport.environment(), Path(run.directory)
     site = site_here(transport, environment)
     checkout = _checkout(transport, run, effective)
     submit_request = _submit_request(run, request)
@@ -54,7 +53,7 @@ def plan_of_resumption(
             submit_request, site, transport, environment, partition=request.partition, shared=shared
         ),
     )
-    recipe = distillation(directory / "effective.yaml", ())
+    recipe = distillation(transport.path(str(directory / "effective.yaml")), ())
     cluster = slurm_cluster(transport, str(directory.parent), environment)
     rendered = cluster.plan(RunLayout(run.spec.id, directory, recipe, options, site))
     return cluster.plan_again(rendered.plans[0], None)
@@ -67,7 +66,7 @@ def _require_unmoved(transport: Transport, run: Run) -> None:
     if not argv:
         raise InputError("plan.json is damaged: argv is empty or missing", where=path)
     script = argv[-1]
-    if os.path.realpath(Path(script).parent) != os.path.realpath(run.directory):
+    if transport.real_path(str(Path(script).parent)) != transport.real_path(run.directory):
         raise InputError(
             "this run was moved, or is a copy: its plan names another directory",
             where=Path(script).parent,

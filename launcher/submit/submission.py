@@ -92,7 +92,7 @@ def lay_out(
     reference = RecipeRef(source=str(request.recipe.absolute()), overrides=stored)
     spec = _spec(layout, reference, name, now, store.transport.host)
     files = {
-        "recipe.yaml": store.transport.read(str(request.recipe)),
+        "recipe.yaml": store.transport.read(str(request.recipe.absolute())),
         "effective.yaml": effective_yaml(recipe),
         **jobs.files,
         "plan.json": jobs.plans[0].as_bytes(),

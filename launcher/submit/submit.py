@@ -168,14 +168,14 @@ def _planned(
     from launcher.submit.preflight import preflight
 
     transport = store.transport
-    near = (request.recipe, Path.cwd())
+    near = (request.recipe, transport.path("").absolute())
     rehearsal = request.kind == "rehearsal"
     checkout = None if rehearsal else choose(transport, request.checkout, environment, near=near)
     partition, options = complete(request, detection, transport, environment, checkout, resolver, store.root)
     cluster = slurm_cluster(transport, store.root, environment)
     submission = lay_out(cluster, store, detection.site, options, resolver)
     require_whole_gpus(submission, partition)
-    result = preflight(submission, partition, resolver)
+    result = preflight(submission, partition, resolver, transport)
     spec = submission.spec.model_copy(
         update={"skipped_checks": result.skipped, "estimated_gib": result.estimated_gib}
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+from recipes.remote_path import RemotePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,24 @@ class FileStat:
     mtime: float
     inode: int
     is_dir: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """Part of a file."""
+
+    path: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """File to write."""
+
+    path: str
+    data: bytes
+    mode: int = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +114,46 @@ class Transport(Protocol):
         """Return up to `size` bytes from `offset`; all up to the end for -1."""
         ...
 
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Look at directories, and those below whose names match, at once; within, listings are of then.
+
+        What is near is looked at when it is asked for.
+        """
+        ...
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Look at the files of some names in the directories below others at once, and read them."""
+        ...
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Read parts of files at once that will be read soon; without effect outside of a look."""
+        ...
+
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made."""
+        ...
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, each completely or not at all; missing directories are made."""
+        ...
+
+    def path(self, text: str) -> Path:
+        """Return a path on the machine, for code that takes paths."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links."""
+        ...
+
+    def change(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Read a file, change its content and write it, under the lock that other programs respect, too.
+
+        `change` gets None where there is no file; it may be called again where the connection breaks.
+        """
         ...
 
     def make_directory(self, path: str) -> None:
@@ -127,6 +187,11 @@ class Transport(Protocol):
     def find_process(self, assignment: str) -> ProcessId | None:
         """Return the user's oldest process that was started with `NAME=value` in its environment."""
         ...
+
+
+def is_remote(transport: Transport) -> bool:
+    """Return whether a transport's machine is another one."""
+    return isinstance(transport.path("/"), RemotePath)
 
 
 def user_of(transport: Transport, environment: Mapping[str, str]) -> str:

@@ -18,13 +18,14 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
-from launcher.errors import TransportError
+from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.replies import (
     WHOLE_FILE_BYTES,
@@ -34,6 +35,7 @@ from launcher.transports.replies import (
     output_text,
     too_large_error,
 )
+from recipes.locks import RecipeLock
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 15.0
@@ -194,6 +196,23 @@ class LocalTransport:
         """
         return self._access(lambda: _read(path, offset, size), "cannot read", path)
 
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Return a context without effect: files of this machine are looked at when they are asked for."""
+        del directories, depth, pattern
+        return contextlib.nullcontext()
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Return a context without effect."""
+        del directories, names
+        return contextlib.nullcontext()
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Do nothing: files of this machine are read when they are asked for."""
+
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made.
 
@@ -201,6 +220,37 @@ class LocalTransport:
             TransportError: the file cannot be written.
         """
         self._access(lambda: _write(Path(path), data, mode), "cannot write", path)
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, each completely or not at all; missing directories are made.
+
+        Raises:
+            TransportError: one cannot be written; those before it are there.
+        """
+        for file in files:
+            self.write_atomic(file.path, file.data, file.mode)
+
+    def path(self, text: str) -> Path:
+        """Return a path on this machine."""
+        return Path(text)
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links."""
+        return os.path.realpath(path)
+
+    def change(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Read a file, change its content and write it, under the lock of `recipes.locks`.
+
+        Raises:
+            LockedError: another program holds the lock.
+            InputError: it is a directory.
+            TransportError: it cannot be read or written.
+        """
+        with RecipeLock(Path(path)):
+            entry = self.stat(path)
+            if entry is not None and entry.is_dir:
+                raise InputError(f"{path} is a directory (expected a file)", where=path)
+            self.write_atomic(path, change(None if entry is None else self.read(path)))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; an existing one is fine.

@@ -15,6 +15,7 @@ from recipes.memory import Demand, demand_of
 from recipes.models import ModelFacts, Models, UnknownModel
 from recipes.planning import Fix, RecipeEdit, Setup, Side
 from recipes.planning.setup import value_at, whole
+from recipes.remote_path import prefetch
 from recipes.schema.algorithms import algorithm_of, driver_of_algorithm
 from recipes.schema.checkout_schema import Schema, Schemas
 from recipes.secrets import masked
@@ -81,9 +82,11 @@ class Inputs:
         checkout: Path | None = None,
         request: ClusterRequest | None = None,
         cache: Path | None = None,
+        root: Path | None = None,
     ) -> Inputs:
-        """Return the inputs for a driver that would start in a checkout (default: here)."""
-        root = checkout or Path.cwd()
+        """Return the inputs for a driver that would start in a checkout, else in `root` (default: here)."""
+        root = checkout or root or Path.cwd()
+        prefetch(checkout)
         return cls(
             Models.of(environment, root),
             environment,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
@@ -11,6 +10,7 @@ from recipes.models import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
 from recipes.models.vocabulary import VocabularyDifference, compare
 from recipes.planning.setup import whole
+from recipes.remote_path import on_machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _worker_files(context: Context, *, offline: bool) -> Iterator[Finding]:
     if checkout is None:
         return
     named = context.variable("NEMO_RL_VENV_DIR")
-    directory = Path(named) if named else checkout.path / "venvs"
+    directory = on_machine_of(checkout.path, named) if named else checkout.path / "venvs"
     environments = tuple(worker_environments(context, directory))
     cache = package_cache(context, environments) if offline else None
     # Only of the models' libraries is it known that they do not ask for anything: uv may.

@@ -18,6 +18,7 @@ from recipes.checks.worker_registry import (
 )
 from recipes.files import is_directory, is_file
 from recipes.models.hub import hub_name
+from recipes.remote_path import on_machine_of
 
 if TYPE_CHECKING:
     from recipes.checks.checkout import Checkout
@@ -207,6 +208,7 @@ def package_cache(context: Context, environments: Iterable[Need]) -> Need | None
     home = context.variable("HOME")
     if not (named or base or home):
         return Need("uv's cache", "", None, "an unknown directory", "Set UV_CACHE_DIR or HOME for the job.")
-    cache = Path(named) if named else Path(base, "uv") if base else Path(str(home), ".cache", "uv")
+    directory = Path(named) if named else Path(base, "uv") if base else Path(str(home), ".cache", "uv")
+    cache = on_machine_of(context.inputs.root, directory)
     filled = cache.is_dir() and any(cache.glob("archive-v*/*"))
     return Need("uv's cache", "", filled, str(cache), missing[0].command)

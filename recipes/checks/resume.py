@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def changes(saved: Path, values: dict[str, Any]) -> list[str] | UnknownModel:
     from omegaconf import OmegaConf
 
     try:
-        old = OmegaConf.to_container(OmegaConf.load(saved), resolve=False)
+        old = OmegaConf.to_container(OmegaConf.load(io.StringIO(saved.read_text())), resolve=False)
     except Exception as error:  # noqa: BLE001 - a foreign file; YAML's and OmegaConf's errors share no base
         return UnknownModel(
             f"{saved} cannot be read ({type(error).__name__})", "Look at the directory yourself."

@@ -18,6 +18,7 @@ from recipes.models.config import read_config
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.table import TABLE
 from recipes.reading import read_limited
+from recipes.remote_path import on_machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,16 +45,16 @@ class Hub:
     directory: Path
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Hub:
-        """Return the cache that Hugging Face's libraries would use in an environment."""
+    def of(cls, environment: Mapping[str, str], root: Path = Path()) -> Hub:
+        """Return the cache that Hugging Face's libraries would use in an environment; on `root`'s machine."""
         for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
             if environment.get(name):
-                return cls(Path(environment[name]).expanduser())
+                return cls(on_machine_of(root, environment[name]).expanduser())
         home = environment.get("HF_HOME")
         if not home:
             cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
             home = str(Path(cache) / "huggingface")
-        return cls(Path(home).expanduser() / "hub")
+        return cls(on_machine_of(root, home).expanduser() / "hub")
 
     def snapshot(self, name: str, kind: Kind = "models") -> Path | None:
         """Return the directory of the main snapshot (else the newest), None where nothing is cached."""
@@ -84,13 +85,14 @@ class Models:
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, root: Path | None = None) -> Models:
         """Return the look-up for an environment (default: this process's) and a driver's directory."""
-        return cls(Hub.of(os.environ if environment is None else environment), root or Path.cwd())
+        root = root or Path.cwd()
+        return cls(Hub.of(os.environ if environment is None else environment, root), root)
 
     def directory(self, name: str) -> Path | None:
         """Return the directory of a model's files, None if there is none on this machine."""
         if not name:
             return None
-        local = self.root / with_home(name)
+        local = self.root / with_home(name, self.root)
         if is_directory(local):
             return local
         repository = hub_name(name)
@@ -98,7 +100,7 @@ class Models:
 
     def find(self, name: str) -> ModelFacts | UnknownModel:
         """Return a model's facts, or why they are unknown and what to do."""
-        local = self.root / with_home(name)
+        local = self.root / with_home(name, self.root)
         if name and is_directory(local):
             return read_config(local / "config.json", name, "config.json")
         name = hub_name(name)
@@ -121,7 +123,7 @@ class Models:
 
     def has_weights(self, name: str) -> bool:
         """Return whether weights of a model lie in its directory or in the cache."""
-        directory = self.directory(name) if hub_name(name) == name else self.root / Path(name).expanduser()
+        directory = self.directory(name) if hub_name(name) == name else self.root / with_home(name, self.root)
         if directory is None:
             return False
         try:

@@ -22,6 +22,7 @@ from recipes.cache_root import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
 from recipes.reads.description import FORMAT, Reads
+from recipes.remote_path import identity_of
 
 SHIPPED = Path(__file__).with_name("data")
 INDEX = "index.json.z"
@@ -78,7 +79,7 @@ def digest(data: bytes) -> str:
 
 
 def _name(root: Path, script: str) -> str:
-    return digest(f"{os.path.abspath(root)}\0{script}".encode("utf-8", "surrogatepass"))
+    return digest(f"{identity_of(root)}\0{script}".encode("utf-8", "surrogatepass"))
 
 
 def _walked(root: Path, script: str) -> Found | None:
@@ -129,7 +130,7 @@ def _shipped(name: str) -> Reads | None:
 def _stamps(root: Path, files: Iterable[str]) -> Iterator[list[int]]:
     for name in files:
         try:
-            stamp = os.stat(root / name)
+            stamp = (root / name).stat()
             yield [stamp.st_mtime_ns, stamp.st_size]
         except OSError:
             yield [0, 0]

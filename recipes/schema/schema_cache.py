@@ -17,6 +17,7 @@ from typing import Any
 from recipes.cache_root import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
+from recipes.remote_path import identity_of
 
 FORMAT = 2
 """Version of what is kept; other versions are made anew."""
@@ -39,7 +40,7 @@ class Store:
 
     def __init__(self, root: Path, driver: str, directory: Path) -> None:
         self._root = root
-        name = digest(f"{os.path.abspath(root)}\0{driver}")
+        name = digest(f"{identity_of(root)}\0{driver}")
         self._base = directory / name
 
     def _digest(self, path: str) -> str:

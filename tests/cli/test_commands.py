@@ -27,6 +27,7 @@ NEED_CLUSTER_OR_SCREEN = (
     "recipe edit",
     "detect",
     "submit",
+    "fetch",
     "resume",
     "cancel",
     "profile edit",

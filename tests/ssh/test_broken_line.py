@@ -7,11 +7,10 @@ import random
 import time
 from pathlib import Path
 
+import paramiko
 import pytest
 
-from launcher.errors import TransportError
-from launcher.transports.ssh.connection import ConnectionLostError
-from launcher.transports.ssh.remote_shell import UnclearError
+from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server
@@ -161,3 +160,23 @@ def test_everything_goes_over_one_connection_with_few_round_trips(server: Server
         assert listing_s < 3.0
         assert reading_s < 3.0
         transport.close()
+
+
+@pytest.mark.parametrize("error", [EOFError(), paramiko.SSHException("over"), OSError("Socket is closed")])
+def test_a_connection_that_ends_while_a_script_is_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Nothing of it is carried out, so it is sent again."""
+    transport = SshTransport(server.host())
+    assert transport.run(["true"]).code == 0
+    send, errors = paramiko.Channel.sendall, [error]
+
+    def broken_once(channel: paramiko.Channel, data: bytes) -> None:
+        if errors:
+            raise errors.pop()
+        send(channel, data)
+
+    monkeypatch.setattr(paramiko.Channel, "sendall", broken_once)
+    assert transport.run(["echo", "once"]).stdout == "once\n"
+    assert transport.connection.generation == 2
+    transport.close()

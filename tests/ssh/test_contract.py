@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from launcher.errors import TransportError
-from launcher.transports.base import ProcessId, Transport
+from launcher.transports.base import NewFile, ProcessId, Transport
 
 pytestmark = pytest.mark.long
 # SFTP gives whole seconds and no inode.
@@ -205,3 +205,20 @@ def test_a_process_of_its_own(transport: Transport, odd_path: Path) -> None:
     assert transport.alive(process) is False
     assert output.read_text() == "zero o n e\nended\n"
     assert transport.find_process(f"MARK_OF_TEST=m {os.getpid()}") is None
+
+
+def test_files_are_written_together(transport: Transport, odd_path: Path) -> None:
+    new = [NewFile(str(odd_path / name), data, mode) for name, data, mode in (
+        ("run.json", b"{}", 0o644), ("logs/a 'b'.sh", b"echo \\ %s $x\n" * 5000, 0o755),
+        ("keys", b"\0\xff", 0o600),
+    )]  # fmt: skip
+    transport.write_files(new)
+    for file in new:
+        path = Path(file.path)
+        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (file.data, file.mode)
+    assert sorted(os.listdir(odd_path)) == ["keys", "logs", "run.json"]
+    (odd_path / "file").write_text("x")
+    first, second = NewFile(str(odd_path / "one"), b"1"), NewFile(str(odd_path / "file" / "two"), b"2")
+    with pytest.raises(TransportError, match="cannot write"):
+        transport.write_files([first, second])
+    assert (odd_path / "one").read_bytes() == b"1"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.errors import ConnectionLostError
 from launcher.transports.ssh.authentication import LoginError, LoginPrompt
-from launcher.transports.ssh.connection import ConnectionLostError
 from launcher.transports.ssh.host_keys import HostKeyError
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.server import SFTP, Server, make_key, running

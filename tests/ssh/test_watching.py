@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,11 +13,11 @@ from launcher.monitor.watch import Watch, watch_directory
 from launcher.transports.local import LocalTransport
 from launcher.transports.ssh.transport import SshTransport
 from tests.driver_text import DriverText
+from tests.ssh.laptop import command, laptop
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server
 
 pytestmark = pytest.mark.long
-ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
@@ -28,28 +25,7 @@ def far_home(server: Server, tmp_path: Path, cases: Path) -> dict[str, str]:
     """Return the environment of a laptop whose `far` is the server, where one run is kept."""
     runs = tmp_path / "far-runs"
     shutil.copytree(cases / "logs" / "rehearsal", runs / "logs-only" / "7-logs")
-    config = tmp_path / "config"
-    config.write_text(
-        f"Host far\n HostName 127.0.0.1\n Port {server.port}\n User {server.host().user}\n"
-        f" IdentityFile {server.key}\n IdentitiesOnly yes\n UserKnownHostsFile {server.known_hosts()}\n"
-    )
-    # The ssh client reads the file of the user database's home; a client that names another one stands in.
-    bin_directory = tmp_path / "bin"
-    bin_directory.mkdir()
-    ssh = bin_directory / "ssh"
-    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {config} "$@"\n')
-    ssh.chmod(0o755)
-    return {
-        "HOME": str(tmp_path / "laptop"), "PATH": f"{bin_directory}:{os.environ['PATH']}", "USER": "me",
-        "DISTILL_TUI_RUNS": str(tmp_path / "laptop-runs"), "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
-
-
-def command(environment: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "distill_tui.py"), *argv],
-        env=environment, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    return laptop(server, tmp_path)
 
 
 def test_logs_of_another_machine_say_the_same_as_here(

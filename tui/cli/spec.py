@@ -71,7 +71,9 @@ def flag(name: str, help: str, *, group: str = "") -> Argument:  # noqa: A002 - 
 
 
 JSON = flag("--json", "print one JSON object")
-HOST = Argument("--host", "NAME", "machine of the runs, over SSH: a name of ~/.ssh/config, or USER@HOST")
+HOST = Argument(
+    "--host", "NAME", "machine that has all files and runs, over SSH: a name of ~/.ssh/config, or USER@HOST"
+)
 NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
 DRY_RUN = flag("--dry-run", "print the diff, change nothing")
 ACCEPT_CHANGES = flag(

@@ -35,6 +35,7 @@ _JOB_SIZE = (
     Argument("--gpu-memory", "GIB", "memory of one GPU in GiB (default: 40)", "amount"),
     Argument("--time", "T", f"time limit: {TIME_FORMATS}", "time"),
     _CHECKOUT,
+    HOST,
     JSON,
 )
 
@@ -93,7 +94,7 @@ COMMANDS: tuple[Subcommand, ...] = (
         "list the partitions, GPUs, limits and accounts of this Slurm cluster",
         "List the partitions of this Slurm cluster with their GPUs and limits, and your accounts.",
         "tui.headless.detect:run",
-        (JSON, flag("--refresh", "ask Slurm again; answers are cached for four hours")),
+        (HOST, JSON, flag("--refresh", "ask Slurm again; answers are cached for four hours")),
         "detect --json",
     ),
     Subcommand(
@@ -176,6 +177,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             ),
             Argument("--run", "RUN", "smoke run of this recipe: show its measured memory and step time"),
             _CHECKOUT,
+            HOST,
             DRY_RUN,
             JSON,
         ),
@@ -200,6 +202,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             Argument("--time", "T", f"another time limit: {TIME_FORMATS}", "time"),
             flag("--dry-run", "print what would be submitted, submit nothing"),
             TRUST,
+            HOST,
             JSON,
         ),
         "resume RUN --time 4:00:00",
@@ -241,6 +244,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             Argument(
                 "--lines", "N", "lines of each log in the archive (default: 2000)", "count", default=2000
             ),
+            HOST,
         ),
         "report logs/ --json",
     ),
@@ -273,6 +277,21 @@ COMMANDS: tuple[Subcommand, ...] = (
         "runs --json",
     ),
     Subcommand(
+        "fetch",
+        "copy a run from another machine",
+        "Copy a run's configuration, logs, metrics and report here. What is here already is not read again; "
+        "a copy that was broken off goes on where it was. Keys are never copied.",
+        "tui.headless.fetch:run",
+        (
+            _RUN,
+            HOST._replace(required=True),
+            Argument("--to", "DIR", "directory that gets the run's (default: this one)", default="."),
+            flag("--checkpoints", "copy the checkpoints, too"),
+            JSON,
+        ),
+        "fetch RUN --host far",
+    ),
+    Subcommand(
         "compare",
         "show runs beside each other",
         "Show runs beside each other: times of steps and phases, memory, milestones, the keys of their "
@@ -293,6 +312,7 @@ COMMANDS: tuple[Subcommand, ...] = (
                 "wait until the next checkpoint is complete; ctrl-c stops waiting, not the run",
             ),
             TRUST,
+            HOST,
         ),
         "cancel RUN --after-checkpoint",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from launcher.fields import FIELDS, Field, field
-from tui.cli.spec import JSON, OVERRIDES, SET_BOTH, SET_FIELD, Argument, Kind, flag
+from tui.cli.spec import HOST, JSON, OVERRIDES, SET_BOTH, SET_FIELD, Argument, Kind, flag
 
 
 def arguments() -> tuple[Argument, ...]:
@@ -28,6 +28,7 @@ def arguments() -> tuple[Argument, ...]:
         flag("--yes", "submit although the memory may not suffice"),
         flag("--test-only", "ask Slurm when it would start, submit nothing", group="extent"),
         flag("--dry-run", "print what would be submitted, submit nothing", group="extent"),
+        HOST,
         JSON,
     )
 

@@ -32,7 +32,7 @@ POLL_S = 1.0
 
 def run(options: argparse.Namespace) -> int:
     """Stop a run and wait until none of its processes is left on any node."""
-    store = run_store()
+    store = run_store(options.host)
     target = _target(store, options.run)
     summary = load_summary(store.transport, target) if _is_summed_up(store, target) else None
     watch = watch_run(store.transport, target)

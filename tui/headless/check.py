@@ -18,7 +18,7 @@ _MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; with `--fix`, change the recipe first."""
-    path = recipe_path(options.file)
+    path = recipe_path(options.file, options.host)
     checker = Checker(inputs_of(options, path))
     report = checker.check(path, options.override)
     if options.fix:

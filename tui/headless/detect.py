@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from launcher.durations import in_words
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """List the partitions with their GPUs and limits, and your accounts."""
-    detection = detect_here(refresh=options.refresh)
+    detection = detect_on(options.host, refresh=options.refresh)
     if options.json:
         print_json(_as_json(detection))
         return 0
@@ -32,13 +31,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def detect_here(*, refresh: bool = False) -> Detection:
-    """Return the Slurm cluster that this machine belongs to; answers are cached for four hours."""
+def detect_on(host: str | None, *, refresh: bool = False) -> Detection:
+    """Return the Slurm cluster that this machine or a host belongs to; answers are kept for four hours."""
     from launcher.clusters.registry import detect
     from launcher.paths import cache_root
     from launcher.transports.local import LocalTransport
+    from tui.headless.hosts import transport_to
 
-    return detect(LocalTransport(), os.environ, cache_root(), refresh=refresh)
+    transport = LocalTransport() if host is None else transport_to(host)
+    environment = transport.environment()
+    return detect(transport, environment, cache_root(environment), refresh=refresh)
 
 
 def _as_json(detection: Detection) -> dict[str, Any]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.errors import InputError
+from recipes.remote_path import RemotePath
 from tui.headless.output import say
 
 if TYPE_CHECKING:
     from launcher.transports.ssh.authentication import LoginPrompt
     from launcher.transports.ssh.transport import SshTransport
 
+_ON_HOST = re.compile(r"(?P<host>(?:[\w.+-]+@)?\w[\w.-]*):(?P<path>[^:].*)", re.ASCII)
+"""`HOST:PATH`, as scp has it."""
 
+
+@cache
 def transport_to(name: str) -> SshTransport:
-    """Return a transport to a host; it connects at its first use.
+    """Return the transport to a host; it connects at its first use, once for all that a command does there.
 
     Raises:
         InputError: the name or its configuration is invalid.
@@ -24,6 +32,27 @@ def transport_to(name: str) -> SshTransport:
     from launcher.transports.ssh.transport import SshTransport
 
     return SshTransport(resolve_host(name, os.environ), answer)
+
+
+def path_of(file: str, host: str | None = None) -> Path:
+    """Return the path of a file here, or on a host: the given one, else that of `HOST:PATH`.
+
+    A file here that has such a name is meant before a host.
+
+    Raises:
+        InputError: the host's name or its configuration is invalid.
+    """
+    if host is not None:
+        return transport_to(host).path(file)
+    match = _ON_HOST.fullmatch(file)
+    if match is None or os.path.lexists(file):
+        return Path(file)
+    return transport_to(match["host"]).path(match["path"])
+
+
+def host_of(path: Path) -> str | None:
+    """Return the host that a path is on, as the user named it; None for this machine."""
+    return path.remote.machine if isinstance(path, RemotePath) else None
 
 
 def answer(prompt: LoginPrompt) -> str:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.chain import read_bytes
 from recipes.checks import Checker, ClusterRequest, Inputs
 from recipes.errors import RecipeError
+from recipes.remote_path import environment_at, on_machine_of
 from recipes.schema.algorithms import holding_checkout
+from tui.headless.hosts import path_of
 
 if TYPE_CHECKING:
     import argparse
 
 
-def recipe_path(file: str) -> Path:
-    """Return a recipe's path.
+def recipe_path(file: str, host: str | None = None) -> Path:
+    """Return a recipe's path, here or on a host.
 
     Raises:
         RecipeError: there is no such file, or it is no regular file.
+        InputError: the host's name or its configuration is invalid.
+        TransportError: the host does not answer.
     """
-    path = Path(file)
+    path = path_of(file, host)
     try:
         read_bytes(path)
     except RecipeError as error:
@@ -45,7 +48,9 @@ def inputs_of(options: argparse.Namespace, path: Path) -> Inputs:
         time_s=options.time,
         offline=getattr(options, "offline", False),
     )
-    return Inputs.of(environment=os.environ, checkout=_checkout(options.checkout, path), request=request)
+    checkout = _checkout(options.checkout, path)
+    root = on_machine_of(path, "").absolute()
+    return Inputs.of(environment=environment_at(path), checkout=checkout, request=request, root=root)
 
 
 def checker_for(checkout: str | None, path: Path) -> Checker:
@@ -54,15 +59,17 @@ def checker_for(checkout: str | None, path: Path) -> Checker:
     Raises:
         RecipeError: the checkout does not exist.
     """
-    return Checker(Inputs.of(environment=os.environ, checkout=_checkout(checkout, path)))
+    directory = _checkout(checkout, path)
+    root = on_machine_of(path, "").absolute()
+    return Checker(Inputs.of(environment=environment_at(path), checkout=directory, root=root))
 
 
 def _checkout(given: str | None, path: Path) -> Path | None:
     """Return the checkout: the given one, else $NEMO_RL_ROOT, else the one that contains the recipe."""
-    named = given or os.environ.get("NEMO_RL_ROOT")
+    named = given or environment_at(path).get("NEMO_RL_ROOT")
     if not named:
         return holding_checkout(path)
-    directory = Path(named).expanduser().absolute()
+    directory = on_machine_of(path, named).expanduser().absolute()
     if not directory.is_dir():
         source = "--checkout" if given else "NEMO_RL_ROOT"
         raise RecipeError("no such NeMo-RL checkout", where=str(directory), fix=f"Correct {source}.")

@@ -118,12 +118,12 @@ def _file() -> Path:
 def _against_slurm(name: str, profile: Profile) -> list[str]:
     """Return what of a profile the cluster does not offer; nothing where there is no cluster to ask."""
     from launcher.text import did_you_mean
-    from tui.headless.detect import detect_here
+    from tui.headless.detect import detect_on
 
     if profile.partition is None and profile.account is None:
         return []
     try:
-        detection = detect_here()
+        detection = detect_on(None)
     except ExplainedError as error:
         say(f"partition and account of {name} are not checked: {error.what}")
         return []

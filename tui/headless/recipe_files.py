@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +15,10 @@ from recipes.errors import RecipeError
 from recipes.files import AttributesError
 from recipes.limits import RECIPE_BYTES
 from recipes.locks import RecipeLock
+from recipes.remote_path import RemotePath, environment_at, on_machine_of, prefetch
 from recipes.schema.algorithms import holding_checkout
 from recipes.yaml.typed import writable
+from tui.headless.hosts import path_of
 from tui.headless.output import ask, say, write_document
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ STANDARD_NAME = "<stdin>"
 def open_document(file: str) -> Document:
     """Open a recipe, or read it from standard input."""
     if file != STANDARD_INPUT:
-        return Document.open(Path(file))
+        return Document.open(path_of(file))
     data = sys.stdin.buffer.read(RECIPE_BYTES.value + 1)
     if len(data) > RECIPE_BYTES.value:
         raise RecipeError(f"Not a recipe: larger than {RECIPE_BYTES}", where=STANDARD_NAME)
@@ -60,10 +61,11 @@ def checkout_of(given: str | None, document: Document) -> Path | None:
 
     It is the given one, else $NEMO_RL_ROOT, else the one that holds the file.
     """
-    named = given or os.environ.get("NEMO_RL_ROOT")
-    if named:
-        return Path(named).expanduser().absolute()
-    return holding_checkout(document.path or Path.cwd() / STANDARD_NAME)
+    recipe = document.path or Path.cwd() / STANDARD_NAME
+    named = given or environment_at(recipe).get("NEMO_RL_ROOT")
+    checkout = on_machine_of(recipe, named).expanduser().absolute() if named else holding_checkout(recipe)
+    prefetch(checkout)
+    return checkout
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,11 @@ def edited_file(options: argparse.Namespace) -> Iterator[EditedFile]:
     if file == STANDARD_INPUT or options.dry_run:
         yield EditedFile(open_document(file), None, options.dry_run, accept)
         return
-    path = Path(file)
+    path = path_of(file)
     read_bytes(path)  # what cannot be read is not locked
+    if isinstance(path, RemotePath):  # locked there while it is saved, if it is still as it was
+        yield EditedFile(open_document(file), None, options.dry_run, accept)
+        return
     with RecipeLock(path) as lock:
         yield EditedFile(open_document(file), lock, options.dry_run, accept)
 

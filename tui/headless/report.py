@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """
     from launcher.monitor.report import markdown, write_tar
 
-    name, watch, own_run = _open(options.target)
+    name, watch, own_run = _open_far(options) if options.host is not None else _open(options.target)
     report, redact = report_of(name, watch, own_run, say)
     if options.tar:
         write_tar(options.tar, report, watch, redact, options.lines)
@@ -35,6 +35,14 @@ def run(options: argparse.Namespace) -> int:
     else:
         write_document(markdown(report))
     return 0
+
+
+def _open_far(options: argparse.Namespace) -> tuple[str, Watch, Run | None]:
+    """Return what is reported of another machine: a run, a Slurm job, or a directory of logs there."""
+    from tui.headless.watch import remote_target
+
+    target = remote_target(options.host, options.target)
+    return target.name, target.watch, _run_of(target)
 
 
 def _open(target: str) -> tuple[str, Watch, Run | None]:
@@ -59,6 +67,5 @@ def _open(target: str) -> tuple[str, Watch, Run | None]:
 
 def _run_of(target: Target) -> Run | None:
     from launcher.runs import load
-    from launcher.transports.local import LocalTransport
 
-    return load(LocalTransport(), target.run) if target.run is not None else None
+    return load(target.watch.transport, target.run) if target.run is not None else None

@@ -24,7 +24,7 @@ _KEYS_SHOWN = 5
 
 def run(options: argparse.Namespace) -> int:
     """Submit one more job of a run: the same recipe as it was submitted, from the last checkpoint."""
-    store = run_store()
+    store = run_store(options.host)
     resumption = lay_out_resume(store.find(options.run), store, time_s=options.time)
     _describe(resumption)
     reason = foreign_reason(store.transport, resumption.run)

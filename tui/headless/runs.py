@@ -43,14 +43,15 @@ def _list(options: argparse.Namespace) -> int:
     store = run_store(options.host)
     rows: list[dict[str, Any]] = []
     damaged: list[dict[str, str]] = []
-    for item in store.list():
-        if isinstance(item, Run):
-            try:
-                rows.append(_row(store, item))
-            except ExplainedError as error:  # its files changed, or cannot be read: the others are listed
-                damaged.append({"dir": item.directory, "problem": error.what})
-        else:
-            damaged.append({"dir": item.directory, "problem": item.problem})
+    with store.looking():
+        for item in store.list():
+            if isinstance(item, Run):
+                try:
+                    rows.append(_row(store, item))
+                except ExplainedError as error:  # its files changed, or cannot be read: the others are listed
+                    damaged.append({"dir": item.directory, "problem": error.what})
+            else:
+                damaged.append({"dir": item.directory, "problem": item.problem})
     if options.json:
         print_json(SCHEMA | {"root": store.root, "runs": rows, "damaged": damaged})
         return 0

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Change what must change for another size, and print the diff."""
-    path = recipe_path(options.file)
+    path = recipe_path(options.file, options.host)
     checker = checker_for(options.checkout, path)
-    metrics = _measured(options.run)
+    metrics = _measured(options.run, options.host)
     document = Document.open(path)
     before = checker.check(path, verify_fixes=False)
     scaled = _scaled(options, path, checker)
@@ -50,13 +50,13 @@ def run(options: argparse.Namespace) -> int:
     return int(Exit.OK)
 
 
-def _measured(run: str | None) -> RunMetrics | None:
+def _measured(run: str | None, host: str | None) -> RunMetrics | None:
     if run is None:
         return None
     from launcher.monitor.run_metrics import run_metrics
     from tui.headless.stores import run_store
 
-    store = run_store()
+    store = run_store(host)
     return run_metrics(store.transport, store.find(run))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
+from tui.headless.hosts import path_of, refuse_host
 from tui.headless.output import SCHEMA, announce, ask, print_json, say, show
 
 if TYPE_CHECKING:
@@ -27,26 +28,29 @@ def run(options: argparse.Namespace) -> int:
     from launcher.submit.review_facts import ReviewFacts
     from launcher.submit.submit import estimate_start, plan_submission, send, storage_of
     from recipes.inheritance import Resolver
-    from tui.headless.detect import detect_here
+    from tui.headless.detect import detect_on
     from tui.headless.recipe_files import jsonable
     from tui.headless.runs_root import choose_runs_root
     from tui.headless.saving import with_saved_choices
     from tui.headless.stores import run_store
 
-    store, detection = run_store(), detect_here()
+    if options.save_child is not None or options.save_into:
+        refuse_host(options.host, "--save-child and --save-into")
+    store, detection = run_store(options.host), detect_on(options.host)
+    environment = store.transport.environment()
     request = with_saved_choices(
         request_of(options),
         save_child=options.save_child,
         save_into=options.save_into,
         dry_run=options.dry_run or options.test_only,
     )
-    proposal = plan_submission(request, detection, store, os.environ)
-    storage = storage_of(proposal, store, os.environ)
-    quiet = options.dry_run or options.test_only or options.json or options.yes
+    proposal = plan_submission(request, detection, store, environment)
+    storage = storage_of(proposal, store, environment)
+    quiet = options.host is not None or options.dry_run or options.test_only or options.json or options.yes
     if choose_runs_root(proposal, storage, store.transport, asking=not quiet):
         store = run_store()
-        proposal = plan_submission(request, detection, store, os.environ)
-        storage = storage_of(proposal, store, os.environ)
+        proposal = plan_submission(request, detection, store, environment)
+        storage = storage_of(proposal, store, environment)
     _describe(proposal)
     for warning in storage.warnings():
         say(warning)
@@ -56,10 +60,10 @@ def run(options: argparse.Namespace) -> int:
         result["effective"] = proposal.submission.files["effective.yaml"].decode()
         result |= {"changes": jsonable(facts.changes_json()), "script": facts.script}
     elif options.test_only:
-        start_estimate = estimate_start(proposal, store, os.environ)
+        start_estimate = estimate_start(proposal, store, environment)
         result |= _estimate_json(start_estimate)
     else:
-        submitted = send(proposal, store, os.environ, confirmed=_confirmed(proposal))
+        submitted = send(proposal, store, environment, confirmed=_confirmed(proposal))
         result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
         announce(f"submitted: job {', '.join(job.id for job in submitted.jobs)}, run {submitted.spec.id}")
     _show(options, result)
@@ -75,9 +79,9 @@ def request_of(options: argparse.Namespace) -> SubmitRequest:
     from launcher.fields.assignments import assign
     from launcher.request import SubmitRequest
 
-    values = vars(options)
+    values, recipe = vars(options), path_of(options.recipe, options.host)
     assigned = assign(
-        Path(options.recipe),
+        recipe,
         options.override,
         options.assignments,
         for_both=options.assignments_both,
@@ -88,9 +92,9 @@ def request_of(options: argparse.Namespace) -> SubmitRequest:
     return SubmitRequest.of(
         {
             **values,
-            "recipe": Path(options.recipe),
+            "recipe": recipe,
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
-            "env_file": Path(options.env_file) if options.env_file else None,
+            "env_file": path_of(options.env_file, options.host) if options.env_file else None,
             "overrides": (*options.override, *assigned.overrides),
             "env": (*options.env, *assigned.env),
             "no_env": tuple(options.no_env),
@@ -110,10 +114,11 @@ def _checkout(options: argparse.Namespace) -> Path | None:
     from tui.headless.stores import run_store
 
     try:
-        path = choose(run_store().transport, options.checkout, os.environ, near=(Path(options.recipe),)).path
+        transport, near = run_store(options.host).transport, (path_of(options.recipe, options.host),)
+        path = choose(transport, options.checkout, transport.environment(), near=near).path
     except (InputError, TransportError):  # a rehearsal needs none; the plan says what is wrong with one
         return None
-    return Path(path)
+    return transport.path(path)
 
 
 def _as_json(proposal: SubmissionPlan, root: str) -> dict[str, Any]:
@@ -197,11 +202,15 @@ def _describe(proposal: SubmissionPlan) -> None:
 def _unready(proposal: SubmissionPlan) -> str:
     """Return what the doctor last missed for this recipe, as one line; empty where it missed nothing."""
     from launcher.doctor.last_report import load_report
+    from recipes.remote_path import RemotePath
 
+    recipe = proposal.submission.recipe.path
+    if isinstance(recipe, RemotePath):  # the reports here are of this machine
+        return ""
     checkout = proposal.options.checkout
     site = proposal.submission.layout.site.id
     report = load_report(os.environ, site, checkout.path if checkout is not None else "")
-    if report is None or report.recipe != os.path.abspath(proposal.submission.recipe.path):
+    if report is None or report.recipe != os.path.abspath(recipe):
         return ""
     return report.failures_in_words(time.time(), within_s=_STALE_AFTER_S)
 
@@ -239,9 +248,10 @@ def _show(options: argparse.Namespace, result: dict[str, Any]) -> None:
         if result["starts"]:
             _show_start(result)
         return
+    on_host = f"--host {options.host} " if options.host is not None else ""
     for job in result["jobs"]:
         show(f"job {job['id']}")
-    show(f"run {result['run']}; follow it with `distill-tui watch {result['run']}`")
+    show(f"run {result['run']}; follow it with `distill-tui watch {on_host}{result['run']}`")
     if options.smoke and result["storage"]["checkpoints_kept"]:
         say(f"afterwards `distill-tui runs --remove-checkpoints {result['run']}` removes its checkpoint")
 

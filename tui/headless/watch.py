@@ -60,7 +60,13 @@ def _open_monitor(options: argparse.Namespace) -> int:
 
 def _target(options: argparse.Namespace) -> Target:
     if options.host is not None:
-        return _remote_target(options)
+        if options.log or len(options.target) != 1:
+            raise InputError(
+                "--host takes one run, job or directory of logs",
+                fix=f"`distill-tui runs --host {options.host}`",
+            )
+        # Orders about it are given by `cancel` and `resume` with --host.
+        return remote_target(options.host, options.target[0])._replace(run=None)
     transport = LocalTransport()
     role = Role(options.role) if options.role else None
     logs = [_role_and_file(item) for item in options.log]
@@ -86,23 +92,22 @@ def _target(options: argparse.Namespace) -> Target:
     return Target(" ".join(path for _, path in logs), watch_logs(transport, logs))
 
 
-def _remote_target(options: argparse.Namespace) -> Target:
-    """Return what is watched on another machine: a run, a Slurm job, or a directory of logs there."""
-    if options.log or len(options.target) != 1:
-        raise InputError(
-            "--host takes one run, job or directory of logs", fix=f"`distill-tui runs --host {options.host}`"
-        )
-    (reference,) = options.target
-    store = run_store(options.host)
+def remote_target(host: str, reference: str) -> Target:
+    """Return what a reference means on another machine: a run, a Slurm job, or a directory of logs there.
+
+    Raises:
+        InputError: there is no such thing.
+        TransportError: the machine does not answer.
+    """
+    store = run_store(host)
     if "/" in reference:
         entry = store.transport.stat(reference)
         if entry is None or not entry.is_dir:
-            raise InputError(f"no such directory on {options.host}: {reference}")
+            raise InputError(f"no such directory on {host}: {reference}")
         if store.transport.stat(f"{reference}/run.json") is None:
-            return Target(f"{options.host}:{reference}", watch_directory(store.transport, reference))
+            return Target(f"{host}:{reference}", watch_directory(store.transport, reference))
     target = run_or_job(reference, store)
-    # Orders about it are given on its own machine.
-    return Target(f"{options.host}:{target.name}", target.watch)
+    return target._replace(name=f"{host}:{target.name}")
 
 
 def job_before_path(reference: str) -> Target | None:

@@ -35,7 +35,7 @@ from launcher.clusters.slurm.render import (
     script_for_test_only,
 )
 from launcher.clusters.slurm.stopping import Stopping, scancel_command, settle_intents
-from launcher.errors import RefusedError, TransportError, UnreachableError
+from launcher.errors import RefusedError, TransportError, UnclearError, UnreachableError
 from launcher.fields import FIELDS, Field
 from launcher.job_records import StopRequestedError, is_stopped_since, record_intent, record_job
 from launcher.logs.events import JobChanged
@@ -169,7 +169,7 @@ class SlurmCluster:
                 plan.argv, env=plan.environment, cwd=plan.cwd, timeout_s=SUBMIT_TIMEOUT_S
             )
         except TransportError as error:
-            if "did not end" in error.what:
+            if "did not end" in error.what or isinstance(error, UnclearError):
                 return None
             raise
 

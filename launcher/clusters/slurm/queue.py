@@ -116,7 +116,7 @@ class Queue:
     def path(self) -> str:
         """The file that holds the last answer: in the user's own cache, one for each runs root."""
         root = self.client.transport.stat(self.root)
-        name = f"{os.path.realpath(self.root)}:{root.inode if root is not None else 0}"
+        name = f"{self.client.transport.real_path(self.root)}:{root.inode if root is not None else 0}"
         file = f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.json"
         return str(cache_root(self.client.environment) / DIRECTORY / file)
 

@@ -11,17 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.errors import TransportError
+from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.text import clean
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
-from launcher.transports.ssh.connection import ConnectionLostError, SshConnection
+from launcher.transports.ssh.connection import SshConnection
 
 if TYPE_CHECKING:
     import paramiko
 
 _CHUNK_BYTES = 1 << 18
 _STARTED = "started"
+_SHELL = "exec /bin/sh"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROCESS_IDENTITY = (
+    "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
+    ' [ "$2" != Z ] && shift && echo "${20}"; }\n'
+)
+"""A function of `sh` that prints a process's start time in clock ticks, and fails if it is gone.
+
+Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
+"""
 _KEPT = "PATH|PWD|OLDPWD|_|SHELLOPTS|BASHOPTS|UID|EUID|PPID"
 """Variables that stay: what finds the commands, and what a shell keeps for itself."""
 
@@ -35,10 +44,6 @@ class RawResult:
     stderr: bytes
 
 
-class UnclearError(ConnectionLostError):
-    """The connection broke while a command ran: it may have been carried out, or not."""
-
-
 def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker: str) -> str:
     """Return the script that runs some lines of `sh`.
 
@@ -46,7 +51,7 @@ def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker:
     shell. `env` replaces the whole environment. The first line of output is the marker, with the process id
     that the command will have.
     """
-    lines = []
+    lines = ["{"]  # a group is carried out only when all of it has arrived
     if env is not None:
         lines.append(
             "unset -v $(env | sed -n 's/^\\([A-Za-z_][A-Za-z_0-9]*\\)=.*/\\1/p'"
@@ -58,7 +63,7 @@ def script_of(body: str, env: Mapping[str, str] | None, cwd: str | None, marker:
     if cwd is not None:
         lines.append(f"cd -- {shlex.quote(cwd)} || exit 126")
     lines.append(f"printf '%s %s\\n' {marker} $$")
-    lines.append(body)
+    lines += [body, "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -106,7 +111,23 @@ def run_script(
     deadline = time.monotonic() + timeout_s
     marker = f"{_STARTED}-{secrets.token_hex(8)}"
     script = script_of(body, env, cwd, marker).encode("utf-8", errors="surrogateescape")
-    channel = _opened(connection, "exec /bin/sh", timeout_s)
+    try:
+        return _sent(connection, name, script, marker, deadline, limit)
+    except _NotSentError:
+        return _sent(connection, name, script, marker, deadline, limit)
+
+
+class _NotSentError(ConnectionLostError):
+    """The connection broke before the whole script was sent: the shell carries out none of it."""
+
+
+def _sent(
+    connection: SshConnection, name: str, script: bytes, marker: str, deadline: float, limit: int
+) -> RawResult:
+    """Send a script to a shell, and follow it to its end."""
+    timeout_s = max(deadline - time.monotonic(), 0.1)
+    channel = connection.take_spare() or _opened(connection, _SHELL, timeout_s)
+    connection.prepare_spare(lambda: _opened(connection, _SHELL, timeout_s))
     try:
         return _followed(connection, channel, name, script, marker, deadline, limit)
     finally:
@@ -128,7 +149,7 @@ def _opened(connection: SshConnection, command: str, timeout_s: float) -> parami
                 raise TransportError(
                     f"{connection.host.alias}: the server refuses another session ({clean(error.text)})"
                 ) from error
-            lost = connection.broken("the connection broke")
+            lost = connection.broken("the connection broke", transport)
             if attempt == 2:
                 raise lost from error
         else:
@@ -146,10 +167,11 @@ def _followed(
     deadline: float,
     limit: int,
 ) -> RawResult:
+    import paramiko
+
     out, err = bytearray(), bytearray()
     try:
-        channel.settimeout(max(deadline - time.monotonic(), 0.1))
-        channel.sendall(script)
+        _send(connection, channel, script, deadline)
         channel.shutdown_write()
         while not _ended(channel):
             remaining_s = deadline - time.monotonic()
@@ -165,21 +187,34 @@ def _followed(
                     f"'{clean(name)}' printed more than {limit >> 20} MiB on {connection.host.alias}"
                 )
         channel.status_event.wait(max(deadline - time.monotonic(), 0.1))
-    except OSError as error:
-        raise _unclear(connection, name) from error
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        raise _unclear(connection, channel, name) from error
     _drain(channel, out, err, limit)
     code = channel.exit_status if channel.exit_status_ready() else -1
     first, newline, rest = bytes(out).partition(b"\n")
     if not newline or not first.startswith(marker.encode()):
         reason = clean(bytes(err or out).decode("utf-8", errors="replace").strip().rpartition("\n")[2])
         if code == -1:
-            raise _unclear(connection, name)
+            raise _unclear(connection, channel, name)
         raise TransportError(
             f"'{clean(name)}' cannot be run on {connection.host.alias}: {reason or f'exit {code}'}"
         )
     if code == -1:
-        raise _unclear(connection, name)
+        raise _unclear(connection, channel, name)
     return RawResult(code, rest, bytes(err))
+
+
+def _send(connection: SshConnection, channel: paramiko.Channel, script: bytes, deadline: float) -> None:
+    import paramiko
+
+    channel.settimeout(max(deadline - time.monotonic(), 0.1))
+    try:
+        channel.sendall(script)
+    except TimeoutError:
+        raise
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        connection.broken("the connection broke", channel.get_transport())
+        raise _NotSentError(f"{connection.host.alias}: the connection broke") from error
 
 
 def _ended(channel: paramiko.Channel) -> bool:
@@ -198,8 +233,8 @@ def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray, limit: int
     return len(out) + len(err) > before
 
 
-def _unclear(connection: SshConnection, name: str) -> UnclearError:
-    connection.broken("the connection broke")
+def _unclear(connection: SshConnection, channel: paramiko.Channel, name: str) -> UnclearError:
+    connection.broken("the connection broke", channel.get_transport())
     return UnclearError(
         f"{connection.host.alias}: the connection broke while '{clean(name)}' ran;"
         " it may have been carried out"

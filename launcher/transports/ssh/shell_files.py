@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import posixpath
 import secrets
+from collections.abc import Sequence
 from shlex import quote
 
 from launcher.text import clean
-from launcher.transports.base import FileStat
+from launcher.transports.base import FileStat, NewFile
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
 from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.connection import SshConnection
 from launcher.transports.ssh.remote_shell import RawResult, run_script
 
-_PLAIN = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+PLAIN_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 """Environment of the commands, so that their messages are those of `_CODES`."""
 _PART_BYTES = 16 << 10
 _MESSAGE_BYTES = 1 << 20
@@ -86,24 +88,17 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
-        parent, name = posixpath.split(path)
-        temporary = posixpath.join(parent, f".{name}.{secrets.token_hex(4)}")
-        parts = [data[begin : begin + _PART_BYTES] for begin in range(0, len(data), _PART_BYTES)] or [b""]
-        body = [
-            f"new={quote(temporary)}",
-            'fail() { rm -f -- "$new"; exit 1; }',
-            f"( umask 022; mkdir -p -- {quote(parent or '.')} ) || exit 1",
-            "umask 077",
-            *(
-                f"printf '{_octal(part)}' {'>>' if number else '>'}\"$new\" || fail"
-                for number, part in enumerate(parts)
-            ),
-            f'test "$(wc -c <"$new")" -eq {len(data)} || {{ echo \'No space left on device\' >&2; fail; }}',
-            f'chmod {mode:o} -- "$new" || fail',
-            'sync -- "$new" 2>/dev/null',
-            f'mv -f -T -- "$new" {quote(path)} || fail',
-        ]
-        self._sh("\n".join(body))
+        self._sh("\n".join(writing_lines(path, data, mode)))
+
+    def write_all(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order, in one request.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, or no answer in time.
+        """
+        lines = [line for file in files for line in writing_lines(file.path, file.data, file.mode)]
+        self._sh("\n".join(lines))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents.
@@ -128,13 +123,44 @@ class ShellFiles:
             self._connection,
             body,
             "sh",
-            env=_PLAIN,
+            env=PLAIN_ENVIRONMENT,
             timeout_s=self._deadline_s,
             limit=limit + _MESSAGE_BYTES,
         )
         if done.code != 0:
             raise _error(done)
         return done
+
+
+def writing_lines(path: str, data: bytes, mode: int, last_check: str = "", target: str = "") -> list[str]:
+    """Return the lines of `sh` that write a file whole.
+
+    Args:
+        path: The file.
+        data: Its content.
+        mode: Its access rights.
+        last_check: Runs before it gets its name.
+        target: What gets the name instead, as `sh` has it in double quotes.
+    """
+    parent, name = posixpath.split(path)
+    temporary = posixpath.join(parent, f".{name}.{secrets.token_hex(4)}")
+    named = f'"{target}"' if target else quote(path)
+    parts = [data[begin : begin + _PART_BYTES] for begin in range(0, len(data), _PART_BYTES)] or [b""]
+    return [
+        f"new={quote(temporary)}",
+        'fail() { rm -f -- "$new"; exit 1; }',
+        f"( umask 022; mkdir -p -- {quote(parent or '.')} ) || exit 1",
+        "umask 077",
+        *(
+            f"printf '{_octal(part)}' {'>>' if number else '>'}\"$new\" || fail"
+            for number, part in enumerate(parts)
+        ),
+        f'test "$(wc -c <"$new")" -eq {len(data)} || {{ echo \'No space left on device\' >&2; fail; }}',
+        f'chmod {mode:o} -- "$new" || fail',
+        'sync -- "$new" 2>/dev/null',
+        last_check,
+        f'mv -f -T -- "$new" {named} || fail',
+    ]
 
 
 def _octal(data: bytes) -> str:
@@ -149,3 +175,9 @@ def _error(done: RawResult) -> OSError:
         if words.lower() in text.lower():
             return OSError(code, words)
     return OSError(text or f"exit {done.code}")
+
+
+def refusal(name: str, path: str) -> OSError:
+    """Return the refusal of a name such as ENOENT, as a system call gives it."""
+    code = getattr(errno, name, errno.EIO)
+    return OSError(code, os.strerror(code), path)

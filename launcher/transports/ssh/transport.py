@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from shlex import quote
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from launcher.errors import TransportError
+from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
-from launcher.transports.base import Completed, FileStat, Ownership, ProcessId
+from launcher.transports.base import (
+    Completed,
+    FileStat,
+    NewFile,
+    Ownership,
+    ProcessId,
+    ReadRange,
+)
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
-from launcher.transports.ssh.remote_shell import run_remote, run_script
+from launcher.transports.ssh.host_access import HostAccess
+from launcher.transports.ssh.host_files import HostFiles
+from launcher.transports.ssh.locked_change import LockedChange
+from launcher.transports.ssh.look_ahead import LookAhead
+from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
 from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
 from launcher.transports.ssh.shell_files import ShellFiles
 from launcher.transports.ssh.ssh_config import SshHost
+from recipes.cache_root import cache_root
+from recipes.remote_path import RemotePath, remote_path_type
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 20.0
+_UNCLEAR_TRIES = 4
+"""Times that the same files are sent where the connection breaks."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*")
-# Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
-_IDENTITY = (
-    "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
-    ' [ "$2" != Z ] && shift && echo "${20}"; }\n'
-)
-
-
-class RemoteFiles(Protocol):
-    """Files of a host; refusals are OSErrors."""
-
-    def listdir(self, path: str) -> list[FileStat]:
-        """Return a directory's entries, sorted by name."""
-        ...
-
-    def stat(self, path: str) -> FileStat:
-        """Return the entry of a path."""
-        ...
-
-    def read(self, path: str, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`; all up to the end for -1."""
-        ...
-
-    def write_atomic(self, path: str, data: bytes, mode: int) -> None:
-        """Write a file completely or not at all."""
-        ...
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents."""
-        ...
-
-    def remove(self, path: str) -> None:
-        """Remove a file."""
-        ...
 
 
 class SshTransport:
@@ -66,10 +50,13 @@ class SshTransport:
     ) -> None:
         self.connection = SshConnection(host, prompter)
         self._deadline_s = deadline_s
-        self._files: RemoteFiles = SftpFiles(self.connection, deadline_s)
+        self._files: HostAccess = SftpFiles(self.connection, deadline_s)
+        self._ahead = LookAhead(self.connection)
         self._commands = CommandTimes()
         self._node = ""
         self._environment: Mapping[str, str] | None = None
+        self._host_files: HostFiles | None = None
+        self._path_type: type[RemotePath] | None = None
 
     @property
     def host(self) -> str:
@@ -133,6 +120,9 @@ class SshTransport:
         Raises:
             TransportError: it cannot be listed.
         """
+        entries = self._ahead.entries(path)
+        if entries is not None:
+            return entries
         return self._access(lambda files: files.listdir(path), "cannot list", path)
 
     def stat(self, path: str) -> FileStat | None:
@@ -141,8 +131,11 @@ class SshTransport:
         Raises:
             TransportError: it cannot be read.
         """
+        answer = self._ahead.stat(path)
+        if not isinstance(answer, bool):
+            return answer
         try:
-            return self._with_files(lambda files: files.stat(path))
+            return self.with_files(lambda files: files.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -175,7 +168,32 @@ class SshTransport:
         Raises:
             TransportError: the file cannot be read.
         """
-        return self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+        data = self._ahead.bytes_of(path, offset, size)
+        if data is not None:
+            return data
+        data = self._access(lambda files: files.read(path, offset, size), "cannot read", path)
+        self._ahead.note(path, offset, data)
+        return data
+
+    def looking_at(
+        self, directories: Sequence[str], depth: int, pattern: str
+    ) -> AbstractContextManager[None]:
+        """Look at directories, and those below whose names match, in one request."""
+        return self._ahead.trees(directories, depth, pattern) if directories else nullcontext()
+
+    def looking_at_files(
+        self, directories: Sequence[str], names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Look at the files of some names in the directories below others, and read them: two requests."""
+        return self._ahead.files_below(directories, names)
+
+    def read_ahead(self, ranges: Sequence[ReadRange]) -> None:
+        """Read parts of files in one request; without effect outside of a look.
+
+        Raises:
+            TransportError: the host does not answer.
+        """
+        self._ahead.read(ranges)
 
     def write_atomic(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file completely or not at all; missing directories are made.
@@ -183,7 +201,66 @@ class SshTransport:
         Raises:
             TransportError: the file cannot be written.
         """
+        self._ahead.forget()
         self._access(lambda files: files.write_atomic(path, data, mode), "cannot write", path)
+
+    def write_files(self, files: Sequence[NewFile]) -> None:
+        """Write files in their order in one request, each completely or not at all.
+
+        The same is sent again where it is not clear whether it was carried out.
+
+        Raises:
+            TransportError: one cannot be written; those before it are there.
+        """
+        self._ahead.forget()
+        shell = ShellFiles(self.connection, self._deadline_s)
+        for attempt in range(1, _UNCLEAR_TRIES + 1):
+            try:
+                shell.write_all(files)
+            except UnclearError:
+                if attempt == _UNCLEAR_TRIES:
+                    raise
+                time.sleep(self.state().next_attempt_s + 0.05)
+            except OSError as error:
+                raise access_error(error, "cannot write", posixpath.dirname(files[0].path)) from error
+            else:
+                return
+
+    def path(self, text: str) -> RemotePath:
+        """Return a path on the host, for code that takes paths."""
+        if self._path_type is None:
+            self._path_type = remote_path_type(self.host_files())
+        return self._path_type(text)
+
+    def host_files(self) -> HostFiles:
+        """Return the files of the host as recipes read them."""
+        if self._host_files is None:
+            self._host_files = HostFiles(self, cache_root())
+        return self._host_files
+
+    def real_path(self, path: str) -> str:
+        """Return a path without symbolic links.
+
+        Raises:
+            TransportError: the host does not answer.
+        """
+        done = self.run(["realpath", "-m", "-z", "--", path], timeout_s=self._deadline_s)
+        return done.stdout.rstrip("\0\n") or path
+
+    def change(
+        self, path: str, change: Callable[[bytes | None], bytes], *, keep_attributes: bool = False
+    ) -> None:
+        """Read a file, change its content and write it, under the lock that programs there respect, too.
+
+        `keep_attributes`: a file that is there keeps its owner, mode and access list, and a link stays one.
+
+        Raises:
+            LockedError: another program holds the lock.
+            InputError: it is a directory.
+            TransportError: it cannot be read or written, or the host does not answer.
+        """
+        self._ahead.forget()
+        LockedChange(self.connection, path, self._deadline_s, keep_attributes).make(change)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; an existing one is fine.
@@ -191,6 +268,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be made.
         """
+        self._ahead.forget()
         self._access(lambda files: files.make_directory(path), "cannot make", path)
 
     def remove(self, path: str) -> None:
@@ -199,6 +277,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be removed.
         """
+        self._ahead.forget()
         self._access(lambda files: files.remove(path), "cannot remove", path)
 
     def remove_tree(self, path: str) -> None:
@@ -207,6 +286,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be removed.
         """
+        self._ahead.forget()
         done = self.run(["rm", "-r", "--", path], timeout_s=max(self._deadline_s, 120.0))
         if done.code != 0:
             reason = done.stderr.strip().partition("\n")[0].rpartition(":")[2].strip()
@@ -221,7 +301,7 @@ class SshTransport:
         target = quote(output)
         # The process is the inner shell until it becomes the command: its number is known before that.
         body = (
-            f"{_IDENTITY}[ ! -L {target} ] || {{ echo 'the output is a link' >&2; exit 1; }}\n"
+            f"{PROCESS_IDENTITY}[ ! -L {target} ] || {{ echo 'the output is a link' >&2; exit 1; }}\n"
             f'setsid -f sh -c \'echo $$; exec >>"$0" 2>&1; trap - INT QUIT; exec "$@"\' {target}'
             f" {' '.join(map(quote, argv))} </dev/null 2>/dev/null | {{ read pid && identity $pid | "
             "{ read started; echo $pid $started; }; cat /proc/sys/kernel/random/boot_id; uname -n; }"
@@ -266,7 +346,7 @@ class SshTransport:
         if not _ASSIGNMENT.fullmatch(assignment):
             return None
         body = (
-            f"{_IDENTITY}cat /proc/sys/kernel/random/boot_id\nuname -n\n"
+            f"{PROCESS_IDENTITY}cat /proc/sys/kernel/random/boot_id\nuname -n\n"
             f"for d in /proc/[0-9]*; do [ -O $d ] && tr '\\0' '\\n' <$d/environ 2>/dev/null"
             f" | grep -q -x -F -- {quote(assignment)} && pid=${{d#/proc/}} && started=$(identity $pid)"
             " && echo $started $pid; done | sort -n | head -n 1"
@@ -282,7 +362,7 @@ class SshTransport:
     def _identified(self, process: ProcessId, action: str) -> bool:
         """Run an action on a process, if it is still the same one; return whether it was and that worked."""
         body = (
-            f"{_IDENTITY}pid={int(process.pid)}\n"
+            f"{PROCESS_IDENTITY}pid={int(process.pid)}\n"
             f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {quote(process.boot)} ]'
             f' && [ "$(identity $pid)" = {int(process.started)} ] || exit 3\n{action}\n'
         )
@@ -291,13 +371,19 @@ class SshTransport:
             raise TransportError(f"process {process.pid} belongs to another user")
         return done.code == 0
 
-    def _access(self, action: Callable[[RemoteFiles], Result], failure: str, path: str) -> Result:
+    def _access(self, action: Callable[[HostAccess], Result], failure: str, path: str) -> Result:
         try:
-            return self._with_files(action)
+            return self.with_files(action)
         except OSError as error:
             raise access_error(error, failure, path) from error
 
-    def _with_files(self, action: Callable[[RemoteFiles], Result]) -> Result:
+    def with_files(self, action: Callable[[HostAccess], Result]) -> Result:
+        """Return what an action does with the files, by SFTP or, where the server has none, by `sh`.
+
+        Raises:
+            OSError: the refusal.
+            TransportError: no connection, no answer in time, or one of another form.
+        """
         with _readable(self.connection.host.alias):
             try:
                 return action(self._files)

@@ -1,0 +1,200 @@
+"""Recipes on another machine: read, checked and edited as if they were here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.transports.ssh.transport import SshTransport
+from recipes.checks import Checker, Inputs
+from recipes.document import Document
+from recipes.files import ChangedOnDiskError
+from recipes.inheritance import resolve
+from recipes.limits import RECIPE_BYTES
+from recipes.reading import IrregularFileError, TooLargeError, read_regular
+from recipes.remote_path import RemotePath, on_machine_of
+from tests.ssh.laptop import command, laptop
+from tests.ssh.server import Server
+
+pytestmark = pytest.mark.long
+PARENT = "policy:\n  model_name: a/b\n  path: ${oc.env:FAR_DIRECTORY,none}\nsize: 3\n"
+CHILD = "# mine\ndefaults: ../parent.yaml\nsize: 4   # kept\n"
+
+
+@pytest.fixture
+def far(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SshTransport:
+    """Return a transport whose cache is this test's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "laptop-cache"))
+    return SshTransport(server.host())
+
+
+@pytest.fixture
+def tree(odd_path: Path) -> Path:
+    """Return a directory with a recipe and its parent, and what may stand in a directory besides."""
+    (odd_path / "recipes").mkdir()
+    (odd_path / "parent.yaml").write_text(PARENT)
+    (odd_path / "recipes" / "mine.yaml").write_text(CHILD)
+    (odd_path / "link.yaml").symlink_to("recipes/mine.yaml")
+    (odd_path / "broken").symlink_to("nowhere")
+    (odd_path / "link").symlink_to("recipes")
+    (odd_path / "line\nbreak").write_text("x")
+    os.mkfifo(odd_path / "fifo")
+    os.utime(odd_path / "parent.yaml", (1_700_000_000, 1_700_000_000))
+    return odd_path
+
+
+def test_a_path_there_answers_as_one_here(far: SshTransport, tree: Path) -> None:
+    names = ["", "recipes", "parent.yaml", "link.yaml", "broken", "link", "fifo", "none", "line\nbreak",
+             "parent.yaml/below", "none/below", "link/mine.yaml", "recipes/../parent.yaml"]  # fmt: skip
+    for name in names:
+        here, there = tree / name, far.path(str(tree / name))
+        for question in ("exists", "is_file", "is_dir", "resolve"):
+            answers = [str(getattr(path, question)()) for path in (here, there)]
+            assert answers[0] == answers[1], (name, question)
+        if here.exists():
+            own, other = here.stat(), there.stat()
+            if here.is_file():
+                assert other.st_size == own.st_size
+            assert other.st_mtime_ns == own.st_mtime_ns
+            assert stat.S_IFMT(other.st_mode) == stat.S_IFMT(own.st_mode)
+    there = far.path(str(tree))
+    assert sorted(path.name for path in there.iterdir()) == sorted(path.name for path in tree.iterdir())
+    assert [str(path) for path in there.glob("*.yaml")] == sorted(str(path) for path in tree.glob("*.yaml"))
+    assert [str(path) for path in there.glob("rec*/*.yaml")] == [str(tree / "recipes" / "mine.yaml")]
+    assert (there / "recipes" / "mine.yaml").read_text() == CHILD
+    refusals = {"none": FileNotFoundError, "recipes": IsADirectoryError, "fifo": IrregularFileError}
+    for wrong, error in refusals.items():
+        with pytest.raises(error):
+            read_regular(there / wrong, RECIPE_BYTES)
+    far.close()
+
+
+def test_a_path_there_is_never_opened_here(far: SshTransport, tmp_path: Path) -> None:
+    there = far.path(str(tmp_path))
+    for action in (os.stat, os.listdir, open, os.path.exists):
+        with pytest.raises(TypeError, match="is a file of test"):
+            action(there)
+    assert there != tmp_path
+    assert type(there / "x") is type(there.parent) is type(on_machine_of(there, "y")) is type(there)
+    assert isinstance(there, RemotePath)
+
+
+def test_a_recipe_there_has_the_values_of_one_here(
+    far: SshTransport, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = resolve(tree / "recipes" / "mine.yaml", ("size=7",))
+    there = resolve(far.path(str(tree / "recipes" / "mine.yaml")), ("size=7",))
+    assert (there.values, there.files) == (here.values, here.files)
+    monkeypatch.setenv("FAR_DIRECTORY", "of the laptop")
+    assert resolve(far.path(str(tree / "recipes" / "mine.yaml"))).get("policy.path") == "none"
+    far.close()
+
+
+def test_an_edit_keeps_the_file_and_finds_others_edits(far: SshTransport, tree: Path) -> None:
+    path = tree / "recipes" / "mine.yaml"
+    path.chmod(0o640)
+    document = Document.open(far.path(str(tree / "link.yaml")))
+    document.set("size", 5)
+    document.save()
+    assert path.read_text() == CHILD.replace("4", "5")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert (tree / "link.yaml").is_symlink()
+    document.set("size", 6)
+    path.write_text("size: 99\n")
+    with pytest.raises(ChangedOnDiskError, match="was changed"):
+        document.save()
+    assert path.read_text() == "size: 99\n"
+    assert sorted(os.listdir(path.parent)) == ["mine.yaml"]
+    far.close()
+
+
+def count_requests(far: SshTransport, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets a word for each request from now on."""
+    calls: list[str] = []
+    take, with_files = far.connection.take_spare, far.with_files
+
+    def shell() -> Any:
+        calls.append("shell")
+        return take()
+
+    def files(action: Any) -> Any:
+        calls.append("files")
+        return with_files(action)
+
+    monkeypatch.setattr(far.connection, "take_spare", shell)
+    monkeypatch.setattr(far, "with_files", files)
+    return calls
+
+
+def test_a_file_is_read_again_only_when_it_has_changed(
+    far: SshTransport, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = far.path(str(tree / "parent.yaml"))
+    assert there.read_text() == PARENT
+    calls = count_requests(far, monkeypatch)
+    assert there.read_text() == PARENT
+    assert calls == []
+    kept = [path for path in (tree.parent / "laptop-cache").rglob("*") if path.is_file()]
+    assert [path.read_text() for path in kept] == [PARENT]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+    other = SshTransport(far.connection.host)
+    (tree / "parent.yaml").write_text(PARENT.replace("3", "8"))
+    os.utime(tree / "parent.yaml", (1_700_000_100, 1_700_000_100))
+    assert other.path(str(tree / "parent.yaml")).read_text() == PARENT.replace("3", "8")
+    other.close()
+    far.close()
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(far: SshTransport, tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(RECIPE_BYTES.value + 1)
+    with pytest.raises(TooLargeError):
+        read_regular(far.path(str(tmp_path / "large")), RECIPE_BYTES)
+    far.close()
+
+
+def test_checks_of_a_checkout_there_are_those_of_here_in_few_requests(
+    far: SshTransport, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(shared / "nemo-versions" / "v0.7.0.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (checkout,) = (path.parent for path in tmp_path.glob("*/nemo_rl"))
+    recipe = min((checkout / "examples" / "configs" / "recipes").rglob("*distillation*.yaml"))
+    environment = {"HOME": str(tmp_path)}
+    here = Checker(Inputs.of(environment=environment, checkout=checkout)).check(recipe)
+    calls = count_requests(far, monkeypatch)
+    there = far.path(str(checkout))
+    inputs = Inputs.of(environment=environment, checkout=there, root=far.path(""))
+    found = Checker(inputs).check(far.path(str(recipe)))
+    assert [(item.id, item.outcome, item.message, item.where) for item in found.results] == [
+        (item.id, item.outcome, item.message, item.where) for item in here.results
+    ]
+    assert len(calls) <= 12
+    far.close()
+
+
+def test_commands_take_a_host_or_its_name_before_the_path(server: Server, tree: Path, tmp_path: Path) -> None:
+    environment = laptop(server, tmp_path)
+    path = str(tree / "recipes" / "mine.yaml")
+    shown = command(environment, "recipe", "get", "--effective", f"far:{path}", "size")
+    assert (shown.returncode, shown.stdout) == (0, "4\n"), shown.stderr
+    done = command(environment, "recipe", "set", f"far:{path}", "size", "11")
+    assert done.returncode == 0, done.stderr
+    assert Path(path).read_text() == CHILD.replace("4", "11")
+    missing = command(environment, "check", "--host", "far", str(tree / "no.yaml"))
+    assert (missing.returncode, "no such recipe" in missing.stderr) == (2, True), missing.stderr
+    here, far = (
+        json.loads(command(environment, "check", "--json", *host, path).stdout)
+        for host in ((), ("--host", "far"))
+    )
+    assert far["checks"] == here["checks"]
+    refused = command(environment, "submit", "--host", "far", path, "--save-into", "--time", "10")
+    assert (refused.returncode, "not over SSH" in refused.stderr) == (2, True)
+    shutil.rmtree(tmp_path / "laptop", ignore_errors=True)
