@@ -36,7 +36,7 @@ async def test_what_is_missing_is_listed_first_with_its_command(place: Place, si
         lines = screen.text.splitlines()
         assert screen.text.index("D18") < screen.text.index("D22")
         assert any("▸✗ D18" in line for line in lines), screen.text
-        await screen.see("prefetch_venvs vllm")
+        await screen.see("prefetch_venvs", "vllm_worker.VllmGenerationWorker")
         await screen.press("down")
         await screen.see(f"hf download {MODEL}", "foretells")
         await screen.press("p")

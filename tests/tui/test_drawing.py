@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from launcher.foretold import checks_foretelling
 from launcher.logs.events import FindingSeen, JobState, Role, Source
 from launcher.logs.signatures import catalogue
 from tui.formatting import bar, duration, file_size, number, plural, sparkline
@@ -145,6 +146,8 @@ def test_the_advice_on_a_failure_can_be_read_to_its_end(width: int) -> None:
             ]  # fmt: skip
             arrow, *rest = told[5:-1]
             assert arrow.startswith("   → ")
+            if checks := checks_foretelling(signature.id):
+                assert rest.pop().startswith(f"   F9 doctor: {', '.join(checks)} look")
             assert " ".join(line.strip() for line in (arrow[4:], *rest)) == " ".join(advice.fix.split())
             assert told[-1].startswith(" ✗ failure: Another one  ray-worker-3.log:248")
 

@@ -72,14 +72,14 @@ async def test_the_list_below_a_monitor_paints_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     painted: list[bool] = []
-    show = tui.screens.home.HomeScreen._show
+    show = tui.screens.home.HomeScreen._show_time
 
     def counted(screen: tui.screens.home.HomeScreen) -> None:
         painted.append(True)
         show(screen)
 
     monkeypatch.setattr(tui.screens.home, "_TICK_S", 0.05)
-    monkeypatch.setattr(tui.screens.home.HomeScreen, "_show", counted)
+    monkeypatch.setattr(tui.screens.home.HomeScreen, "_show_time", counted)
     running(tmp_path, host="elsewhere")
     async with shown(tmp_path) as screen:
         await screen.see("11/20")
