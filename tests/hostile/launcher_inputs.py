@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -98,8 +99,9 @@ def planted_directories(count: int, *, seed: int) -> Iterator[PlantedDirectory]:
 def wrong_with_start(planted: PlantedDirectory, directory: Path) -> Iterator[str]:
     """Let the launcher make its directory and key there; yield what is wrong afterwards."""
     victim = planted.prepare(directory)
+    script = shutil.copy(script_path("ray_bare.sub"), directory)  # the user may not reach this checkout
     done = subprocess.run(
-        ["bash", "-c", _SCRIPT.format(script=script_path("ray_bare.sub"))],
+        ["bash", "-c", _SCRIPT.format(script=script)],
         env={"PATH": os.environ["PATH"], "BASE_LOG_DIR": str(directory / "base"), "RAY_BARE_SOURCE_ONLY": "1", "HOME": "/nosuch"},
         user=USER, group=USER, extra_groups=[], umask=planted.umask, cwd="/", capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
