@@ -48,8 +48,8 @@ def foreign_reason(transport: Transport, run: Run) -> str:
     return ""
 
 
-def require_owner(transport: Transport, run: Run, refusal: str, command: Sequence[str]) -> None:
-    """Refuse to move or remove another user's run; the command that would do it is named instead.
+def require_owner(transport: Transport, run: Run, refusal: str, command: Sequence[str] = ()) -> None:
+    """Refuse to change another user's run; a command that would do it is named instead, where there is one.
 
     Raises:
         LaunchError: the run's directory belongs to another user.
@@ -59,7 +59,7 @@ def require_owner(transport: Transport, run: Run, refusal: str, command: Sequenc
         raise LaunchError(
             f"{clean(run.spec.id)} {refusal}: its directory belongs to {owner.user}",
             where=Path(run.directory),
-            fix=f"`{shlex.join(command)}` does it where you may.",
+            fix=f"`{shlex.join(command)}` does it where you may." if command else f"Ask {owner.user}.",
         )
 
 

@@ -142,7 +142,7 @@ def rebase(document: Document, resolver: Resolver, parent: Path) -> None:
     """
     path = _file_of(document)
     before = _meaning(document, resolver, path)
-    name = os.path.relpath(parent.resolve(), path.resolve().parent)
+    name = os.path.relpath(str(parent.resolve()), str(path.resolve().parent))
     with document.group():
         document.set((DEFAULTS,), name)
         after = _meaning(document, resolver, path)

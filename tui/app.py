@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual.app import App, SystemCommand
@@ -71,8 +71,8 @@ class DistillApp(App[None]):
         """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
         self._live_settings = LiveSettings(self, settings.screen, os.environ)
-        self._shown_errors: set[str] = set()
-        """Texts of the failures that are on the screen."""
+        self._shown_errors: dict[str, Screen[Any]] = {}
+        """Dialog of each failure, by its text."""
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
@@ -383,9 +383,9 @@ class DistillApp(App[None]):
         from tui.screens.dialogs import error_dialog
 
         text = str(event.error)
-        if text not in self._shown_errors:  # what is tried again and again fails again and again
-            self._shown_errors.add(text)
-            self.push_screen(error_dialog(event.error), lambda _: self._shown_errors.discard(text))
+        if self._shown_errors.get(text) not in self.screen_stack:  # what is tried again and again fails again
+            dialog = self._shown_errors[text] = error_dialog(event.error)
+            self.push_screen(dialog)
 
     def _fatal_error(self) -> None:
         """Leave with a message of three lines; the traceback goes to a file."""

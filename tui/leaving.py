@@ -38,6 +38,8 @@ class Leaving:
         self.demo_screen: MonitorScreen | None = None
         """The monitor of the demo's run."""
         self._stopping = False
+        self._busy: Screen[None] | None = None
+        """The dialog while the run is stopped."""
         self._quit_dialog_open = False
 
     def note_demo(self, screen: Screen[None], *, ended: bool) -> None:
@@ -101,7 +103,8 @@ class Leaving:
             self.demo_screen.show_stopping()
         from tui.screens.dialogs import BusyDialog
 
-        self._app.push_screen(BusyDialog("stopping …\n\nStopping the demo's run; this takes a few seconds."))
+        self._busy = BusyDialog("stopping …\n\nStopping the demo's run; this takes a few seconds.")
+        self._app.push_screen(self._busy)
 
         def stop() -> None:
             demo.stop()
@@ -114,7 +117,10 @@ class Leaving:
         from tui.screens.dialogs import error_dialog
 
         self._stopping = False
-        self._app.pop_screen()
+        if self._busy is not None and self._busy in self._app.screen_stack:
+            while self._app.screen is not self._busy:  # a dialog that opened meanwhile
+                self._app.pop_screen()
+            self._app.pop_screen()
         self._app.push_screen(error_dialog(error))
 
 

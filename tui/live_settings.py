@@ -63,9 +63,10 @@ class LiveSettings:
         if event.error is not None:
             self._app.notify(f"Settings not adopted: {event.error}", severity="warning", markup=False)
             return
-        self.settings = event.settings
+        before, self.settings = self.settings, event.settings
         self._show_density()
-        self._app.theme = initial_theme(self._environment, event.settings.theme)
+        if event.settings.theme != before.theme:  # one that was chosen here stays
+            self._app.theme = initial_theme(self._environment, event.settings.theme)
         for screen in self._app.screen_stack:
             if isinstance(screen, SettingsUser):
                 screen.settings_changed()

@@ -93,17 +93,18 @@ class HomePoller(Background):
             if self._lister is not None:
                 self._lister.save(now=True)
             return None
-        if self._lister is None:
-            self._lister = RunLister.of_user(local(), self._root, self._in_front)
+        lister = self._lister  # `use_root` may drop it meanwhile
+        if lister is None:
+            lister = self._lister = RunLister.of_user(local(), self._root, self._in_front)
         forced, self._forced = self._forced, False
         problem = ""
         try:
-            self._list(self._lister, forced=forced)
+            self._list(lister, forced=forced)
         except ExplainedError as error:
             problem = clean(error.what)
-        self._post_rows(self._lister, problem)
-        self._count_sizes(self._lister)
-        return max(self._list_s, _LISTING_S * len(self._lister.rows()))
+        self._post_rows(lister, problem)
+        self._count_sizes(lister)
+        return max(self._list_s, _LISTING_S * len(lister.rows()))
 
     def _list(self, lister: RunLister, *, forced: bool) -> None:
         lister.relist(forced=forced)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.errors import TransportError
+from launcher.transports.base import is_remote
 from recipes.limits import Limit
 from recipes.reading import read_limited
 
@@ -62,15 +63,22 @@ def _redactor(transport: Transport, run: Run | None) -> Redactor:
     if run is not None:
         from launcher.runs import SECRETS
 
-        secrets += _values_of(transport.path(str(Path(run.directory, SECRETS))))
+        secrets += _values_of(transport, str(Path(run.directory, SECRETS)))
     return Redactor.of(names - {""}, sorted(homes - {""}), list(dict.fromkeys(secrets)))
 
 
-def _values_of(file: Path) -> list[str]:
+def _values_of(transport: Transport, file: str) -> list[str]:
+    """Return the values of a run's file of keys; of a host's, too, they are only in memory."""
+    from launcher.errors import TransportError
+
     try:
-        text = read_limited(file, _KEYS_BYTES).decode(errors="replace")
-    except OSError:
+        if is_remote(transport):
+            data = transport.read(file, 0, _KEYS_BYTES.value)
+        else:
+            data = read_limited(Path(file), _KEYS_BYTES)
+    except (OSError, TransportError):
         return []
+    text = data.decode(errors="replace")
     return [line.partition("=")[2].strip().strip("\"'") for line in text.splitlines() if "=" in line]
 
 
@@ -92,7 +100,7 @@ def _facts(
     except ExplainedError:
         environment = {}
     changes, problem = _changes(transport, run)
-    examined = latest_report(os.environ)
+    examined = None if is_remote(transport) else latest_report(os.environ)
     return ReportFacts(
         run.spec.recipe.source,
         changes,

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_runs import earlier_rows
 from launcher.transports.base import Transport
+from recipes.inheritance import EffectiveRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,28 @@ class MeasuredEstimate:
         return f"{figures} ({self.share:.0%})"
 
 
-def measured_among(rows: Iterable[RunRow], recipe: str, nodes: int | None) -> MeasuredEstimate | None:
-    """Return the latest measurement of a recipe, of a run on as many nodes if there is one."""
+def models_in(recipe: EffectiveRecipe) -> tuple[str, str]:
+    """Return the names of student and teacher."""
+    return str(recipe.get("policy.model_name", "")), str(recipe.get("teacher.model_name", ""))
+
+
+def measured_among(
+    rows: Iterable[RunRow], recipe: str, nodes: int | None, models: tuple[str, str] = ("", "")
+) -> MeasuredEstimate | None:
+    """Return the latest measurement of a recipe, of a run on as many nodes if there is one.
+
+    A file of the same name elsewhere is taken for the same recipe if it has the same `models`, student and
+    teacher: many are called recipe.yaml.
+    """
     name = PurePath(recipe).name
-    alike = [row for row in rows if row.peak_gib and row.estimated_gib and PurePath(row.recipe).name == name]
+    alike = [
+        row
+        for row in rows
+        if row.peak_gib
+        and row.estimated_gib
+        and PurePath(row.recipe).name == name
+        and (row.recipe == recipe or (row.student, row.teacher) == models)
+    ]
     latest = max(alike, key=lambda row: (row.nodes == nodes, row.started or 0.0), default=None)
     if latest is None or not latest.peak_gib or not latest.estimated_gib:
         return None
@@ -53,7 +72,7 @@ def measured_among(rows: Iterable[RunRow], recipe: str, nodes: int | None) -> Me
 
 
 def measured_memory(
-    transport: Transport, root: str, recipe: str, nodes: int | None
+    transport: Transport, root: str, recipe: str, nodes: int | None, models: tuple[str, str]
 ) -> MeasuredEstimate | None:
     """Return the latest measurement of a recipe under a root; None where no run of it has one."""
-    return measured_among(earlier_rows(transport, root), recipe, nodes)
+    return measured_among(earlier_rows(transport, root), recipe, nodes, models)

@@ -43,7 +43,7 @@ def rename_run(transport: Transport, directory: str, name: str) -> Run:
     if not 0 < len(name) <= NAME_LIMIT:
         raise InputError(f"invalid name '{name[:40]}' (expected 1 to {NAME_LIMIT} characters)")
     run = load(transport, directory)
-    require_owner(transport, run, "is not renamed", ("chown", "-R", "USER", directory))
+    require_owner(transport, run, "is not renamed")
     spec = run.spec.model_copy(update={"name": name})
     transport.write_atomic(str(Path(directory, SPEC)), dump(spec))
     return load(transport, directory)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from launcher.submit.preflight import Preflight
     from launcher.transports.base import Transport
     from recipes.checks import Report, Result
+    from recipes.inheritance import EffectiveRecipe
     from recipes.memory import Estimate
 
 _NOW_S = 90
@@ -187,7 +188,14 @@ def _planned(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
-        *filter(None, (_time_hint(submission, store), _memory_hint(spec, result, store), interpreter_note)),
+        *filter(
+            None,
+            (
+                _time_hint(submission, store),
+                _memory_hint(spec, submission.recipe, result, store),
+                interpreter_note,
+            ),
+        ),
     )
     return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
 
@@ -204,14 +212,14 @@ def _time_hint(submission: Submission, store: RunStore) -> str:
     return usual_time_hint(usual, steps, slurm.time_s, slurm.chain)
 
 
-def _memory_hint(spec: RunSpec, preflight: Preflight, store: RunStore) -> str:
+def _memory_hint(spec: RunSpec, recipe: EffectiveRecipe, preflight: Preflight, store: RunStore) -> str:
     """Return a hint where the recipe fits by the estimate, but not by what an earlier run of it took."""
-    from launcher.overview.measured_memory import measured_memory
+    from launcher.overview.measured_memory import measured_memory, models_in
 
     memory = preflight.memory
     if memory is None or not memory.fits or spec.estimated_gib is None:
         return ""
-    measured = measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes)
+    measured = measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes, models_in(recipe))
     return measured_memory_hint(measured, spec.estimated_gib, memory.gpu_gib)
 
 

@@ -52,7 +52,7 @@ class Hub:
                 return cls(on_machine_of(root, environment[name]).expanduser())
         home = environment.get("HF_HOME")
         if not home:
-            cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
+            cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or '~'}/.cache"
             home = str(Path(cache) / "huggingface")
         return cls(on_machine_of(root, home).expanduser() / "hub")
 

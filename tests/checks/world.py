@@ -38,6 +38,7 @@ WORKERS = (
     "nemo_rl.models.policy.workers.dtensor_policy_worker.DTensorPolicyWorker",
     "nemo_rl.models.policy.workers.dtensor_policy_worker_v2.DTensorPolicyWorkerV2",
     "nemo_rl.models.policy.workers.megatron_policy_worker.MegatronPolicyWorker",
+    "nemo_rl.environments.nemo_gym.NemoGym",
 )
 REQUEST = ClusterRequest(node_gpus=4, node_cpus=48, available_nodes=8, submitting=True)
 

@@ -60,9 +60,12 @@ def test_what_is_known_so_far_is_told() -> None:
 def test_failures_are_one_line_before_a_submission() -> None:
     report = kept(D18="fail", D22="fail", D01="pass")
     line = "2 not ready 10 min ago: D18 title D18, D22 title D22"
-    assert ReadyAnswer(report).warning(NOW) == report.failures_in_words(NOW) == line
+    assert ReadyAnswer(report).warning("/r/a.yaml", NOW) == report.failures_in_words(NOW) == line
+    assert ReadyAnswer(report).warning("/r/b.yaml", NOW) == ""  # of another recipe
+    assert ReadyAnswer(report).warning("/r/a.yaml", NOW + 2 * 86400) == ""  # of another day
     assert report.failures_in_words(NOW, within_s=300) == ""
-    assert ReadyAnswer(kept(D01="pass")).warning(NOW) == ReadyAnswer().warning(NOW) == ""
+    ready = ReadyAnswer(kept(D01="pass"))
+    assert ready.warning("/r/a.yaml", NOW) == ReadyAnswer().warning("/r/a.yaml", NOW) == ""
     assert kept(None, D1="fail").failures_in_words(NOW).startswith("1 not ready at an unknown time: ")
 
 

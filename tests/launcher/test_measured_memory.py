@@ -72,6 +72,13 @@ def test_the_latest_run_of_the_recipe_counts_one_of_the_same_size_first() -> Non
     assert measured_among(rows, "none.yaml", 2) is None
 
 
+def test_a_recipe_of_the_same_name_counts_only_with_the_same_models() -> None:
+    row = replace(ROW, student="a/s", teacher="a/t", peak_gib=30.0, estimated_gib=40.0)
+    for models, counts in ((("a/s", "a/t"), True), (("b/s", "a/t"), False), (("", ""), False)):
+        assert (measured_among([row], "/elsewhere/mine.yaml", 2, models) is not None) is counts
+    assert measured_among([row], row.recipe, 2, ("b/s", "b/t")) is not None
+
+
 def test_a_measurement_narrows_the_room_and_never_widens_it() -> None:
     more, less = MeasuredEstimate(40.0, 50.0, "run-1"), MeasuredEstimate(40.0, 20.0, "run-2")
     assert more.room_gib(80.0) == 64.0

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from launcher.errors import InputError
 from launcher.transports.base import Transport
 from launcher.transports.local import LocalTransport
-from launcher.transports.ssh.locked_change import LockedChange
+from launcher.transports.ssh.locked_change import LockedChange, _commit
 from launcher.transports.ssh.transport import SshTransport
 from recipes.locks import LOCK_SUFFIX, Holder, LockedError, RecipeLock
 from tests.ssh.relay import relayed
@@ -177,3 +178,23 @@ def test_a_cut_leaves_the_old_or_the_new_and_no_lock(server: Server, tmp_path: P
         remote.close()
     assert seen <= {b"0", b"1"}
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"1", ["jobs.json"])
+
+
+@pytest.mark.parametrize(("mode", "refusal"), [(0o444, "it is read-only"), (0o644, "")])
+def test_a_file_that_may_not_be_written_is_not_replaced(mode: int, refusal: str) -> None:
+    """By the script alone, as a user who is not root."""
+    user = 65534 if os.getuid() == 0 else os.getuid()
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name, "r.yaml")
+        file.write_text("a: 1")
+        file.chmod(mode)
+        lock_file(file).write_bytes(b"mine")
+        for path in (Path(name), file, lock_file(file)):
+            os.chown(path, user, -1)
+        script = _commit(str(file), b"mine", b"a: 2", keep=True)
+        done = subprocess.run(
+            ["sh", "-c", script], capture_output=True, text=True, user=user, cwd="/", check=False
+        )
+        assert (done.returncode, done.stderr.strip()) == (1 if refusal else 0, refusal)
+        assert file.read_text() == ("a: 1" if refusal else "a: 2")
+        assert stat.S_IMODE(file.stat().st_mode) == mode

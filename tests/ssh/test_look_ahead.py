@@ -63,6 +63,7 @@ def test_a_poll_of_many_logs_is_two_requests(
     assert (watch.state.step, len(watch.known_logs)) == (5, LOGS)
     assert len(calls) <= 3
     calls.clear()
+    monkeypatch.setattr(look_ahead, "FRESH_S", 60.0)
     watch.poll()  # at once: the listing is that of before
     assert calls == []
     monkeypatch.setattr(look_ahead, "FRESH_S", 0.0)

@@ -6,12 +6,15 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from launcher.transports.ssh.host_listings import listing_script
 from launcher.transports.ssh.transport import SshTransport
 from recipes.checks import Checker, Inputs
 from recipes.document import Document
@@ -74,6 +77,32 @@ def test_a_path_there_answers_as_one_here(far: SshTransport, tree: Path) -> None
         with pytest.raises(error):
             read_regular(there / wrong, RECIPE_BYTES)
     far.close()
+
+
+def test_of_a_directory_too_long_to_list_each_name_is_asked_for(
+    far: SshTransport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("launcher.transports.ssh.host_listings._LISTING_BYTES", 4_000)
+    long = tmp_path / "long"
+    long.mkdir()
+    names = [f"file-{number:03}-{'x' * 60}" for number in range(90)]
+    for name in names:
+        (long / name).write_text(name)
+    assert all(far.path(str(long / name)).read_text() == name for name in names)
+    assert not far.path(str(long / "none")).exists()
+    assert not far.path(str(long / names[0][:30])).exists()
+
+
+def test_names_in_a_directory_that_may_only_be_entered_are_asked_for() -> None:
+    if os.getuid() != 0:
+        pytest.skip("another user is needed, whose directory this is")
+    with tempfile.TemporaryDirectory(prefix="closed") as name:  # pytest's own may not be entered by others
+        (Path(name) / "inner").mkdir()
+        Path(name).chmod(0o711)
+        for directory, answer in ((name, "E EACCES"), (f"{name}/inner", "= 0")):
+            script = ["sh", "-c", listing_script(directory)]
+            done = subprocess.run(script, capture_output=True, user=65534, cwd="/", check=True)
+            assert done.stdout == f"{answer} {directory}\0".encode()
 
 
 def test_a_path_there_is_never_opened_here(far: SshTransport, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
+from tui.headless.hosts import host_of, refuse_host
 from tui.headless.inputs import recipe_path
 from tui.headless.output import SCHEMA, ask, print_json, say, show
 
@@ -64,8 +65,11 @@ def _request(options: argparse.Namespace) -> DoctorRequest:
     overrides = tuple(options.override)
     if file is not None and not Path(file).exists() and "=" in file:  # an override, without a recipe
         file, overrides = None, (file, *overrides)
+    recipe = recipe_path(file) if file is not None else None
+    if recipe is not None:
+        refuse_host(host_of(recipe), "doctor")
     return DoctorRequest(
-        recipe_path(file) if file is not None else None,
+        recipe,
         overrides,
         "smoke" if options.smoke else "training",
         options.nodes,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from recipes.errors import Exit
 from recipes.inheritance import Resolver
 from recipes.memory import Estimate, MemoryTerm, Moment, Option, Phase, estimate
-from recipes.planning import Setup
 from tui.headless.fixes import fix_json
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, show
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = inputs_of(arguments, path)
     recipe = Resolver().resolve(path, [*arguments.override, *inputs.request.overrides()])
     result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
-    measured = measured_here(path, Setup.of(recipe).nodes)
+    measured = measured_here(recipe, path)
     room = measured.room_gib(result.gpu_gib) if measured is not None else result.gpu_gib
     fits = all(phase.fits and phase.needed <= room for phase in result.phases)
     fitting: tuple[Option, ...] = ()

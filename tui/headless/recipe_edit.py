@@ -16,6 +16,7 @@ from recipes.errors import Exit, FilePosition, RecipeError
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, list_index, parse_key
 from recipes.lint import STUDENT, TEACHER, set_in_both
+from recipes.remote_path import on_machine_of
 from recipes.yaml.typed import read_typed, writable
 from recipes.yaml.write import flow_text
 from tui.headless.output import SCHEMA, print_json, say, show
@@ -174,6 +175,11 @@ def unset(options: argparse.Namespace) -> int:
     return 0
 
 
+def _beside(document: Document, text: str) -> Path:
+    """Return the path that a text names on the machine of a recipe."""
+    return on_machine_of(document.path, text) if document.path is not None else Path(text)
+
+
 def minimise(options: argparse.Namespace) -> int:
     """Remove what the recipe would inherit anyway."""
     resolver = Resolver()
@@ -181,7 +187,7 @@ def minimise(options: argparse.Namespace) -> int:
         document = file.document
         with document.group():
             if options.base:
-                rebase(document, resolver, Path(options.base))
+                rebase(document, resolver, _beside(document, options.base))
             removed = minimise_document(document, resolver, with_comments=options.with_comments)
         if not options.check:
             file.save()

@@ -13,6 +13,7 @@ from recipes.editing.units import unit_of
 from recipes.errors import RecipeError
 from recipes.keys import KeyMissingError, format_key, parse_key
 from recipes.lint import suggestion
+from recipes.remote_path import environment_at
 from recipes.schema.algorithms import holding_checkout
 from recipes.schema.checkout_schema import Schemas
 from recipes.schema.key_info import KeyInfo, key_info, keys_below
@@ -35,7 +36,7 @@ def find(options: argparse.Namespace) -> int:
     analyser = RecipeAnalyser(
         path,
         checkout=checkout_of(options.checkout, document),
-        environment=os.environ,
+        environment=environment_at(path),
         overrides=options.override,
     )
     analysis = analyser.read(EditState(path, document.text, document.revision))

@@ -38,8 +38,10 @@ def run(options: argparse.Namespace) -> int:
     elif job is None:
         show(shlex.join(resumption.plan.argv))
     else:
+        on_host = f"--host {options.host} " if options.host is not None else ""
         show(f"job {job.id}")
-        show(f"run {resumption.run.spec.id}; follow it with `distill-tui watch {resumption.run.spec.id}`")
+        run = resumption.run.spec.id
+        show(f"run {run}; follow it with `distill-tui watch {on_host}{run}`")
     return Exit.OK
 
 

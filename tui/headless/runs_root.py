@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.transports.base import is_remote
 from recipes.errors import ExplainedError
 from tui.headless.output import say
 
@@ -25,8 +26,8 @@ def choose_runs_root(
     """
     from launcher.storage.decision import storage_question
 
-    if plan.blocking or plan.obstacle is not None:
-        return False
+    if plan.blocking or plan.obstacle is not None or is_remote(transport):
+        return False  # the settings of another machine are decided there
     question = storage_question(plan.submission.layout, storage, transport, os.environ)
     if question is None:
         return False

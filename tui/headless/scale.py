@@ -122,7 +122,7 @@ def _of_earlier_run(metrics: RunMetrics | None, path: Path, before: Report) -> M
         return None
     from tui.headless.stores import measured_here
 
-    return measured_here(path, Setup.of(before.recipe).nodes)
+    return measured_here(before.recipe, path)
 
 
 def _describe_beside(beside: MeasuredEstimate | None, now: Estimate | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from recipes.errors import ExplainedError
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.runs import RunStore
+    from recipes.inheritance import EffectiveRecipe
 
 
 def run_store(host: str | None = None) -> RunStore:
@@ -32,12 +34,19 @@ def run_store(host: str | None = None) -> RunStore:
     return user_store(LocalTransport(), runs_root())
 
 
-def measured_here(recipe: Path, nodes: int | None) -> MeasuredEstimate | None:
+def measured_here(recipe: EffectiveRecipe, path: Path) -> MeasuredEstimate | None:
     """Return the measured peak of the latest run of a recipe beside its estimate; None without one."""
-    from launcher.overview.measured_memory import measured_memory
+    from launcher.overview.measured_memory import measured_memory, models_in
+    from recipes.planning import Setup
+    from recipes.remote_path import RemotePath
+
+    if isinstance(path, RemotePath):  # its runs are on another machine
+        return None
 
     try:
         store = run_store()
     except ExplainedError:  # settings that cannot be read: the memory of a recipe does not need them
         return None
-    return measured_memory(store.transport, store.root, str(recipe), nodes)
+    return measured_memory(
+        store.transport, store.root, os.path.abspath(path), Setup.of(recipe).nodes, models_in(recipe)
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
-from tui.headless.hosts import path_of, refuse_host
+from tui.headless.hosts import host_of, path_of, refuse_host
 from tui.headless.output import SCHEMA, announce, ask, print_json, say, show
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def request_of(options: argparse.Namespace) -> SubmitRequest:
     from launcher.fields.assignments import assign
     from launcher.request import SubmitRequest
 
-    values, recipe = vars(options), path_of(options.recipe, options.host)
+    values, recipe = vars(options), _path_there(options.recipe, options.host)
     assigned = assign(
         recipe,
         options.override,
@@ -94,7 +94,7 @@ def request_of(options: argparse.Namespace) -> SubmitRequest:
             **values,
             "recipe": recipe,
             "kind": "rehearsal" if options.rehearse else "smoke" if options.smoke else "training",
-            "env_file": path_of(options.env_file, options.host) if options.env_file else None,
+            "env_file": _path_there(options.env_file, options.host) if options.env_file else None,
             "overrides": (*options.override, *assigned.overrides),
             "env": (*options.env, *assigned.env),
             "no_env": tuple(options.no_env),
@@ -103,6 +103,24 @@ def request_of(options: argparse.Namespace) -> SubmitRequest:
             "mounts": tuple(mount for text in options.mounts for mount in text.split(",")),
         }
     )
+
+
+def _path_there(file: str, host: str | None) -> Path:
+    """Return the path of a file on the machine whose scheduler gets the job.
+
+    Raises:
+        InputError: the file is on another machine.
+    """
+    from launcher.errors import InputError
+
+    path = path_of(file, host)
+    if host is None and (other := host_of(path)) is not None:
+        where = file.partition(":")[2]
+        raise InputError(
+            f"{file} is on another machine than the job",
+            fix=f"Submit it there: --host {other}, with {where}.",
+        )
+    return path
 
 
 def _checkout(options: argparse.Namespace) -> Path | None:

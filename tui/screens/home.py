@@ -226,6 +226,8 @@ class HomeScreen(RowCommands):
         self._show()
 
     def _reread(self) -> None:
+        if self.app.screen is not self and not self.app.screen.is_modal:
+            return  # read again when it is shown again
         self._poller.resume()
         self._job_poller.resume(refresh=True)
 

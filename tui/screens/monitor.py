@@ -158,8 +158,9 @@ class MonitorScreen(Screen[None]):
         self._arrange()
 
     def on_screen_resume(self) -> None:
-        """Focus the pane again."""
+        """Focus the pane again; what changed meanwhile is shown."""
         self.action_show_pane(self._pane)
+        self.call_after_refresh(self._arrange)
 
     def on_resize(self) -> None:
         """Lay out for the new size."""
@@ -199,7 +200,8 @@ class MonitorScreen(Screen[None]):
         if self._log_thread is not None:
             self._log_thread.set_settled(self.view.state.ended)
         self._read_places()
-        self._arrange()
+        if not self._covered():
+            self._arrange()
         if current_line(previous) != current_line(self.view):
             self.call_after_refresh(self._show_current)
         self._host.viewed(self, self.view)
@@ -223,13 +225,19 @@ class MonitorScreen(Screen[None]):
 
         in_background(read, "places", lambda error: post(self, ActionFailed(error)))
 
+    def _covered(self) -> bool:
+        """Return whether another screen hides this one: what is painted here is painted there, too.
+
+        `is_current` is true of the screen below the top one as well.
+        """
+        return self.app.screen is not self and not self.app.screen.is_modal
+
     def _tick(self) -> None:
-        covered = not self.is_current and not self.app.screen.is_modal
-        if not covered and self._pace.tick():
+        if not self._covered() and self._pace.tick():
             self._arrange()
 
     def _lines_shown(self) -> None:
-        if self.is_mounted and self._pace.lines_shown():
+        if self.is_mounted and not self._covered() and self._pace.lines_shown():
             self._arrange()
 
     def _arrange(self) -> None:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from launcher.errors import ConnectionLostError, TransportError
 from launcher.transports.ssh.host_access import HostMachine
 from launcher.transports.ssh.host_listings import HostEntry, HostListings
 from launcher.transports.ssh.remote_shell import run_script
@@ -141,9 +142,19 @@ class HostFiles:
     def prefetch_checkout(self, root: str) -> None:
         """List the trees of a checkout and fetch the sources that are not kept: two requests, or one.
 
+        Trees that are too large or slow for that are read file by file afterwards.
+
         Raises:
-            TransportError: the host does not answer.
+            ConnectionLostError: the host does not answer.
         """
+        try:
+            self._prefetch(root)
+        except ConnectionLostError:
+            raise
+        except TransportError:
+            return
+
+    def _prefetch(self, root: str) -> None:
         trees = [posixpath.join(posixpath.normpath(root), name) for name in _TREES]
         self._listings.survey(trees)
         missing = [

@@ -8,6 +8,7 @@ import posixpath
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from shlex import quote
 
 from launcher.transports.ssh.host_access import HostMachine
@@ -143,7 +144,7 @@ class HostListings:
             f"find {quote(directory)}/ -mindepth 1 -maxdepth 1 -type l"
             f" -exec stat -L --printf 'L %f %s %.9Y %i %n\\0' {{}} + 2>/dev/null"
         )
-        self._run_listing(new, [*(_find(path) for path in new), links])
+        self._run_listing(new, [*(listing_script(path) for path in new), links])
 
     def survey(self, trees: Iterable[str]) -> None:
         """List whole trees in one request; hidden directories and environments are left out.
@@ -168,21 +169,27 @@ class HostListings:
         done = run_script(
             self._machine.connection, body, "find", env=PLAIN_ENVIRONMENT, timeout_s=_LIST_TIMEOUT_S
         )
-        for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:
-            self._take(record)
+        records = done.stdout.decode("utf-8", errors="surrogateescape").split("\0")
+        for record, following in pairwise(records):  # the last one is empty, or cut
+            if not following.startswith("= 1 "):  # else it was cut in the middle
+                self._take(record)
         for directory in directories:
             self._listings.setdefault(
                 directory, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), directory)
             )
 
     def _take(self, record: str) -> None:
-        """Take one record of a listing, by its first letter (see `_find`, `_list`, `_survey`)."""
+        """Take one record of a listing, by its first letter (see `listing_script`, `_list`, `survey`)."""
         kind, _, rest = record.partition(" ")
         if kind == "N":
             self.now = float(rest)
         elif kind == "=":
             whole, _, path = rest.partition(" ")
-            self._listings[path] = HostListing({}, whole=whole == "0")
+            listing = self._listings.get(path)
+            if whole == "1" and isinstance(listing, HostListing):
+                listing.whole = False
+            else:
+                self._listings[path] = HostListing({})
         elif kind == "E":
             code, _, path = rest.partition(" ")
             self._listings[path] = refusal(code, path)
@@ -221,15 +228,16 @@ class HostListings:
         return True
 
 
-def _find(directory: str) -> str:
+def listing_script(directory: str) -> str:
     """Return the lines of `sh` that list one directory, links not followed."""
     name = quote(directory)
     # The refusals of `find` go by the first word after the last colon.
     return (
-        f"if out=$(cd -- {name} 2>&1); then"
+        f"if out=$(cd -- {name} 2>&1) && [ -r {name} ]; then"
         f" printf '= 0 %s\\0' {name};"
         f" find {quote(posixpath.join(directory, ''))} -mindepth 1 -maxdepth 1"
-        f" -printf 'F %y %s %T@ %i %p\\0' 2>/dev/null | head -c {_LISTING_BYTES};"
+        f" -printf 'F %y %s %T@ %i %p\\0' 2>/dev/null | {{ head -c {_LISTING_BYTES};"
+        f" [ \"$(wc -c)\" -eq 0 ] || printf '\\0= 1 %s\\0' {name}; }};"
         f" else printf 'E %s %s\\0' \"$([ -e {name} ] && {{ [ -d {name} ] && echo EACCES || echo ENOTDIR; }}"
         f' || echo ENOENT)" {name}; fi'
     )

@@ -82,10 +82,14 @@ class LockedChange:
             except BaseException:
                 self._sh(_release(self.path, self._mine))
                 raise
-            if (
-                self._sh(_commit(self.path, self._mine, new, keep=self.keep_attributes)).stdout.strip()
-                != _LOST
-            ):
+            try:
+                done = self._sh(_commit(self.path, self._mine, new, keep=self.keep_attributes))
+            except ConnectionLostError:
+                raise
+            except TransportError:
+                self._sh(_release(self.path, self._mine))
+                raise
+            if done.stdout.strip() != _LOST:
                 return
 
     def _taken(self, deadline: float) -> bytes | None:
@@ -131,6 +135,16 @@ class LockedChange:
             reason = output_text(done.stderr).strip().rpartition("\n")[2].rpartition(": ")[2]
             raise TransportError(f"cannot write {clean(self.path)}: {reason or f'exit {done.code}'}")
         return done
+
+
+_KEEP = """\
+if [ -e "$target" ]; then
+  [ -w "$target" ] || { echo 'it is read-only' >&2; fail; }
+  cp --attributes-only --preserve=mode,ownership,xattr -- "$target" "$new" || fail
+  [ "$(stat -c '%u %g %a' -- "$new")" = "$(stat -c '%u %g %a' -- "$target")" ] ||
+    { echo 'its owner, group or mode would change' >&2; fail; }
+fi"""
+"""Gives the new file what the old one has; refuses where that cannot be, as saving on one machine does."""
 
 
 def _holder_here() -> bytes:
@@ -179,10 +193,7 @@ def _commit(path: str, mine: bytes, data: bytes, *, keep: bool) -> str:
     """Return the script that writes the file and releases the lock, if that is still this change's."""
     check = 'is_mine || { rm -f -- "$new"; echo lost; exit 0; }'
     if keep:
-        copied = (
-            '[ ! -e "$target" ] || cp --attributes-only --preserve=mode,ownership,xattr -- "$target" "$new"'
-        )
-        check = f"{copied} || fail\n{check}"
+        check = f"{_KEEP}\n{check}"
     return "\n".join([
         *_lock_lines(path, mine),
         "is_mine || { echo lost; exit 0; }",

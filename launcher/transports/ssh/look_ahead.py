@@ -26,6 +26,8 @@ FRESH_S = 1.9
 _TIMEOUT_S = 30.0
 _KEPT_BYTES = 16 << 20
 _RECORD = "%y %s %T@ %i %p\\0"
+_UNREADABLE = "\\( -type d ! -readable -printf 'U 0 0 0 %p\\0' \\)"
+"""Names a directory whose entries `find` cannot tell."""
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class LookAhead:
             TransportError: the host does not answer.
         """
         lines = [
-            f"find -L {quote(directory)}/ -maxdepth {depth} -printf '{_RECORD}'"
+            f"find -L {quote(directory)}/ -maxdepth {depth} {_UNREADABLE} , -printf '{_RECORD}'"
             f" -type d ! -path '*/' ! -name {quote(pattern)} -prune 2>/dev/null"
             for directory in directories
         ]
@@ -90,7 +92,7 @@ class LookAhead:
         """
         choice = " -o ".join(f"-name {quote(name)}" for name in names)
         lines = [
-            f"find -L {quote(directory)}/ -maxdepth 1 -printf '{_RECORD}' 2>/dev/null\n"
+            f"find -L {quote(directory)}/ -maxdepth 1 {_UNREADABLE} , -printf '{_RECORD}' 2>/dev/null\n"
             f"find -L {quote(directory)}/ -mindepth 2 -maxdepth 2 \\( {choice} \\)"
             f" -printf '{_RECORD}' 2>/dev/null"
             for directory in directories
@@ -127,8 +129,12 @@ class LookAhead:
         done = run_script(self._connection, body, "find", env=PLAIN_ENVIRONMENT, timeout_s=_TIMEOUT_S)
         look = _TreeLook(self._monotonic(), names=names)
         tops = {posixpath.normpath(directory) for directory in directories}
+        unreadable = set[str]()
         for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:
             kind, size, mtime, inode, path = record.split(" ", 4)
+            if kind == "U":
+                unreadable.add(posixpath.normpath(path))
+                continue
             if kind in "lN":  # a link to nowhere
                 continue
             path = posixpath.normpath(path)
@@ -144,6 +150,9 @@ class LookAhead:
             look.listed.setdefault(parent, {})[name] = entry
             if kind == "d" and names:
                 look.partly.setdefault(posixpath.join(parent, name), {})
+        for path in unreadable:  # no entry of it was told: whoever asks for them gets the refusal
+            look.listed.pop(path, None)
+            look.partly.pop(path, None)
         return look
 
     def read(self, ranges: Sequence[ReadRange]) -> None:

@@ -105,14 +105,24 @@ class SshTransport:
         return self._environment
 
     def _login_environment(self) -> dict[str, str]:
-        body = 'exec "${SHELL:-/bin/sh}" -l -c "exec env -0" </dev/null'
+        # csh and tcsh take -l only alone; they read the user's files for -c, too.
+        body = (
+            'case "${SHELL:=/bin/sh}" in *csh) exec "$SHELL" -c "exec env -0" </dev/null ;; esac\n'
+            'exec "$SHELL" -l -c "exec env -0" </dev/null'
+        )
         done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
         text = done.stdout.decode("utf-8", errors="surrogateescape")
         # What a profile prints comes before the first variable.
         pairs = (
             item.rpartition("\n")[2] if number == 0 else item for number, item in enumerate(text.split("\0"))
         )
-        return {name: value for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+        variables = {name: value for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+        if done.code or not variables.get("HOME"):
+            raise TransportError(
+                f"{self.host}: the login shell does not tell its variables"
+                f" (exit {done.code}: {clean(output_text(done.stderr).strip())[:200]})"
+            )
+        return variables
 
     def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name.

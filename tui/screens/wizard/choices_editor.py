@@ -25,7 +25,7 @@ from tui.screens.wizard.state_changes import with_edits, without_override
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from recipes.editing import Analysis, EditSession
+    from recipes.editing import EditSession
     from recipes.editing.outcomes import ChosenValues
     from recipes.errors import ExplainedError
     from recipes.inheritance import EffectiveRecipe
@@ -63,12 +63,12 @@ class ChoicesEditorScreen(RecipeEditorScreen):
 
     def on_analysis_ready(self, event: AnalysisReady) -> None:
         """Keep what was edited; begin with the search for a key, where that was asked for."""
-        super().on_analysis_ready(event)
+        # The parent's handler runs besides, and later: Textual calls those of all classes.
         if not event.preview and event.analysis.error is None:
             self._keep(event.analysis.recipe)
-        if self._find and self.analysis is not None:
+        if self._find:
             self._find = False
-            self.action_find()
+            self.call_later(self.action_find)
 
     def action_back(self) -> None:
         """Take the choices back to the wizard; text that is no YAML has to be corrected first."""
@@ -79,18 +79,22 @@ class ChoicesEditorScreen(RecipeEditorScreen):
         if state is not None and state.error is not None:
             self.message.say(f"line {state.error_line} is no YAML: correct it, or undo (u)", "fail")
             return
-        self.worker.edit(_save)
-        self.worker.with_session(lambda session: session.path, self._leave)
+        self.worker.with_session_first(_saved, self._leave)
 
     def _leave(self, path: Path) -> None:
+        if self not in self.app.screen_stack:
+            return
+        while self.app.screen is not self:  # a dialog that opened meanwhile
+            self.app.pop_screen()
         self.app.pop_screen()
         self._taken(path)
 
 
-def _save(session: EditSession, analysis: Analysis) -> str:
+def _saved(session: EditSession) -> Path:
+    """Save; return the file. The editor stays where it cannot be saved."""
     if session.dirty:
         session.save()
-    return ""
+    return session.path
 
 
 def edit_choices(
@@ -113,10 +117,17 @@ def edit_choices(
     def prepare() -> None:
         from launcher.storage.choice_files import make_directory
         from recipes.editing.outcomes import child_text
+        from recipes.files import SaveError
 
         chosen = offer_of(state, status).chosen
-        path = make_directory(os.environ) / _NAME
-        path.write_text(child_text(chosen, path), encoding="utf-8")
+        try:
+            path = make_directory(os.environ) / _NAME
+            path.write_text(child_text(chosen, path), encoding="utf-8")
+        except OSError as error:
+            raise SaveError(
+                f"the editor has nowhere to keep the choices: {error.strerror}",
+                fix="Make room in the state directory, or set XDG_STATE_HOME to another one.",
+            ) from error
         environment = dict(os.environ)
         if status.checkout is not None:
             environment["NEMO_RL_ROOT"] = status.checkout.path

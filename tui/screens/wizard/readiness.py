@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tui.screens.wizard.model import DraftStatus
 
 _NAMED = 4
+_ONE_DAY_S = 86400.0
 """Failing checks that the review names; the doctor's screen has all."""
 
 
@@ -70,9 +71,14 @@ class ReadyAnswer:
             lines.append(line((f"… and {len(failing) - _NAMED} more", "dim")))
         return lines
 
-    def warning(self, now: float) -> str:
-        """Return what is not ready as one line, for the question before a submission; empty where all is."""
-        return self.report.failures_in_words(now) if self.report is not None else ""
+    def warning(self, recipe: str, now: float) -> str:
+        """Return what is not ready for a recipe as one line, for the question before a submission.
+
+        Empty where all is, or where the report is of another recipe or of another day.
+        """
+        if self.report is None or self.report.recipe != recipe:
+            return ""
+        return self.report.failures_in_words(now, within_s=_ONE_DAY_S)
 
 
 class ReadyWatch:

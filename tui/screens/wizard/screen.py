@@ -63,8 +63,8 @@ class WizardScreen(StepScreen):
         self._submitting = False
         self._submit_when_ready = False
         """Whether to submit as soon as the review is complete."""
-        self._reported_slurm_error: ExplainedError | None = None
-        """The Slurm error that was already shown."""
+        self._reported_slurm_error = ""
+        """Text of the Slurm error that was already shown: asked again, Slurm says the same."""
         self._views = ReviewCommands(self, self._say)
         self._ready = ReadyWatch(self, self._poller.get_resolver, self._refresh_view)
 
@@ -81,9 +81,10 @@ class WizardScreen(StepScreen):
             and self.step.id == "review"
         ):
             self.action_submit()
-        if status.slurm_error is not None and status.slurm_error is not self._reported_slurm_error:
-            self._reported_slurm_error = status.slurm_error
-            self._show_slurm_error(status.slurm_error)
+        error = status.slurm_error
+        if error is not None and str(error) != self._reported_slurm_error and self.is_current:
+            self._reported_slurm_error = str(error)
+            self._show_slurm_error(error)
 
     def review_lines(self, width: int) -> list[Content]:
         """Return the review; on a wide screen without what stands beside it."""
@@ -259,7 +260,8 @@ class WizardScreen(StepScreen):
     def on_start_estimated(self, event: StartEstimated) -> None:
         """Show the start estimate."""
         event.stop()
-        if event.plan is not self.status.plan:
+        plan = self.status.plan
+        if plan is None or event.plan.request != plan.request:
             return
         result = event.result
         refused = isinstance(result, ExplainedError)
@@ -303,11 +305,10 @@ class WizardScreen(StepScreen):
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
+        unready = self._ready.answer.warning(plan.submission.spec.recipe.source, self._host.now())
         dialog = ChoiceDialog(
             "Submit?",
-            question(
-                plan, assess(self.wizard_state, self.status), self._ready.answer.warning(self._host.now())
-            ),
+            question(plan, assess(self.wizard_state, self.status), unready),
             choices,
             chosen=1 if plan.asks else 0,
         )
