@@ -151,7 +151,7 @@ def _workers(context: Context) -> Iterator[tuple[str, str, bool]]:
         name = "VllmAsyncGenerationWorker" if asynchronous else "VllmGenerationWorker"
         quantised = context.get("policy.generation.quant_cfg") is not None
         yield name, "policy.generation.backend", quantised
-    elif backend in _GENERATORS:
+    elif isinstance(backend, str) and backend in _GENERATORS:
         yield _GENERATORS[backend], "policy.generation.backend", False
     if context.gym:
         yield "NemoGym", "env.should_use_nemo_gym", False
