@@ -307,9 +307,16 @@ class _Holders:
             if row.line > line or row.column > column:
                 continue
             if row.column == column:
-                return row.path[:-1] if not row.is_item else None
+                if not row.is_item:
+                    return row.path[:-1]
+                # A list may begin at the column of its key, and then its key's siblings stand there, too.
+                return row.path[:-2] if self._begins_at(row.path[:-1], column) else None
             return row.path if row.is_open and self._may_stand(row.path, column) else None
         return () if self.top and self._may_stand((), column) else None
+
+    def _begins_at(self, path: KeyPath, column: int) -> bool:
+        """Return whether the key of a path is at a column."""
+        return any(row.path == path and row.column == column and not row.is_item for row in self.rows)
 
     def _may_stand(self, path: KeyPath, column: int) -> bool:
         """Return whether a column is that of the keys in a mapping; at the top the first, if it has none."""

@@ -27,6 +27,12 @@ CASES = {
     "the only item": ("a:\n  - x\nb: 1\n", "a.0", "a: []\n  # - x\nb: 1\n"),
     "a block text": ("a: |\n  one\n\n  two\nb: 1\n", "a", "# a: |\n#   one\n#\n#   two\nb: 1\n"),
     "a list at the key's column": ("a:\n- x\n- y\nb: 1\n", "a", "# a:\n# - x\n# - y\nb: 1\n"),
+    "a key after a list at its column": (
+        "o:\n  a:\n  - x\n  - y\n  b: 1\n",
+        "o.b",
+        "o:\n  a:\n  - x\n  - y\n  # b: 1\n",
+    ),
+    "a key after a list at its column, at the top": ("a:\n- x\nb: 1\n", "b", "a:\n- x\n# b: 1\n"),
     "windows line ends": ("a: 1\r\nb: 2\r\n", "b", "a: 1\r\n# b: 2\r\n"),
     "without a last line break": ("a: 1\nb: 2", "b", "a: 1\n# b: 2"),
     "a closing bracket at the key": ("a: [\n  1\n]\nb: 2\n", "a", "# a: [\n#   1\n# ]\nb: 2\n"),
