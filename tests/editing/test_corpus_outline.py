@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from pathlib import Path
@@ -36,6 +37,7 @@ def missing_leaves(outline: Outline, recipe: EffectiveRecipe) -> set[str]:
 
 def opened(path: Path, checkout: Path | None = None) -> tuple[float, set[str]]:
     """Open a recipe as the screen does; return the CPU seconds and the leaves that are missing."""
+    gc.freeze()  # as the screen does: a full collection over all that the tests loaded takes 0.3 s
     start = time.process_time()
     session = EditSession.open(path)
     analyser = RecipeAnalyser(path, checkout=checkout, environment={})

@@ -140,7 +140,7 @@ def test_from_not_ready_to_a_submitted_run_by_the_offered_commands(shell: JscShe
     tmux("send-keys", "-l", RECIPE)
     tmux.see("‹ smoke ›", "this direc", "5 steps")
     tmux.press("F8")
-    tmux.see(f"smoke of {shell.checkout}/recipes/{RECIPE[:12]}", "develbooster")
+    tmux.see("smoke of", f"{shell.checkout}/recipes/{RECIPE[:12]}", "develbooster")
     tmux.press("s")
     tmux.see("Submit?", "y  submit")
     tmux.press("y")
