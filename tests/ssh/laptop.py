@@ -8,7 +8,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.server import Server
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,3 +51,21 @@ def command(
         env=environment, capture_output=True, text=True, check=False, timeout=timeout_s,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def requests_of(far: SshTransport, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets a word for each request from now on."""
+    calls: list[str] = []
+    take, with_files = far.connection.take_spare, far.with_files
+
+    def shell() -> Any:
+        calls.append("shell")
+        return take()
+
+    def files(action: Any) -> Any:
+        calls.append("files")
+        return with_files(action)
+
+    monkeypatch.setattr(far.connection, "take_spare", shell)
+    monkeypatch.setattr(far, "with_files", files)
+    return calls

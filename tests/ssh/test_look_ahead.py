@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from launcher.transports.local import LocalTransport
 from launcher.transports.ssh import look_ahead
 from launcher.transports.ssh.transport import SshTransport
 from tests.driver_text import DriverText
-from tests.ssh.laptop import ROOT
+from tests.ssh.laptop import ROOT, requests_of
 from tests.ssh.server import Server
 
 pytestmark = pytest.mark.long
@@ -28,24 +27,6 @@ LOGS = 30
 @pytest.fixture
 def far(server: Server) -> SshTransport:
     return SshTransport(server.host())
-
-
-def requests_of(far: SshTransport, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that gets a word for each request from now on."""
-    calls: list[str] = []
-    take, with_files = far.connection.take_spare, far.with_files
-
-    def shell() -> Any:
-        calls.append("shell")
-        return take()
-
-    def files(action: Any) -> Any:
-        calls.append("files")
-        return with_files(action)
-
-    monkeypatch.setattr(far.connection, "take_spare", shell)
-    monkeypatch.setattr(far, "with_files", files)
-    return calls
 
 
 def test_a_poll_of_many_logs_is_two_requests(

@@ -10,7 +10,6 @@ import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from recipes.inheritance import resolve
 from recipes.limits import RECIPE_BYTES
 from recipes.reading import IrregularFileError, TooLargeError, read_regular
 from recipes.remote_path import RemotePath, on_machine_of
-from tests.ssh.laptop import command, laptop
+from tests.ssh.laptop import command, laptop, requests_of
 from tests.ssh.server import Server
 
 pytestmark = pytest.mark.long
@@ -144,30 +143,12 @@ def test_an_edit_keeps_the_file_and_finds_others_edits(far: SshTransport, tree: 
     far.close()
 
 
-def count_requests(far: SshTransport, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that gets a word for each request from now on."""
-    calls: list[str] = []
-    take, with_files = far.connection.take_spare, far.with_files
-
-    def shell() -> Any:
-        calls.append("shell")
-        return take()
-
-    def files(action: Any) -> Any:
-        calls.append("files")
-        return with_files(action)
-
-    monkeypatch.setattr(far.connection, "take_spare", shell)
-    monkeypatch.setattr(far, "with_files", files)
-    return calls
-
-
 def test_a_file_is_read_again_only_when_it_has_changed(
     far: SshTransport, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = far.path(str(tree / "parent.yaml"))
     assert there.read_text() == PARENT
-    calls = count_requests(far, monkeypatch)
+    calls = requests_of(far, monkeypatch)
     assert there.read_text() == PARENT
     assert calls == []
     kept = [path for path in (tree.parent / "laptop-cache").rglob("*") if path.is_file()]
@@ -198,7 +179,7 @@ def test_checks_of_a_checkout_there_are_those_of_here_in_few_requests(
     recipe = min((checkout / "examples" / "configs" / "recipes").rglob("*distillation*.yaml"))
     environment = {"HOME": str(tmp_path)}
     here = Checker(Inputs.of(environment=environment, checkout=checkout)).check(recipe)
-    calls = count_requests(far, monkeypatch)
+    calls = requests_of(far, monkeypatch)
     there = far.path(str(checkout))
     inputs = Inputs.of(environment=environment, checkout=there, root=far.path(""))
     found = Checker(inputs).check(far.path(str(recipe)))
