@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _CANNOT = "This run cannot be resumed"
 _LISTED = 6
+_REFUSED = 2
+"""Refusals that are told whole, two rows each: the answers must stay in sight on 24 rows."""
 
 
 class ResumeSent(Message):
@@ -108,7 +110,7 @@ def resumptions_in_words(plans: Sequence[ResumePlan], refusals: Sequence[str], l
     lines = [f"{clean(plan.run.spec.name)}  {_beginning(plan)}" for plan in plans[:_LISTED]]
     lines += [f"and {len(plans) - _LISTED} more"] if len(plans) > _LISTED else []
     lines.append(f"\nAt most {sum(plan.cost.gpu_hours for plan in plans):.1f} GPU hours together.")
-    not_resumed = [*refusals[:_LISTED]]
+    not_resumed = [*refusals[:_REFUSED]]
     rest = len(refusals) - len(not_resumed) + left_out
     not_resumed += [f"{plural(rest, 'further row')} without a run that can be resumed"] if rest else []
     return "\n".join([*lines, *(f"Not resumed: {text}." for text in not_resumed)])
