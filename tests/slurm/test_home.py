@@ -156,7 +156,9 @@ def test_runs_are_cancelled_and_resumed_by_keys(user: User, tmux: Tmux) -> None:
     tmux.until(lambda text: text.count("⊘ cancelled") == 0, "both are submitted again", 60)
     for run in user.runs.iterdir():
         assert (run / "jobs.json").read_text().count('"submitted"') == 2
-    tmux.press("A", "A", "Home")
+    tmux.press("A")  # all that are shown are marked: none is now
+    tmux.until(lambda text: "marked" not in text, "no mark")
+    tmux.press("Home")
     tmux.until(lambda text: len(re.findall("◌ |● running", text)) >= 1, "its state", 60)
     tmux.press("c")
     tmux.see("Cancel this run?")

@@ -114,7 +114,7 @@ def test_a_controller_that_is_stopped_and_comes_back(user: User, running: Cluste
     (_, before) = listed(user)
     assert before["run"] == submitted["run"]
     assert before["state"] == "queued"
-    assert "gives no answer" in before["reason"]
+    assert "gave no answer" in before["reason"]
     running.start("slurmctld")
     forget_answers(user)
     assert [run["state"] for run in listed(user)] == ["unknown", "queued"]
