@@ -128,7 +128,7 @@ def test_the_latest_run_of_the_recipe_corrects_estimates(
 ) -> None:
     made = smoke(world)
     spec = Path(made.directory, "run.json")
-    spec.write_text(spec.read_text().replace('"source": "x"', '"source": "/y/recipe.yaml"'))
+    spec.write_text(spec.read_text().replace('"source": "x"', f'"source": "{world.root}/recipe.yaml"'))
     spec.write_text(json.dumps(json.loads(spec.read_text()) | {"estimated_gib": 20.0}))
     gpu_memory = {"peak_gib": 30.0, "total_gib": 40.0}
     summary = {"schema": 1, "state": "completed", "metrics": {}, "gpu_memory": gpu_memory}
