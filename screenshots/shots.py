@@ -9,6 +9,15 @@ WIZARD_SIZES = ((80, 24), (120, 40), (160, 48))
 
 
 @dataclass(frozen=True)
+class Late:
+    """A text that a worker puts on the screen of one size, and how often: columns and lines need space."""
+
+    size: tuple[int, int]
+    text: str
+    times: int = 1
+
+
+@dataclass(frozen=True)
 class Shot:
     """A screenshot: keys to press, and texts to wait for."""
 
@@ -16,12 +25,26 @@ class Shot:
     keys: tuple[str, ...]
     shows: tuple[str, ...]
     sizes: tuple[tuple[int, int], ...] = SIZES
+    late: tuple[Late, ...] = ()
+
+    def is_on(self, screen: str, size: tuple[int, int]) -> bool:
+        """Tell whether a painted screen of this size has all its texts."""
+        due = [late for late in self.late if late.size == size]
+        return all(text in screen for text in self.shows) and all(
+            screen.count(late.text) >= late.times for late in due
+        )
 
 
 SHOTS = (
     Shot("home", (), ("3 runs", "● running", "✓ completed", "✗ failed")),
     Shot("monitor", ("enter",), ("● running", "✓ First checkpoint saving", "at step 17")),
-    Shot("logs", ("3", "slash", *"loss", "enter"), ("paused", "Loss: "), ((80, 24),)),
+    Shot(
+        "logs",
+        ("3", "slash", *"loss", "enter"),
+        ("paused", "Loss: "),
+        ((80, 24),),
+        (Late((80, 24), "match 17 of 17"), Late((80, 24), "450/468 lines")),
+    ),
     Shot("panes", ("p",), ("▸driver",)),
     Shot("picker", ("l",), ("enter opens", "launcher.log")),
     Shot("help", ("escape", "1", "f1"), ("Help", "Monitor")),
@@ -50,7 +73,9 @@ EDITOR_SHOTS = (
 )
 """The recipe editor: a size that would fail, its legal values, the checks, the text, the fix as a diff."""
 OVERVIEW_SHOTS = (
-    Shot("jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed")),
+    Shot(
+        "jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed"), late=(Late((160, 48), " kB ", 2),)
+    ),
     Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
     Shot("jobs-marked", ("v", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
     Shot("comparison", ("D",), ("A demo", "B first-try", "loss")),

@@ -61,7 +61,7 @@ async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
     async with app.run_test(size=size) as pilot:
         for shot in SHOTS:
             await pilot.press(*shot.keys)
-            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             await settle(pilot, app)
             if size in shot.sizes:
                 taken[f"{shot.name}-{size[0]}x{size[1]}.svg"] = app.export_screenshot(title="distill-tui")
@@ -77,7 +77,7 @@ async def take_overview(
     async with app.run_test(size=size) as pilot:
         for shot in OVERVIEW_SHOTS:
             await pilot.press(*shot.keys)
-            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             await settle(pilot, app, settled_s)
             svg = app.export_screenshot(title="distill-tui")
             taken[f"{shot.name}-{size[0]}x{size[1]}"] = (svg, same_each_time(painted(app)))
@@ -93,7 +93,7 @@ async def take_wizard(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
     async with app.run_test(size=size) as pilot:
         for shot in WIZARD_SHOTS:
             await pilot.press(*shot.keys)
-            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             for entry in app.screen.query(Input):
                 entry.cursor_blink = False
             await settle(pilot, app)
@@ -115,7 +115,7 @@ async def take_editor(node: LoginNode, size: tuple[int, int]) -> dict[str, str]:
         await until(pilot, lambda: "would fail" in painted(app), "the recipe")
         for shot in EDITOR_SHOTS:
             await pilot.press(*shot.keys)
-            await until(pilot, lambda shot=shot: all(part in painted(app) for part in shot.shows), shot.name)  # type: ignore[misc]
+            await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             await settle(pilot, app)
             if size in shot.sizes:
                 name = f"{shot.name}-{size[0]}x{size[1]}.svg"

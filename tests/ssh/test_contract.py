@@ -190,6 +190,10 @@ def test_a_process_of_its_own(transport: Transport, odd_path: Path) -> None:
         ["sh", "-c", script, "zero", "o n e"], env=env, cwd=str(odd_path), output=str(output)
     )
     assert transport.alive(process) is True
+    for _ in range(100):  # until it is the program and no longer the one that starts it
+        if transport.was_started_with(process, f"MARK_OF_TEST=m {os.getpid()}"):
+            break
+        time.sleep(0.1)
     assert transport.was_started_with(process, f"MARK_OF_TEST=m {os.getpid()}")
     assert not transport.was_started_with(process, "MARK_OF_TEST=m")
     assert transport.find_process(f"MARK_OF_TEST=m {os.getpid()}") == process

@@ -18,7 +18,7 @@ from tests.ssh.relay import relayed
 from tests.ssh.server import Server
 
 pytestmark = pytest.mark.long
-BIG = os.urandom(1 << 16) * ((2 * CHUNK_BYTES + 5) // (1 << 16) + 1)
+BIG = os.urandom(1 << 16) * ((3 * CHUNK_BYTES + 5) // (1 << 16) + 1)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_copy_that_broke_off_goes_on(server: Server, run_directory: Path, tmp_
     with relayed(server.port) as relay:
         one = transport(relay.port)
         run = load(one, str(run_directory))
-        relay.cut_after = CHUNK_BYTES + (CHUNK_BYTES >> 1)
+        relay.cut_after = 2 * CHUNK_BYTES  # up to 2 MiB of it, SSH's window, are lost on their way
 
         def refuse(_: float) -> None:
             relay.refuse()

@@ -25,6 +25,22 @@ _PART_BYTES = 32 << 10
 """Bytes of one request: servers need not answer larger ones (draft-ietf-secsh-filexfer-02, 3)."""
 
 
+def _let_break_be_met_by_the_reader(file: paramiko.SFTPFile) -> None:
+    """Let the thread in which paramiko sends its requests end silently where the connection breaks.
+
+    The reader gets the break as an exception; that of the thread would be a traceback on the terminal.
+    """
+    import paramiko
+
+    send: Callable[..., None] = file._prefetch_thread  # type: ignore[attr-defined]
+
+    def send_all(*arguments: object) -> None:
+        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+            send(*arguments)
+
+    file._prefetch_thread = send_all  # type: ignore[attr-defined]
+
+
 class NoSftpError(TransportError):
     """The server has no SFTP subsystem."""
 
@@ -75,6 +91,7 @@ class SftpFiles:
                     raise too_large_error(path)
                 begins = range(offset, offset + length, _PART_BYTES)
                 wanted = [(begin, min(_PART_BYTES, offset + length - begin)) for begin in begins]
+                _let_break_be_met_by_the_reader(file)
                 return b"".join(file.readv(wanted))
 
         return self._do(parts)
