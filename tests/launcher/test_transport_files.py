@@ -14,6 +14,7 @@ import pytest
 from launcher.errors import TransportError
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport
+from launcher.transports.replies import WHOLE_FILE_BYTES
 
 LOCAL = LocalTransport(deadline_s=3.0)
 
@@ -122,7 +123,7 @@ def process(pid: int, started: int) -> ProcessId:
 
 
 def started(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
 
 
 def test_a_process_is_alive_until_it_ends_also_as_a_zombie() -> None:
@@ -140,12 +141,12 @@ def test_a_process_is_alive_until_it_ends_also_as_a_zombie() -> None:
     assert LOCAL.alive(one) is False
 
 
-def test_a_process_whose_name_looks_like_the_state_of_a_zombie() -> None:
-    with subprocess.Popen(
-        ["bash", "-c", 'printf "a) Z (b" > /proc/$$/comm; read -r'], stdin=subprocess.PIPE
-    ) as child:
+@pytest.mark.parametrize("name", ["a) Z (b", r"\377) Z (\201"])
+def test_a_process_whose_name_looks_like_the_state_of_a_zombie(name: str) -> None:
+    script = f'printf "{name}" > /proc/$$/comm; read -r'
+    with subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE) as child:
         try:
-            until(child.pid, "a) Z (b")
+            until(child.pid, ") Z (")
             assert LOCAL.alive(process(child.pid, started(child.pid))) is True
         finally:
             child.kill()
@@ -154,6 +155,34 @@ def test_a_process_whose_name_looks_like_the_state_of_a_zombie() -> None:
 def until(pid: int, text: str) -> None:
     """Wait for what the kernel tells of a process."""
     end = time.monotonic() + 10
-    while text not in Path(f"/proc/{pid}/stat").read_text():
+    while text.encode() not in Path(f"/proc/{pid}/stat").read_bytes():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_a_whole_file_may_have_so_many_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"")
+    os.truncate(path, WHOLE_FILE_BYTES + 1)
+    with pytest.raises(TransportError) as raised:
+        LOCAL.read(str(path))
+    assert raised.value.what == f"cannot read {path}: larger than 64 MiB"
+    assert len(LOCAL.read(str(path), size=WHOLE_FILE_BYTES + 1)) == WHOLE_FILE_BYTES + 1
+    assert LOCAL.read(str(path), size=0) == b""
+    os.truncate(path, WHOLE_FILE_BYTES)
+    assert len(LOCAL.read(str(path))) == WHOLE_FILE_BYTES
+
+
+def test_the_rest_of_a_larger_file_is_read_where_it_fits(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"")
+    os.truncate(path, WHOLE_FILE_BYTES + 1)
+    assert LOCAL.read(str(path), WHOLE_FILE_BYTES - 4) == bytes(5)
+    assert len(LOCAL.read(str(path), 1)) == WHOLE_FILE_BYTES
+    assert LOCAL.read(str(path), WHOLE_FILE_BYTES + 9) == b""
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TransportError, match="Illegal seek"):
+        LOCAL.read(str(tmp_path / "pipe"), 0, 5)

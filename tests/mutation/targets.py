@@ -30,7 +30,7 @@ GUARDED = (
     ),
     Target(
         "launcher/monitor/open_evidence.py",
-        ("tests/launcher/test_run_failures.py", "tests/launcher/test_start_retries.py"),
+        ("tests/launcher/test_open_evidence.py", "tests/launcher/test_start_retries.py"),
     ),
     Target("launcher/monitor/attempts.py", ("tests/launcher/test_run_attempts.py",)),
     Target("launcher/submit/submission.py", ("tests/launcher/test_submission.py",)),
