@@ -41,6 +41,14 @@ REMARKS = ["", "a remark", "# twice", "key: value", "tab\tinside"]
 SNIPPETS = ["x", " ", "\n", "#", ":", "- ", "a: 1\n", "\t", "'", "[", "\r\n", "é"]
 
 
+def last_with_comments(text: str, line: int) -> int:
+    """Return the last of the comment lines right below a line: keys of a section that are commented out."""
+    lines = text.splitlines()
+    while line < len(lines) and lines[line].lstrip().startswith("#"):
+        line += 1
+    return line
+
+
 class Sequence:
     """A session with the history that it should have."""
 
@@ -87,7 +95,8 @@ class Sequence:
         self.session.set_text(row.key, data.draw(st.sampled_from(TEXTS)), inherited=self.recipe)
         gone, _ = changed_lines(before, self.session.text)
         if row.state == "own" and row.lines is not None:
-            assert all(row.lines.first <= line <= row.lines.last for line in gone), (row, gone)
+            last = row.lines.last if row.kind == "value" else last_with_comments(before, row.lines.last)
+            assert all(row.lines.first <= line <= last for line in gone), (row, gone)
         else:
             assert len(gone) <= 1  # `section:` or `{…}` that takes the key
 
