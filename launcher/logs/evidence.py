@@ -58,7 +58,7 @@ _NODES = (
     ("CANCELLED", re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED")),
     ("srun: error: ", re.compile(r"^srun: error: (?:Node failure on (?=\S)|(?=\S+: task))(?P<node>[\w.-]+)")),
     (" failed on node ", re.compile(r" failed on node (?P<node>[\w.-]+)")),
-    ("slurm_receive_msgs: [[", re.compile(r"slurm_receive_msgs: \[\[(?P<node>[\w.-]+)\]:\d+\]")),
+    ("slurm_receive_msgs: [[", re.compile(r"slurm_receive_msgs: \[\[(?P<node>\d+(?:\.\d+){3}|[\w-]+)")),
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
