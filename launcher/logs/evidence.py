@@ -56,7 +56,9 @@ _CODE = re.compile(r"\s+(?:raise |assert |return |await |self\.|logger\.|print\(
 # A text in the line, and the pattern that captures the node's name.
 _NODES = (
     ("CANCELLED", re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED")),
-    ("srun: error: ", re.compile(r"^srun: error: (?:Node failure on )?(?P<node>[\w.-]+)(?:: task|$| )")),
+    ("srun: error: ", re.compile(r"^srun: error: (?:Node failure on (?=\S)|(?=\S+: task))(?P<node>[\w.-]+)")),
+    (" failed on node ", re.compile(r" failed on node (?P<node>[\w.-]+)")),
+    ("slurm_receive_msgs: [[", re.compile(r"slurm_receive_msgs: \[\[(?P<node>\d+(?:\.\d+){3}|[\w-]+)")),
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
@@ -83,10 +85,13 @@ _RAY_SOURCES = ("_manager.cc:", "core_worker", "_client.cc:", "_client.h:", "_se
 """Parts of the names of Ray's source files, in the lines with which its processes end themselves."""
 _BELOW_ERROR = frozenset((LineSeverity.DEBUG, LineSeverity.INFO, LineSeverity.WARNING))
 
+_CPP_MESSAGE = "what():  "
+_CPP_EXCEPTION = re.compile(r"\s*what\(\):  (?P<message>\S.*)")
+"""What std::terminate prints of the exception that nothing caught."""
 _AWAITED_LINES = 64
 
 _TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
-_EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, *_RAY_SOURCES))
+_EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, _CPP_MESSAGE, *_RAY_SOURCES))
 LITERALS = (
     *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
 )  # fmt: skip
@@ -216,6 +221,24 @@ class Evidence:
                 return
         if signature is not None and not self._is_harmless(segment, signature):
             yield self._finding(signature, segment, source, time)
+        elif signature is None and _CPP_MESSAGE in segment.text:
+            yield from self._cpp_exception(segment, source, time)
+
+    def _cpp_exception(self, segment: Segment, source: Source, time: float | None) -> Iterator[ExceptionSeen]:
+        """Yield the exception that ended a process outside Python."""
+        match = _CPP_EXCEPTION.match(segment.body)
+        if match is None:
+            return
+        process = self.tracebacks.process(segment)
+        message = f"C++ exception: {match['message']}"[:_TEXT_LIMIT]
+        raised = Raised(
+            message, source.line, source.line, segment.own, wrapper=False, chained=False, process=process
+        )
+        if self._is_first(segment, raised, None):
+            yield ExceptionSeen(
+                message, source, source.line, segment.own, False,
+                process.node, process.rank, process.pid, self._time(segment, time),
+            )  # fmt: skip
 
     def _signature(self, segment: Segment, marks: EvidenceMarks) -> Signature | None:
         """Return the signature of a line, whether or not it is a failure here."""

@@ -48,11 +48,13 @@ def diagnose(
     failed: bool = False,
     completed: bool = False,
     stopped: bool = False,
+    silent_after: Sequence[ExceptionSeen] = (),
 ) -> Diagnosis:
     """Order findings, the cause first.
 
     `failed`: the run has failed; `completed`: it has succeeded, so that only warnings count;
-    `stopped`: it was ended from outside, so that findings of tier 3 do not count.
+    `stopped`: it was ended from outside, so that findings of tier 3 do not count; `silent_after`: exceptions
+    of its workers after which it wrote nothing more, so that they are suspected.
     """
     findings = sorted([*reported, *_from_cluster(job)], key=lambda item: source_order(item.source))
     warnings = [item for item in findings if item.severity != "fatal"]
@@ -69,7 +71,7 @@ def diagnose(
     if stopped and all(item.tier == 3 or item.id == _STOPPED for item in fatal):
         fatal = []
     graph = FailureGraph(fatal, raised if has_failed and (fatal or not stopped) else ())
-    root = graph.root()
+    root = graph.root() or _suspect(silent_after)
     if root is None:
         return Diagnosis(tuple(_with_consequences(_once_per_log(warnings))))
     others = [
@@ -81,6 +83,16 @@ def diagnose(
     confidence = _confidence(root, others, failed=failed)
     ordered = _with_consequences([root, *others, *_once_per_log(warnings)], root)
     return Diagnosis((replace(ordered[0], root=True, confidence=confidence), *ordered[1:]))
+
+
+def _suspect(exceptions: Sequence[ExceptionSeen]) -> FindingSeen | None:
+    """Return the last words of a run of which no log shows an end, as a weak finding."""
+    suspect = FailureGraph((), exceptions).root()
+    if suspect is None:
+        return None
+    title = suspect.title.replace("Unrecognised", "Last, an unrecognised", 1)
+    fix = f"Nothing was written after it, and no log shows an end: it may have been caught. {suspect.fix}"
+    return replace(suspect, title=title, tier=3, fix=fix)
 
 
 def is_interrupt(exception: ExceptionSeen) -> bool:

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import ExceptionSeen, FindingSeen, Role, Source, StartRetried
+from launcher.logs.signatures import catalogue
 
 _PROCESSES_LIMIT = 1024
 """Processes of which a finding is kept, for each kind and log: all of them may print it."""
 FindingKey = tuple[str, str, str | None, int | None, int | None]
 """Log, id, node, rank, pid."""
+_BLOCK_LINES = 40
+"""Lines below an announcement in which the line that tells why stands."""
+_NAME_LINES = 6
+"""Lines below a finding in which a repetition tells whose it is."""
 _EARLIER_S = 1.0
 """A later line of the same finding is the first one if its own time is earlier by more than this."""
 RETRYING = "ray-start-retried"
@@ -36,16 +41,12 @@ class OpenEvidence:
     def add_finding(self, event: FindingSeen) -> None:
         """Add a finding, or what one more of its lines says."""
         nameless = self._findings.get((event.source.log, event.id, None, None, None))
-        if (
-            nameless is not None
-            and nameless.node is None
-            and event.node is not None
-            and 0 <= event.source.line - nameless.source.line <= 3  # the next lines tell where it happened
-        ):
+        if nameless is not None and _names(event, nameless):
             named = replace(nameless, node=event.node, rank=event.rank, pid=event.pid)
             self._findings[nameless.source.log, nameless.id, None, None, None] = named
             return
         key = (event.source.log, event.id, event.node, event.rank, event.pid)
+        self._replace_heading(key, event)
         first = self._findings.get(key)
         if first is None:
             kind = (event.source.log, event.id)
@@ -53,6 +54,18 @@ class OpenEvidence:
                 return
             self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if first is None or not self._is_open(first) or _is_earlier(event, first):
+            self._findings[key] = event
+
+    def _replace_heading(self, key: FindingKey, event: FindingSeen) -> None:
+        """Drop a line that only announced this one."""
+        first, signature = self._findings.get(key), catalogue().signatures.get(event.id)
+        if (
+            first is None
+            or signature is None
+            or not 0 < event.source.line - first.source.line <= _BLOCK_LINES
+        ):
+            return
+        if signature.announces(first.text) and not signature.announces(event.text):
             self._findings[key] = event
 
     def add_exception(self, event: ExceptionSeen) -> None:
@@ -125,6 +138,13 @@ def retry_finding(retry: StartRetried) -> FindingSeen:
         "Nothing: the launcher starts it again, and ends the job if the last attempt fails.",
         retry.node, time=retry.time, tier=3,
     )  # fmt: skip
+
+
+def _names(event: FindingSeen, nameless: FindingSeen) -> bool:
+    """Return True if the next lines tell where a finding happened, or which rank it is about."""
+    anonymous = nameless.node is None and nameless.rank is None
+    named = event.node is not None or event.rank is not None
+    return anonymous and named and 0 <= event.source.line - nameless.source.line <= _NAME_LINES
 
 
 def _advance(lines: dict[str, int], source: Source) -> None:

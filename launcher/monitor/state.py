@@ -38,11 +38,13 @@ from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, Run
 from launcher.monitor.lost_node import lost_node_findings
 from launcher.monitor.open_evidence import OpenEvidence, retry_finding
 from launcher.monitor.progress import phase_with_usual_time
-from launcher.monitor.run_status import INTERRUPTED, RunEvidence, is_settled, run_status
+from launcher.monitor.run_status import INTERRUPTED, SILENT, RunEvidence, is_settled, run_status
 
 # What a head or a launcher failed at before these was tried again, and succeeded.
 _STARTED = frozenset({(Role.HEAD, "head-up"), (Role.SLURM, "workers-connected")})
 # Milestones of training; the others belong to the set-up.
+_LAST_LINES = 25
+"""Lines at the end of a log in which an error may be the reason that nothing follows."""
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
 
 
@@ -240,8 +242,21 @@ class RunState:
                 failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
                 stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),
+                silent_after=self.last_errors if self.job is not None and self.job.reason == SILENT else (),
             )
         return self._diagnosis
+
+    @property
+    def last_errors(self) -> tuple[ExceptionSeen, ...]:
+        """Exceptions of workers near the end of their logs, after which nothing shows the run going on."""
+        return tuple(
+            item
+            for item in self._evidence_of_logs.exceptions()
+            if not item.own and item.source.line > self._lines_of(item.source.log) - _LAST_LINES
+        )
+
+    def _lines_of(self, log: str) -> int:
+        return self.logs[log].lines if log in self.logs else 0
 
     @property
     def _open_retry(self) -> StartRetried | None:

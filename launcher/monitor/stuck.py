@@ -15,6 +15,7 @@ from launcher.durations import in_words, moment
 from launcher.logs.events import FindingSeen, JobState, LogChanged, Role, Source, StepBegan
 from launcher.logs.gpu_tables import NodeGpus
 from launcher.logs.node_names import expanded
+from launcher.monitor.chronology import source_order
 from launcher.monitor.state import RunState
 from launcher.monitor.usual import Usual
 
@@ -175,6 +176,7 @@ def _silent(state: RunState, now: float, tail: Tail, gpus: Gpus) -> Iterator[Fin
         if others_active
         else "; the other logs are silent, too"
     )
+    text += _last_error(state)
     last_line = tail(log.log)[:160]
     text += f"; it ends with: {last_line}" if last_line else ""
     fix = (
@@ -182,6 +184,20 @@ def _silent(state: RunState, now: float, tail: Tail, gpus: Gpus) -> Iterator[Fin
     )
     source = Source(log.log, log.role, log.lines + 1, log.bytes)
     yield _warning("stuck-silent", "The driver is silent", text, source, log.time, fix)
+
+
+def _last_error(state: RunState) -> str:
+    """Return the first error among a silent run's last lines, with the process that printed it."""
+    error = min(state.last_errors, key=lambda item: source_order(item.source), default=None)
+    if error is None:
+        return ""
+    who = [
+        f"rank {error.rank}" if error.rank is not None else "",
+        f"process {error.pid}" if error.pid is not None else "",
+        f"on {error.node}" if error.node is not None else "",
+    ]
+    names = " ".join(part for part in who if part)
+    return f"; before, {names or 'a worker'} failed with {error.message[:160]}"
 
 
 def _activity_now(state: RunState) -> str:

@@ -3,7 +3,8 @@
 A table is one signature. `match` lists pairs of a literal (in every such line; the search is for literals)
 and a pattern (the literal itself where left out). Tier 1 explains a failure, tier 2 explains one where no log
 holds a tier 1, tier 3 only reports that something failed. `causes` lists its consequences; `retried`: the
-process that printed it tries again; `generic`: another signature of its tier is more specific.
+process that printed it tries again; `generic`: another signature of its tier is more specific;
+`heading`: a pattern of its lines that only announce another one of its kind.
 
 `nature` is the line's part in a failure of several processes: `own`, something went wrong in the process
 that prints it (the default of tiers 1 and 2); `seen`, it reports what it sees of another one's death;
@@ -93,6 +94,12 @@ class Signature:
     """A warning that explains a run that failed."""
     from_owner: bool
     """Only of the process that owns the log: workers print it whenever they are stopped."""
+    heading: re.Pattern[str] | None
+    """Lines of it that only announce the one that tells; None where each tells."""
+
+    def announces(self, text: str) -> bool:
+        """Return True for a line below which another line of this kind tells why."""
+        return self.heading is not None and self.heading.search(text) is not None
 
     def advice_in(self, phase: str) -> Advice:
         """Return the advice for a failure in a phase."""
@@ -223,6 +230,7 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
         nature=Nature(table.get("nature", "relayed" if table["tier"] == 3 else "own")),
         latent=table.get("latent", False),
         from_owner=table.get("from_owner", False),
+        heading=re.compile(table["heading"]) if "heading" in table else None,
     )
 
 

@@ -1,0 +1,46 @@
+"""A run of which no log shows an end: its last error is suspected, as a weak finding."""
+
+from __future__ import annotations
+
+from launcher.logs.events import JobChanged, JobState, LogChanged, Role
+from launcher.monitor.run_status import SILENT
+from launcher.monitor.state import RunState
+from tests.launcher.test_diagnosis import state_of
+
+
+def _silent(log: bytes) -> RunState:
+    state = state_of((LOG, Role.DRIVER, log))
+    lines = log.count(b"\n")
+    state.apply(LogChanged(LOG, Role.DRIVER, len(log), lines, time=0.0))
+    state.apply(JobChanged(JobState.UNKNOWN, SILENT))
+    return state
+
+
+LOG = "log-0"
+UNHANDLED = b"""(Trainer pid=41) Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): ray::Engine.sync() (pid=44, ip=10.0.0.9, repr=<Engine>)
+(Trainer pid=41)   File "/r/engine.py", line 58, in sync
+(Trainer pid=41)     executor = self.core.executor
+(Trainer pid=41) AttributeError: 'Core' object has no attribute 'executor'
+"""  # noqa: E501
+
+
+def test_the_last_error_of_a_silent_run_is_suspected_and_no_more() -> None:
+    state = _silent(UNHANDLED)
+    root = state.diagnosis.root
+    assert root is not None
+    assert (root.source.line, root.tier, root.confidence, root.pid, root.node) == (
+        4,
+        3,
+        "low",
+        44,
+        "10.0.0.9",
+    )
+    assert state.state is JobState.UNKNOWN
+
+
+def test_an_error_that_a_silent_run_went_on_after_is_not_suspected() -> None:
+    assert (
+        _silent(UNHANDLED + b"========================= Step 4/9 =========================\n").diagnosis.root
+        is None
+    )
+    assert _silent(UNHANDLED + b"(Trainer pid=41) INFO still here\n" * 40).diagnosis.root is None
