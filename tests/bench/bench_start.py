@@ -36,7 +36,9 @@ class Empty(App):
         yield Static("{_MARK}")
 Empty().run()
 """
-_IMPORTS = f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
+_IMPORTS = (
+    f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
+)
 _PYTHON = f"print('{_MARK}', flush=True)"
 
 
