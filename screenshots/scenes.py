@@ -27,8 +27,8 @@ ValueError: topk_logits_k=64 is larger than the vocabulary (28)
 """
 SQUEUE = """\
 #!/bin/sh
-[ -e asked ] && { echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }
-touch asked
+[ -e idle ] && exit 0
+[ -e down ] && { echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }
 echo '4711|RUNNING|1795839000|1795839000|1795846200|jwb[0001-0002]|None|x||booster|2|other-train'
 echo '4712|PENDING|1795839060|1795846200|0||Priority|x||booster|4|waits'
 """
@@ -101,7 +101,7 @@ def add_gpu_table(directory: Path) -> None:
 
 @contextmanager
 def overview_runs() -> Iterator[Path]:
-    """Make the sample runs with a table of GPU use, and a squeue that answers once."""
+    """Make the sample runs with a table of GPU use, and a squeue that answers until there is a file `down`; with `idle` there are no jobs."""
     before = dict(os.environ)
     with sample_runs() as root:
         here = Path.cwd()
