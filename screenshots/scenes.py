@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import launcher.submit.doctor_subject
 import tui.usage_lines
@@ -99,9 +100,14 @@ def add_gpu_table(directory: Path) -> None:
     (logs / "gpu-jwb0001.csv").write_text(f"{heading}host.memory.used [MiB]\n" + "\n".join(rows) + "\n")
 
 
+def let_squeue(condition: Literal["down", "idle"]) -> None:
+    """Let the squeue of `overview_runs` give no answer, or list no jobs, from here on."""
+    Path(condition).touch()
+
+
 @contextmanager
 def overview_runs() -> Iterator[Path]:
-    """Make the sample runs with a table of GPU use, and a squeue that answers until there is a file `down`; with `idle` there are no jobs."""
+    """Make the sample runs with a table of GPU use, and a squeue that answers; `let_squeue` changes that."""
     before = dict(os.environ)
     with sample_runs() as root:
         here = Path.cwd()

@@ -87,10 +87,10 @@ OVERVIEW_SHOTS = (
     Shot("comparison-recipes", ("3",), ("A demo", "B first-try")),
     Shot("comparison-three", ("b", "down", "space", "D"), ("A demo", "B first-try", "C topk-64", "loss")),
     Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
-    Shot("charts-filtered", ("slash", *"gpu"), ("gpu/jwb0001",)),
-    Shot("chart", ("escape", "home", "enter", "L", "s"), ("log scale, mean of 5",)),
-    Shot("chart-closer", ("L", "plus", "plus", "less_than_sign"), ("mean of 5",)),
-    Shot("jobs-down", ("b", "b", "f5"), ("! Slurm gives no answer", "● running~"), down=True),
+    Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
+    Shot("chart-closer", ("L", "plus", "plus", "less_than_sign"), ("mean of 5", "▸loss")),
+    Shot("charts-filtered", ("b", "minus", "minus", "slash", *"gpu"), ("gpu/jwb0001", "(18 charts)")),
+    Shot("jobs-down", ("escape", "b", "f5"), ("! Slurm gives no answer", "● running~"), down=True),
 )
 """The list with jobs of other programs, runs beside each other, charts; at last Slurm gives no answer."""
 EMPTY_SHOTS = (

@@ -17,6 +17,7 @@ from screenshots.scenes import (
     NOW,
     disk_of_another_day,
     doctor_of_another_day,
+    let_squeue,
     login_node,
     overview_runs,
     sample_runs,
@@ -89,7 +90,7 @@ async def take_overview(
     async with app.run_test(size=size) as pilot:
         for shot in shots:
             if shot.down:
-                Path("down").touch()
+                let_squeue("down")
             await pilot.press(*shot.keys)
             await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             for entry in app.screen.query(Input):
@@ -152,7 +153,7 @@ def take_all() -> dict[str, str]:
     for size in SIZES:
         with overview_runs() as root, usage_of_another_day():
             pictures = asyncio.run(take_overview(root, size))
-            Path("idle").touch()
+            let_squeue("idle")
             empty = root.with_name("none")
             pictures |= asyncio.run(take_overview(empty, size, shots=EMPTY_SHOTS))
         for name, (svg, text) in pictures.items():
