@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from launcher.paths import RUNS_VARIABLE, earlier_runs_roots, runs_root
-from launcher.transports.base import FileStat, Transport
+
+if TYPE_CHECKING:
+    from launcher.transports.base import FileStat, Transport
 
 
 def list_directories(transport: Transport, roots: Iterable[str]) -> list[tuple[str, FileStat]]:

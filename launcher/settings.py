@@ -9,7 +9,6 @@ No pydantic: the file is read by commands that must start without it.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +186,10 @@ def settings_of(text: str, path: Path, environment: Mapping[str, str]) -> Settin
 
 
 def _parse(text: str, path: Path) -> dict[str, Any]:
+    if not text:
+        return {}
+    import tomllib  # takes 8 ms, and most users have no settings
+
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -362,6 +365,8 @@ def _with(text: str, item: Setting, value: TomlValue, path: Path) -> str:
     Raises:
         InputError: the key stands in a form that is not edited here (an inline table, a dotted key).
     """
+    import tomllib
+
     expected = _parse(text, path)
     table = expected.setdefault(item.table, {}) if item.table else expected
     if isinstance(table, dict):

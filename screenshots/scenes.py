@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import launcher.submit.doctor_subject
 import tui.usage_lines
@@ -27,8 +28,8 @@ ValueError: topk_logits_k=64 is larger than the vocabulary (28)
 """
 SQUEUE = """\
 #!/bin/sh
-[ -e asked ] && { echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }
-touch asked
+[ -e idle ] && exit 0
+[ -e down ] && { echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }
 echo '4711|RUNNING|1795839000|1795839000|1795846200|jwb[0001-0002]|None|x||booster|2|other-train'
 echo '4712|PENDING|1795839060|1795846200|0||Priority|x||booster|4|waits'
 """
@@ -99,9 +100,14 @@ def add_gpu_table(directory: Path) -> None:
     (logs / "gpu-jwb0001.csv").write_text(f"{heading}host.memory.used [MiB]\n" + "\n".join(rows) + "\n")
 
 
+def let_squeue(condition: Literal["down", "idle"]) -> None:
+    """Let the squeue of `overview_runs` give no answer, or list no jobs, from here on."""
+    Path(condition).touch()
+
+
 @contextmanager
 def overview_runs() -> Iterator[Path]:
-    """Make the sample runs with a table of GPU use, and a squeue that answers once."""
+    """Make the sample runs with a table of GPU use, and a squeue that answers; `let_squeue` changes that."""
     before = dict(os.environ)
     with sample_runs() as root:
         here = Path.cwd()

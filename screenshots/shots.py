@@ -26,6 +26,8 @@ class Shot:
     shows: tuple[str, ...]
     sizes: tuple[tuple[int, int], ...] = SIZES
     late: tuple[Late, ...] = ()
+    down: bool = False
+    """Whether Slurm gives no answer from here on."""
 
     def is_on(self, screen: str, size: tuple[int, int]) -> bool:
         """Tell whether a painted screen of this size has all its texts."""
@@ -77,11 +79,23 @@ OVERVIEW_SHOTS = (
         "jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed"), late=(Late((160, 48), " kB ", 2),)
     ),
     Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
-    Shot("jobs-marked", ("v", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
-    Shot("comparison", ("D",), ("A demo", "B first-try", "loss")),
+    Shot("jobs-filtered", ("v", "slash", *"tr"), ("2 of 3 runs", "other-train", "first-try")),
+    Shot("jobs-marked", ("escape", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
+    Shot("jobs-remove", ("d",), ("Remove this run?", "first-try", "1 run that may still run: kept")),
+    Shot("comparison", ("escape", "D"), ("A demo", "B first-try", "loss")),
     Shot("comparison-figures", ("2",), ("step, median", "until Driver started")),
+    Shot("comparison-recipes", ("3",), ("A demo", "B first-try")),
+    Shot("comparison-three", ("b", "down", "space", "D"), ("A demo", "B first-try", "C topk-64", "loss")),
     Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
     Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
-    Shot("jobs-down", ("b", "b", "f5"), ("! Slurm gives no answer", "● running~")),
+    Shot("chart-closer", ("L", "plus", "plus", "less_than_sign"), ("mean of 5", "▸loss")),
+    Shot("charts-filtered", ("b", "minus", "minus", "slash", *"gpu"), ("gpu/jwb0001", "(18 charts)")),
+    Shot("jobs-down", ("escape", "b", "f5"), ("! Slurm gives no answer", "● running~"), down=True),
 )
 """The list with jobs of other programs, runs beside each other, charts; at last Slurm gives no answer."""
+EMPTY_SHOTS = (
+    Shot("home-empty", (), ("No runs yet.", "distill-tui demo")),
+    Shot("home-watch", ("w",), ("Watch a job", "number of a Slurm job")),
+    Shot("home-help", ("escape", "f1"), ("Help", "Filter the list")),
+)
+"""The list without a run, the question what to watch, and its help."""

@@ -17,12 +17,22 @@ from screenshots.scenes import (
     NOW,
     disk_of_another_day,
     doctor_of_another_day,
+    let_squeue,
     login_node,
     overview_runs,
     sample_runs,
     usage_of_another_day,
 )
-from screenshots.shots import EDITOR_SHOTS, OVERVIEW_SHOTS, SHOTS, SIZES, WIZARD_SHOTS, WIZARD_SIZES
+from screenshots.shots import (
+    EDITOR_SHOTS,
+    EMPTY_SHOTS,
+    OVERVIEW_SHOTS,
+    SHOTS,
+    SIZES,
+    WIZARD_SHOTS,
+    WIZARD_SIZES,
+    Shot,
+)
 from screenshots.stable_texts import reproducible, same_each_time, with_own_id
 from tests.tui.fakeslurm import LoginNode
 from tui.app import DistillApp
@@ -69,15 +79,22 @@ async def take(root: Path, size: tuple[int, int]) -> dict[str, str]:
 
 
 async def take_overview(
-    root: Path, size: tuple[int, int], settled_s: float = 1.0
+    root: Path,
+    size: tuple[int, int],
+    settled_s: float = 1.0,
+    shots: tuple[Shot, ...] = OVERVIEW_SHOTS,
 ) -> dict[str, tuple[str, str]]:
     """Take the pictures of list, charts and comparison of one size; returns name, SVG and text of each."""
     taken = {}
     app = DistillApp(AppSettings(root, now=lambda: NOW))
     async with app.run_test(size=size) as pilot:
-        for shot in OVERVIEW_SHOTS:
+        for shot in shots:
+            if shot.down:
+                let_squeue("down")
             await pilot.press(*shot.keys)
             await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
+            for entry in app.screen.query(Input):
+                entry.cursor_blink = False
             await settle(pilot, app, settled_s)
             svg = app.export_screenshot(title="distill-tui")
             taken[f"{shot.name}-{size[0]}x{size[1]}"] = (svg, same_each_time(painted(app)))
@@ -134,10 +151,14 @@ def take_all() -> dict[str, str]:
         for size in SIZES:
             taken |= asyncio.run(take(root, size))
     for size in SIZES:
-        with overview_runs() as root:
-            for name, (svg, text) in asyncio.run(take_overview(root, size)).items():
-                svg = with_own_id(same_each_time(svg), name)
-                taken |= {f"{name}.svg": svg, f"text/{name}.txt": text}
+        with overview_runs() as root, usage_of_another_day():
+            pictures = asyncio.run(take_overview(root, size))
+            let_squeue("idle")
+            empty = root.with_name("none")
+            pictures |= asyncio.run(take_overview(empty, size, shots=EMPTY_SHOTS))
+        for name, (svg, text) in pictures.items():
+            svg = with_own_id(same_each_time(svg), name)
+            taken |= {f"{name}.svg": svg, f"text/{name}.txt": text}
     for size in WIZARD_SIZES:
         with login_node() as node, disk_of_another_day(), doctor_of_another_day():
             taken |= asyncio.run(take_wizard(node, size))

@@ -71,6 +71,24 @@ def test_commands_import_only_what_they_need(
     assert not loaded & set(unneeded)
 
 
+def test_the_list_of_runs_begins_without_what_only_other_screens_need() -> None:
+    code = "import json, sys, tui.app; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    unneeded = {
+        *(
+            "pydantic",
+            "numpy",
+            "tomllib",
+            "re2",
+            "hyperscan",
+            "launcher.logs.events",
+            "launcher.logs.signatures",
+        ),
+        *("launcher.runs", "launcher.monitor.usual", "tui.screens.home_actions", "tui.screens.dialogs"),
+    }
+    assert not unneeded & set(json.loads(done.stdout))
+
+
 def test_the_import_rule_holds() -> None:
     done = subprocess.run([BIN / "lint-imports"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 
 GLYPHS = {
     JobState.QUEUED: "◌",

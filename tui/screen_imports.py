@@ -9,6 +9,7 @@ from importlib import import_module
 def import_screens(*, freeze: bool) -> None:
     """Import the screens; `freeze`: leave what is loaded by then out of garbage collection for good."""
     for name in (
+        "home_actions",
         "monitor",
         "help",
         "dialogs",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from launcher.logs.events import JobChanged
+if TYPE_CHECKING:
+    from launcher.logs.events import JobChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from launcher.logs.job_state import ENDED_STATES as ENDED_STATES
+from launcher.logs.job_state import JobState as JobState
 from launcher.logs.milestones import PHASES
 from launcher.logs.signatures import SuggestedEdit
 
@@ -24,29 +26,6 @@ class Role(StrEnum):
     DRIVER = "driver"
     WORKER = "worker"
     COMPANION = "companion"
-
-
-class JobState(StrEnum):
-    """State of a run, as displayed and printed."""
-
-    QUEUED = "queued"
-    STARTING = "starting"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    STOPPED = "stopped"
-    """Ended early, after a save, to be resumed."""
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    UNKNOWN = "unknown"
-
-    @property
-    def ended(self) -> bool:
-        """True if nothing more will happen."""
-        return self in (JobState.COMPLETED, JobState.STOPPED, JobState.FAILED, JobState.CANCELLED)
-
-
-ENDED_STATES = frozenset(state.value for state in JobState if state.ended)
-"""Names of the states in which nothing more will happen."""
 
 
 class Source(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow
 
 _STATES = (

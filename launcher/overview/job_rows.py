@@ -12,7 +12,7 @@ from pathlib import Path
 
 from launcher.base_directories import state_root
 from launcher.clusters.job_list import JobListing, ListedJob
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow, job_row, with_job
 from launcher.run_reference import is_job_id
 from launcher.storage.private_files import read_private, write_private

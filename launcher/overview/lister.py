@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.row_cache import CachedRow, Version, cache_file, dumped, load_rows
 from launcher.overview.rows import RunRow, damaged_row, filled_row, starting_row
 from launcher.run_directories import list_directories, user_roots

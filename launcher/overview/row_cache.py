@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow
 from launcher.text import clean
 from recipes.cache_root import cache_root

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launcher.logs.events import JobState
-from launcher.monitor.usual import durations_of
+from launcher.logs.job_state import JobState
 from launcher.text import clean
 
 if TYPE_CHECKING:
@@ -90,6 +89,18 @@ class RunRow:
         return bool(self.job) and not self.directory
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it is known to have ended."""
+        return self.state is not None and self.state.ended
+
+    @property
+    def removable(self) -> bool:
+        """Whether it can be removed from the list: a run that has ended, a draft, a job that is over."""
+        if self.is_run:
+            return self.has_ended
+        return bool(self.draft) or (self.is_job and not self.live)
+
+    @property
     def live(self) -> bool:
         """Whether it may still run."""
         return self.state is not None and not self.state.ended and self.state is not JobState.UNKNOWN
@@ -133,6 +144,8 @@ def damaged_row(item: Damaged) -> RunRow:
 
 def filled_row(row: RunRow, summary: Mapping[str, Any]) -> RunRow:
     """Return the row updated from a run's summary, a file that may have been edited."""
+    from launcher.monitor.usual import durations_of
+
     metrics = summary.get("metrics")
     metrics = metrics if isinstance(metrics, dict) else {}
     job, memory = (

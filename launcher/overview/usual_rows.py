@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from launcher.logs.events import JobState
-from launcher.monitor.usual import Usual, usual_of
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow
+
+if TYPE_CHECKING:
+    from launcher.monitor.usual import Usual
 
 _MOST = 20
 _GOOD = (JobState.COMPLETED, JobState.STOPPED)
@@ -15,6 +18,8 @@ _GOOD = (JobState.COMPLETED, JobState.STOPPED)
 
 def usual_among(rows: Iterable[RunRow], recipe: str, nodes: int, *, without: str = "") -> Usual:
     """Return the usual durations by rows of ended runs, the latest of them."""
+    from launcher.monitor.usual import usual_of
+
     name = PurePath(recipe).name
     alike = [
         row

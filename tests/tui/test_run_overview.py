@@ -16,7 +16,7 @@ from launcher.storage.run_edits import RunSize
 from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
-from tui.screens.home_actions import HomeActions
+from tui.screens.home_commands import is_valid
 from tui.screens.home_text import TitleFacts, home_title
 from tui.screens.removing import Removal
 from tui.screens.wizard.wizard_state import WizardState
@@ -194,7 +194,7 @@ def test_actions_are_offered_where_they_can_be_done() -> None:
     other = RunRow("3", "c", "", JobState.RUNNING, job="3")
     broken = RunRow("d", "d", "/d", damaged="x")
     offered = {
-        action: [bool(HomeActions.enabled(action, [row])) for row in (live, done, other, broken)]
+        action: [is_valid(action, [row]) for row in (live, done, other, broken)]
         for action in ("cancel_run", "remove_run", "rename_run", "resume_run", "copy_job", "open_charts")
     }
     assert offered == {
@@ -206,11 +206,11 @@ def test_actions_are_offered_where_they_can_be_done() -> None:
         "open_charts": [True, True, False, False],
     }
     draft = RunRow("e", "e", "", draft="/d/1", recipe="/x/e.yaml")
-    assert HomeActions.enabled("remove_run", [live, draft])
-    assert HomeActions.enabled("resume_run", [live, done, other, draft])
-    assert not HomeActions.enabled("rename_run", [draft])
-    assert HomeActions.enabled("compare_runs", [live, done])
-    assert not HomeActions.enabled("compare_runs", [live, other])
+    assert is_valid("remove_run", [live, draft])
+    assert is_valid("resume_run", [live, done, other, draft])
+    assert not is_valid("rename_run", [draft])
+    assert is_valid("compare_runs", [live, done])
+    assert not is_valid("compare_runs", [live, other])
 
 
 @pytest.mark.parametrize("curves", [1, 3])

@@ -18,7 +18,7 @@ from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
-from tui.screens.home_commands import ROW_ACTIONS, RowCommands
+from tui.screens.home_commands import ROW_ACTIONS, RowCommands, is_valid
 from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title, row_details
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
@@ -286,9 +286,7 @@ class HomeScreen(RowCommands):
         if action in ("filter", "sort_next", "sort_reverse", "group", "mark_all"):
             return bool(self._rows)
         if action in ROW_ACTIONS:
-            from tui.screens.home_actions import HomeActions
-
-            return bool(HomeActions.enabled(action, self.runs.chosen))
+            return is_valid(action, self.runs.chosen)
         return True
 
     async def action_open_run(self) -> None:

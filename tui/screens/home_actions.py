@@ -16,7 +16,7 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from launcher.errors import InputError
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
@@ -27,7 +27,7 @@ from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
-from tui.screens.removing import Removal, Remover
+from tui.screens.removing import Remover
 from tui.screens.resuming import ask_to_resume, ask_to_resume_several
 
 if TYPE_CHECKING:
@@ -46,30 +46,6 @@ class HomeActions:
         self._host = host
         self._changed = changed
         self._note = note
-
-    @staticmethod
-    def enabled(action: str, rows: Sequence[RunRow]) -> bool | None:
-        """Return whether an action is valid for these rows; None for an action of another kind."""
-        runs = [row for row in rows if row.is_run]
-        match action:
-            case "cancel_run":
-                return any(row.live and not row.damaged for row in rows)
-            case "remove_run":
-                return bool(Removal.of(rows))
-            case "rename_run" | "shell_here" | "report_run":
-                return len(rows) == 1 and len(runs) == 1
-            case "resume_run":
-                return any(row.jobs and _has_ended(row) for row in runs)
-            case "run_again":
-                return len(runs) == 1 and len(rows) == 1 and bool(runs[0].jobs) and _has_ended(runs[0])
-            case "copy_job":
-                return any(row.job for row in rows)
-            case "compare_runs":
-                return len(runs) >= 2
-            case "open_charts":
-                return len(rows) == 1 and len(runs) == 1
-            case _:
-                return None
 
     # ------------------------------------------------------------ cancel
 
@@ -146,7 +122,7 @@ class HomeActions:
     def resume(self, rows: Sequence[RunRow]) -> None:
         """Submit one more job of each of these runs that have ended, after one question."""
         self._note("looking for the last checkpoint …")
-        ended = [row for row in rows if row.jobs and _has_ended(row)]
+        ended = [row for row in rows if row.jobs and row.has_ended]
         if len(rows) == 1:
             ask_to_resume(self._screen, ended[0].directory)
         else:
@@ -315,7 +291,3 @@ class HomeActions:
     def _failed(self, error: ExplainedError) -> None:
         call_on(self._screen, lambda: self._note(""))
         post(self._screen, ActionFailed(error))
-
-
-def _has_ended(row: RunRow) -> bool:
-    return row.state is not None and row.state.ended

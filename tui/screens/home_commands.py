@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from launcher.overview.rows import RunRow
 from tui.widgets.run_table import RunTable
 
 if TYPE_CHECKING:
@@ -25,7 +27,30 @@ ROW_ACTIONS = frozenset(
         "open_charts",
     }
 )
-"""Commands of which `HomeActions.enabled` says for which rows they are valid."""
+"""Commands of which `is_valid` says for which rows they are valid."""
+
+
+def is_valid(action: str, rows: Sequence[RunRow]) -> bool:
+    """Return whether one of `ROW_ACTIONS` is valid for these rows.
+
+    Not with the actions themselves, whose import takes 90 ms: the first paint asks this for its keys.
+    """
+    runs = [row for row in rows if row.is_run]
+    match action:
+        case "cancel_run":
+            return any(row.live and not row.damaged for row in rows)
+        case "remove_run":
+            return any(row.removable for row in rows)
+        case "resume_run":
+            return any(row.jobs and row.has_ended for row in runs)
+        case "run_again":
+            return len(rows) == len(runs) == 1 and bool(runs[0].jobs) and runs[0].has_ended
+        case "copy_job":
+            return any(row.job for row in rows)
+        case "compare_runs":
+            return len(runs) >= 2
+        case _:
+            return len(rows) == len(runs) == 1
 
 
 class RowCommands(Screen[None]):

@@ -38,11 +38,11 @@ class Removal:
     def of(cls, rows: Sequence[RunRow]) -> Removal:
         """Sort rows."""
         runs = [row for row in rows if row.is_run]
-        ended = tuple(row for row in runs if row.state is not None and row.state.ended)
+        ended = tuple(row for row in runs if row.removable)
         return cls(
             ended,
             tuple(row for row in rows if row.draft),
-            tuple(row for row in rows if row.is_job and not row.live),
+            tuple(row for row in rows if row.is_job and row.removable),
             len(runs) - len(ended),
         )
 

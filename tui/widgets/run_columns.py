@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePath
 
 from launcher.durations import day_and_time
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.rows import RunRow
 from tui.formatting import GLYPHS, clock_time, duration, file_size, number, sparkline
 from tui.widgets.panel import fitted

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from launcher.logs.events import JobState
+from launcher.logs.job_state import JobState
 from launcher.overview.arrangement import Entry, GroupHeading
 from launcher.overview.rows import RunRow
 from tui.formatting import plural
