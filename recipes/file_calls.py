@@ -49,7 +49,8 @@ def patience(path: str, deadline_s: float) -> float:
     mounts = _mount_points()
     own = _mount_of(path, mounts)
     near = sum(_mount_of(other, mounts) == own for other in silent)
-    return min(deadline_s, max(WHILE_SILENT_S / 2 ** min(max(near - 1, 0), 16), _LEAST_S))
+    shortened = WHILE_SILENT_S * 0.5 ** max(near - 1, 0)
+    return min(deadline_s, max(shortened, _LEAST_S))
 
 
 def no_answer(path: str, waited_s: float, deadline_s: float) -> TimeoutError:

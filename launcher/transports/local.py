@@ -144,7 +144,7 @@ class LocalTransport:
         except TimeoutError:
             raise TransportError(f"'{argv[0]}' did not end within {timeout_s:.0f} s") from None
         except OutputTooLargeError as error:
-            raise TransportError(f"'{argv[0]}' printed more than {error.limit // 1024 // 1024} MiB") from None
+            raise TransportError(f"'{argv[0]}' printed {error}") from None
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         except ValueError as error:  # a null byte in an argument
