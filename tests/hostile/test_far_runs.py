@@ -51,7 +51,7 @@ def wrong_with_copy(directory: Path, run: Path, transport: LocalTransport) -> li
     for path in target.rglob("*"):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             wrong.append(f"{path} is no file")
-        elif path.name == "secrets.env" and path.parent == target / SAMPLE.name:
+        elif path.is_file() and path == target / SAMPLE.name / "secrets.env":
             wrong.append(f"{path} was copied")
     return wrong
 
