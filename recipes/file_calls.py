@@ -38,8 +38,8 @@ def unanswered_paths() -> list[str]:
 def patience(path: str, deadline_s: float) -> float:
     """Return how long a call on a path is waited for; 0 where one on the same path still has no answer.
 
-    While others wait it is a second, and on the same mount half as long after each: all together they take two
-    seconds more than the first, however many there are.
+    While others wait it is a second, and on the same mount half as long after each: all together they take
+    two seconds more than the first, however many there are.
     """
     silent = unanswered_paths()
     if not silent:

@@ -16,7 +16,18 @@ NAMES = (
     b"a.log", b"x\n5 1.0 ", b"x\n5 1.0 ..", b"..\n", b"\x1b[2J.log", b"\xff\xfe", "\u202e.log".encode(), b"-rf", b"$(touch pwned)", b" ",
     b".hidden", b".ssh", b"secrets.env", b"a\rb", b"a\tb", b"a" * 250, b"checkpoints", b"report.md", b"run.json", b"...", b"a\\nb", b"\x7f",
 )  # fmt: skip
-KINDS = ("fifo", "socket", "loop", "directory", "-> /etc/passwd", "-> ../victim", "-> /dev/zero", "-> /proc/kmsg", "-> ..", "-> nowhere")
+KINDS = (
+    "fifo",
+    "socket",
+    "loop",
+    "directory",
+    "-> /etc/passwd",
+    "-> ../victim",
+    "-> /dev/zero",
+    "-> /proc/kmsg",
+    "-> ..",
+    "-> nowhere",
+)
 LINES = (
     "5 1.0 /VICTIM", "5 1.0 ../victim", "5 1.0 a/../../../victim", "5 1.0 ./../victim", "5 1.0 ..", "5 nan x.log", "5 inf x.log", "5 -inf x",
     "5 1e400 x", "-5 1.0 x", "5", "", "5 1.0", "5 1.0 ", "5 x y", "٣ 1.0 x", "9" * 5000 + " 1.0 x", "99999999999999999 1.0 big.bin",
@@ -76,5 +87,8 @@ def snapshot(root: Path, leave_out: Sequence[Path]) -> Mapping[str, tuple[int, b
         for name in files:
             path = Path(folder, name)
             status = path.lstat()
-            result[str(path)] = (status.st_mode, path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
+            result[str(path)] = (
+                status.st_mode,
+                path.read_bytes() if path.is_file() and not path.is_symlink() else b"",
+            )
     return result

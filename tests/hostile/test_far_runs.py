@@ -87,5 +87,7 @@ def test_a_name_with_a_line_break_is_no_other_file(tmp_path: Path) -> None:
 def test_a_run_that_does_not_fit_is_not_begun(tmp_path: Path) -> None:
     run = far_run(tmp_path, Random(2))
     with pytest.raises(InputError, match=r"are to be copied, and .* are free"):
-        fetch_run(AnyAnswer(["999999999999999999 1.0 big.bin"]), load(LocalTransport(), str(run)), tmp_path / "here")
+        fetch_run(
+            AnyAnswer(["999999999999999999 1.0 big.bin"]), load(LocalTransport(), str(run)), tmp_path / "here"
+        )
     assert not list((tmp_path / "here").rglob("*.part"))

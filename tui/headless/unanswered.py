@@ -1,9 +1,9 @@
 """End of a command whose own thread waits for a file system that gives no answer.
 
-Most files are read on threads with a deadline (`recipes.file_calls`). What remains (a test whether a directory
-is there, the files of a checkout, imports) waits in the kernel for as long as the file server is gone. Linux
-tells for each thread which system call it is in; one on files that lasts longer than the deadline ends the
-command with a message instead of never.
+Most files are read on threads with a deadline (`recipes.file_calls`). What remains (a test whether a
+directory is there, the files of a checkout, imports) waits in the kernel for as long as the file server is
+gone. Linux tells for each thread which system call it is in; one on files that lasts longer than the deadline
+ends the command with a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _ON_PATHS = {
     "aarch64": (8, 9, 43),
 }
 _AT_DIRECTORIES = {
-    # openat newfstatat statx readlinkat faccessat faccessat2 mkdirat unlinkat renameat renameat2 fchmodat utimensat
+    # openat newfstatat statx readlinkat faccessat faccessat2 mkdirat unlinkat renameat renameat2 fchmodat
+    # utimensat
     "x86_64": (257, 262, 332, 267, 269, 439, 258, 263, 264, 316, 268, 280),
     "aarch64": (56, 79, 291, 78, 48, 439, 34, 35, 38, 276, 53, 88),
 }
@@ -33,7 +34,7 @@ _ON_DESCRIPTORS = {
     "x86_64": (0, 17, 1, 18, 217, 5, 74, 75, 77, 3),
     "aarch64": (63, 67, 64, 68, 61, 80, 82, 83, 46, 57),
 }
-"""Numbers of system calls, by machine (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h)."""
+"""Numbers of system calls by machine (Linux: syscall_64.tbl of x86, asm-generic/unistd.h)."""
 _PATH_BYTES = 4096
 
 
@@ -95,7 +96,7 @@ def waits_for(call: str, machine: str = platform.machine()) -> str | None:
 
 
 def _path_of(descriptor: int) -> str | None:
-    """Return the path of an open file; None for pipes, sockets, terminals, devices and the standard streams."""
+    """Return the path of an open file; None for pipes, sockets, devices and the standard streams."""
     if not 2 < descriptor < 1 << 31:
         return None
     try:

@@ -353,7 +353,10 @@ def _load_cached(
 def _answers_of(values: dict[str, Any]) -> Answers:
     """Return answers as they were kept; raises `TypeError` where one is no text."""
     answers = Answers(**values)
-    texts = (values.get(name) for name in ("version", "sinfo", "partitions", "accounts", "qos", "cluster", "budgets"))
+    texts = (
+        values.get(name)
+        for name in ("version", "sinfo", "partitions", "accounts", "qos", "cluster", "budgets")
+    )
     quotas = [*answers.quotas.items()] if isinstance(answers.quotas, dict) else [(None, None)]
     if (
         not all(text is None or isinstance(text, str) for text in texts)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from launcher.durations import DurationError, parse_duration
 from launcher.errors import TransportError
 
-
 MAX_ROWS = 50_000
 """Limit of a list: a row takes some 2 kB and 0.1 ms."""
 
