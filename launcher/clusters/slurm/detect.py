@@ -353,15 +353,17 @@ def _load_cached(
 def _answers_of(values: dict[str, Any]) -> Answers:
     """Return answers as they were kept; raises `TypeError` where one is no text."""
     answers = Answers(**values)
+    accounting: object = values.get("accounting", True)
     texts = (
         values.get(name)
         for name in ("version", "sinfo", "partitions", "accounts", "qos", "cluster", "budgets")
     )
-    quotas = [*answers.quotas.items()] if isinstance(answers.quotas, dict) else [(None, None)]
+    kept: object = values.get("quotas", {})
+    quotas = [*kept.items()] if isinstance(kept, dict) else [(None, None)]
     if (
         not all(text is None or isinstance(text, str) for text in texts)
         or not all(isinstance(text, str) for pair in quotas for text in pair)
-        or not isinstance(answers.accounting, bool)
+        or not isinstance(accounting, bool)
         or "problems" in values
     ):
         raise TypeError("an answer is no text")
