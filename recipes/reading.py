@@ -10,9 +10,9 @@ import errno
 import os
 import queue
 import stat
-import threading
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from recipes.file_calls import FileThread, no_answer, patience
 from recipes.limits import FILE_SECONDS, amount
 from recipes.remote_path import RemotePath
 
@@ -42,8 +42,10 @@ class TooLargeError(OSError):
     """Error for a file above its limit: `strerror` says which."""
 
 
-def within(action: Callable[[], Result], deadline_s: float) -> Result:
+def within(action: Callable[[], Result], deadline_s: float, path: str | Path = "") -> Result:
     """Return what an action returns, on a thread of its own; one that hangs costs that thread.
+
+    `path` is what it asks for: where a call on that has no answer yet, no other is made.
 
     Raises:
         TimeoutError: it takes longer.
@@ -57,11 +59,17 @@ def within(action: Callable[[], Result], deadline_s: float) -> Result:
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             outcomes.put((None, error))
 
-    threading.Thread(target=call, name="files", daemon=True).start()
+    where = os.path.abspath(path) if path else ""
+    limit_s = patience(where, deadline_s)
+    if not limit_s:
+        raise no_answer(str(path), limit_s, deadline_s)
+    thread = FileThread(call)
+    thread.start()
     try:
-        result, error = outcomes.get(timeout=deadline_s)
+        result, error = outcomes.get(timeout=limit_s)
     except queue.Empty:
-        raise TimeoutError(errno.ETIMEDOUT, f"no answer from the file system for {deadline_s:g} s") from None
+        thread.unanswered = where
+        raise no_answer(str(path), limit_s, deadline_s) from None
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
@@ -77,7 +85,7 @@ def kind_of(
         OSError: it refuses.
     """
     try:
-        mode = within(lambda: os.stat(path), deadline_s).st_mode
+        mode = within(lambda: os.stat(path), deadline_s, path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
         return ""
     except OSError as error:
@@ -99,7 +107,7 @@ def read_limited(path: Path, limit: Limit, *, deadline_s: float = FILE_SECONDS.v
     """
     if isinstance(path, RemotePath):
         return read_regular(path, limit)
-    return within(lambda: read_regular(path, limit), deadline_s)
+    return within(lambda: read_regular(path, limit), deadline_s, path)
 
 
 def read_regular(path: Path, limit: Limit) -> bytes:

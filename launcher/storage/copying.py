@@ -7,6 +7,8 @@ file is the same. A log that has grown is continued from what is here. Keys are 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from launcher.errors import ConnectionLostError, InputError, TransportError
 from launcher.runs import SECRETS, Run
+from launcher.storage.size import gigabytes
 from launcher.text import clean
 from launcher.transports.base import Transport
 
@@ -23,6 +26,7 @@ CHECKPOINTS = "checkpoints"
 _LIST_TIMEOUT_S = 120.0
 _TRIES = 6
 """Reads of one chunk: with the pauses of the connection they go on for a minute."""
+_SIZE, _TIME = re.compile("[0-9]{1,18}"), re.compile(r"-?[0-9]{1,11}(\.[0-9]{0,20})?")
 Progress = Callable[[str, int, int], None]
 """Gets the file, and the bytes that are here of all."""
 
@@ -81,6 +85,7 @@ def fetch_run(
     files = [item for item in found if checkpoints or not item.is_checkpoint]
     total, done, read = sum(item.size for item in files), 0, 0
     try:
+        _require_room(directory, files)
         for item in files:
             path = directory / item.path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +100,33 @@ def fetch_run(
     return FetchResult(directory, len(files), total, read, left_out)
 
 
+def _require_room(directory: Path, files: Iterable[RemoteFile]) -> None:
+    """Refuse to copy more than there is room for: a sparse file has any size."""
+    missing = sum(item.size for item in files if not _is_here(directory / item.path, item))
+    existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    if missing > free:
+        raise InputError(
+            f"{gigabytes(missing)} are to be copied, and {gigabytes(free)} are free",
+            where=directory,
+            fix="Give another directory with --to.",
+        )
+
+
+def _is_here(path: Path, item: RemoteFile) -> bool:
+    """Return whether a file was copied already."""
+    status = path.lstat() if os.path.lexists(path) else None
+    return status is not None and status.st_size == item.size and abs(status.st_mtime - item.mtime) < 1
+
+
 def list_files(transport: Transport, directory: str) -> list[RemoteFile]:
     """Return the files below a directory, without keys and unfinished ones, small ones first.
 
     Raises:
         TransportError: it cannot be listed.
     """
-    argv = ["find", "-H", directory, "-type", "f", "-printf", r"%s %T@ %P\n"]
+    # A name with a line break would be read as a file of its own, anywhere.
+    argv = ["find", "-H", directory, "-name", "*\n*", "-prune", "-o", "-type", "f", "-printf", r"%s %T@ %P\n"]
     done = transport.run(argv, env=None, timeout_s=_LIST_TIMEOUT_S)
     if done.code and not done.stdout:
         raise TransportError(f"cannot list {clean(directory)}: {done.stderr.strip().rpartition(': ')[2]}")
@@ -114,7 +139,9 @@ def _listed(lines: Iterable[str]) -> Iterable[RemoteFile]:
         mtime, _, path = rest.partition(" ")
         parts = PurePosixPath(path).parts
         hidden = any(part.startswith(".") for part in parts)
-        if not size.isdecimal() or not parts or hidden or ".." in parts or path == SECRETS:
+        if not _SIZE.fullmatch(size) or not _TIME.fullmatch(mtime) or not parts or hidden or path == SECRETS:
+            continue
+        if path.startswith("/") or "\0" in path:  # not below the directory: a machine may answer anything
             continue
         yield RemoteFile(path, int(size), float(mtime))
 
@@ -130,8 +157,7 @@ def _fetch(
     sleep: Callable[[float], None],
 ) -> int:
     """Copy one file; return the bytes that were read."""
-    status = path.lstat() if os.path.lexists(path) else None
-    if status is not None and status.st_size == item.size and abs(status.st_mtime - item.mtime) < 1:
+    if _is_here(path, item):
         return 0
     part = path.with_name(f".{path.name}.{int(item.mtime * 1000)}.part")
     if item.is_log and path.is_file() and not path.is_symlink() and not part.exists():

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +36,7 @@ from launcher.transports.replies import (
     output_text,
     too_large_error,
 )
+from recipes.file_calls import FileThread, no_answer, patience
 from recipes.locks import RecipeLock
 
 Result = TypeVar("Result")
@@ -43,8 +45,6 @@ _OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 """A job's output never goes where a link that somebody left points to."""
 
 
-_WHILE_HUNG_S = 1.0
-"""Deadline of a call while an earlier one has no answer yet: a file system that answers does so within ms."""
 _Jobs = queue.SimpleQueue["Callable[[], None] | None"]
 
 
@@ -54,10 +54,9 @@ class _Caller:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: _Jobs | None = None
-        self._hung: list[threading.Event] = []
-        """Calls that were given up; each is set when it returns after all."""
+        self._thread: FileThread | None = None
 
-    def call(self, action: Callable[[], Result], description: str, deadline_s: float) -> Result:
+    def call(self, action: Callable[[], Result], failure: str, path: str, deadline_s: float) -> Result:
         """Return what the action returns.
 
         Raises:
@@ -65,7 +64,6 @@ class _Caller:
             TransportError: the file system does not answer within the deadline.
         """
         outcome: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
-        returned = threading.Event()
 
         def job() -> None:
             try:
@@ -74,29 +72,35 @@ class _Caller:
                 outcome.put((None, OSError(errno.EINVAL, str(error))))
             except BaseException as error:  # noqa: BLE001 - raised again by the caller
                 outcome.put((None, error))
-            finally:
-                returned.set()
 
+        where = os.path.abspath(path)
         with self._lock:
+            limit_s = patience(where, deadline_s)
+            if not limit_s:
+                raise _silence(failure, path, limit_s, deadline_s)
             if self._jobs is None:
                 self._jobs = queue.SimpleQueue()
-                threading.Thread(target=_serve, args=(self._jobs,), name="files", daemon=True).start()
+                self._thread = FileThread(partial(_serve, self._jobs))
+                self._thread.start()
             self._jobs.put(job)
-            self._hung = [call for call in self._hung if not call.is_set()]
             try:
-                result, error = outcome.get(timeout=_WHILE_HUNG_S if self._hung else deadline_s)
+                result, error = outcome.get(timeout=limit_s)
             except queue.Empty:
-                length = "still" if self._hung else f"for {deadline_s:.0f} s"
                 self._jobs.put(None)
-                self._jobs = None
-                self._hung.append(returned)
-                raise TransportError(
-                    f"{description}: no answer from the file system {length}",
-                    fix="Wait until the file system responds again; nothing is lost.",
-                ) from None
+                assert self._thread is not None
+                self._thread.unanswered = where
+                self._jobs = self._thread = None
+                raise _silence(failure, path, limit_s, deadline_s) from None
         if error is not None:
             raise error
         return result  # type: ignore[return-value]
+
+
+def _silence(failure: str, path: str, waited_s: float, deadline_s: float) -> TransportError:
+    return TransportError(
+        f"{failure} {path}: {no_answer(path, waited_s, deadline_s).strerror}",
+        fix="Wait until the file system responds again; nothing is lost.",
+    )
 
 
 def _serve(jobs: _Jobs) -> None:
@@ -140,7 +144,7 @@ class LocalTransport:
         except TimeoutError:
             raise TransportError(f"'{argv[0]}' did not end within {timeout_s:.0f} s") from None
         except OutputTooLargeError as error:
-            raise TransportError(f"'{argv[0]}' printed more than {error.limit // 1024 // 1024} MiB") from None
+            raise TransportError(f"'{argv[0]}' printed {error}") from None
         except OSError as error:
             raise TransportError(f"'{argv[0]}' cannot be run: {error.strerror}") from error
         except ValueError as error:  # a null byte in an argument
@@ -167,7 +171,7 @@ class LocalTransport:
         """
         try:
             return self._caller.call(
-                lambda: _entry(Path(path).name, os.stat(path)), f"stat {path}", self._deadline_s
+                lambda: _entry(Path(path).name, os.stat(path)), "stat", path, self._deadline_s
             )
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -181,7 +185,7 @@ class LocalTransport:
             TransportError: it cannot be read.
         """
         try:
-            status = self._caller.call(lambda: os.stat(path), f"stat {path}", self._deadline_s)
+            status = self._caller.call(lambda: os.stat(path), "stat", path, self._deadline_s)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -235,8 +239,12 @@ class LocalTransport:
         return Path(text)
 
     def real_path(self, path: str) -> str:
-        """Return a path without symbolic links."""
-        return os.path.realpath(path)
+        """Return a path without symbolic links.
+
+        Raises:
+            TransportError: the file system does not answer.
+        """
+        return self._access(lambda: os.path.realpath(path), "cannot resolve", path)
 
     def change(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
         """Read a file, change its content and write it, under the lock of `recipes.locks`.
@@ -343,7 +351,7 @@ class LocalTransport:
 
     def _access(self, action: Callable[[], Result], failure: str, path: str) -> Result:
         try:
-            return self._caller.call(action, f"{failure} {path}", self._deadline_s)
+            return self._caller.call(action, failure, path, self._deadline_s)
         except OSError as error:
             raise access_error(error, failure, path) from error
 

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -53,6 +54,7 @@ class BrokenFiles:
         self._inside = f"{directory}/"
         self._descriptors: set[int] = set()
         self._open, self._io_open = os.open, io.open
+        self._answers = threading.Event()
 
     def _is_below(self, target: object) -> bool:
         if isinstance(target, int):
@@ -64,7 +66,7 @@ class BrokenFiles:
     def _fail(self, call: str, target: object) -> None:
         if call in self._calls and self._is_below(target) and self._random.random() < self._chance:
             if not self._number:
-                time.sleep(HANG_S)
+                self._answers.wait(HANG_S)
             number = self._number or errno.EIO
             raise OSError(number, os.strerror(number), str(target))
 
@@ -96,6 +98,7 @@ class BrokenFiles:
             stack.enter_context(mock.patch.object(os, "open", self._open_descriptor))
             stack.enter_context(mock.patch.object(io, "open", self._open_file))
             stack.enter_context(mock.patch.object(builtins, "open", self._open_file))
+            stack.callback(self._answers.set)  # the next test's calls are not those of a machine that hangs
             yield
 
 

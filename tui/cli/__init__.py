@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from recipes.errors import Exit, ExplainedError
@@ -28,6 +29,8 @@ EPILOG = (
 _ERROR_CHARS = 1000
 """Characters of a line of an error, which may quote what was given."""
 OPEN_APP = "tui.cli:open_app"
+_WITH_OWN_DEADLINE = ("tui.headless.doctor:run",)
+"""Commands that examine in a child process (`launcher.doctor.isolation`), which threads would prevent."""
 
 
 def main(version: str, arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +47,8 @@ def _run(version: str, arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code, whatever it raised."""
     try:
         options = parse(version, arguments)
-        return int(resolve_reference(options.handler)(options))
+        with _file_call_watch(options.handler):
+            return int(resolve_reference(options.handler)(options))
     except ExplainedError as error:
         _print_error(str(error))
         return int(error.exit_code)
@@ -57,6 +61,14 @@ def _run(version: str, arguments: Sequence[str]) -> int:
         at = f": {error.filename}" if error.filename else ""
         _print_error(f"{error.strerror or error}{at}")
         return int(Exit.OUTSIDE)
+
+
+def _file_call_watch(handler: str) -> AbstractContextManager[None]:
+    if handler in _WITH_OWN_DEADLINE:
+        return nullcontext()
+    from tui.headless.unanswered import FileCallWatch
+
+    return FileCallWatch()
 
 
 def parse(version: str, words: Sequence[str]) -> argparse.Namespace:

@@ -168,7 +168,8 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
     def action_move(self, action: str) -> None:
         """Move the cursor; the input field keeps the keys."""
         self._moved = True
-        getattr(self.list, f"action_{action}")()
+        if self.list.scrollable_content_region.width:  # a list without room has no lines to page through
+            getattr(self.list, f"action_{action}")()
 
     def action_mark(self) -> None:
         """Mark the log for opening, or not, and go to the next one."""

@@ -9,7 +9,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,6 +54,8 @@ QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
 _SCHEMA = 3
 """Version of the cached answers; it changes with the queries."""
+_LINES_SHOWN, _LINE_CHARS = 5, 200
+"""Of an answer that cannot be read: one may have 300,000 such lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +241,13 @@ def interpret(site: Site, answers: Answers, user: str) -> Detection:
     budgets: tuple[Budget, ...] | None = None
     try:
         rows, table = read_sinfo(answers.sinfo or "")
-        problems += [DetectionProblem(f"cannot read this line of sinfo: '{line}'") for line in table.unread]
+        problems += _unread("sinfo", table.unread)
         partitions = merge(rows, read_partition_records(answers.partitions or ""))
         qos = read_qos(answers.qos or "")
         partitions = [with_qos_limits(partition, qos) for partition in partitions]
         if answers.accounts is not None:
             accounts, table = read_accounts(answers.accounts)
-            problems += [
-                DetectionProblem(f"cannot read this line of sacctmgr: '{line}'") for line in table.unread
-            ]
+            problems += _unread("sacctmgr", table.unread)
         if answers.budgets is not None:
             budgets = with_quotas(read_budgets(answers.budgets), answers.quotas)
     except ParseError as error:
@@ -265,6 +265,16 @@ def interpret(site: Site, answers: Answers, user: str) -> Detection:
     )
     problems += _explanations(detection, answers, user)
     return replace(detection, problems=tuple(dict.fromkeys(problems)))
+
+
+def _unread(command: str, lines: Sequence[str]) -> list[DetectionProblem]:
+    """Return the first lines of an answer that are no rows, and how many more there are."""
+    problems = [
+        DetectionProblem(f"cannot read this line of {command}: '{line[:_LINE_CHARS]}'")
+        for line in lines[:_LINES_SHOWN]
+    ]
+    more = len(lines) - _LINES_SHOWN
+    return [*problems, *[DetectionProblem(f"cannot read {more:,} more lines of {command}")] * (more > 0)]
 
 
 def _explanations(detection: Detection, answers: Answers, user: str) -> list[DetectionProblem]:
@@ -329,15 +339,35 @@ def _explained(command: str, error: TransportError | RefusedError) -> DetectionP
 def _load_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], now: float
 ) -> Answers | None:
-    if transport.stat(str(path)) is None:
-        return None
     try:
+        if transport.stat(str(path)) is None:
+            return None
         value: dict[str, Any] = json.loads(transport.read(str(path)))
         is_fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < CACHE_S
         is_same_conf = value["conf"] == environment.get("SLURM_CONF", "")
-        return Answers(**value["answers"]) if is_fresh and is_same_conf else None
-    except (TransportError, ValueError, KeyError, TypeError):
+        return _answers_of(value["answers"]) if is_fresh and is_same_conf else None
+    except (TransportError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _answers_of(values: dict[str, Any]) -> Answers:
+    """Return answers as they were kept; raises `TypeError` where one is no text."""
+    answers = Answers(**values)
+    accounting: object = values.get("accounting", True)
+    texts = (
+        values.get(name)
+        for name in ("version", "sinfo", "partitions", "accounts", "qos", "cluster", "budgets")
+    )
+    kept: object = values.get("quotas", {})
+    quotas = [*kept.items()] if isinstance(kept, dict) else [(None, None)]
+    if (
+        not all(text is None or isinstance(text, str) for text in texts)
+        or not all(isinstance(text, str) for pair in quotas for text in pair)
+        or not isinstance(accounting, bool)
+        or "problems" in values
+    ):
+        raise TypeError("an answer is no text")
+    return answers
 
 
 def _save_cached(

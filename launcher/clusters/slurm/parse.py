@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from launcher.durations import DurationError, parse_duration
 from launcher.errors import TransportError
 
+MAX_ROWS = 50_000
+"""Limit of a list: a row takes some 2 kB and 0.1 ms."""
+
 
 class ParseError(TransportError):
     """Output of a command that cannot be parsed."""
 
-    def __init__(self, what: str, text: str) -> None:
+    def __init__(self, what: str, text: str, *, why: str = "") -> None:
         shown = next((line for line in text.splitlines() if line.strip()), "").strip()
-        super().__init__(f"cannot read this {what}: '{shown[:200]}'")
+        super().__init__(f"cannot read this {what}{f' ({why})' * bool(why)}: '{shown[:200]}'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ def read_table(text: str, columns: Sequence[str] | None = None, *, what: str = "
         ParseError: there is no such table.
     """
     lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > MAX_ROWS:
+        raise ParseError(what, text, why=f"more than {MAX_ROWS:,} lines")
     if columns is not None:
         return _separated(lines, list(columns), trailing=False)
     if not lines:
@@ -85,6 +90,8 @@ def read_records(text: str, *, what: str = "record") -> list[dict[str, str]]:
             raise ParseError(what, line)
         first = first or pairs[0][0]
         if pairs[0][0] == first:
+            if len(records) == MAX_ROWS:
+                raise ParseError(what, line, why=f"more than {MAX_ROWS:,} records")
             records.append({})
         records[-1].update(pairs)
     return records
