@@ -73,7 +73,7 @@ def open_dashboard(transport: Transport, run: Run, port: int = 0) -> Tunnel:
 def _dashboard_of(transport: Transport, run: Run) -> _Dashboard:
     if run.job is None:
         raise InputError(f"run '{run.spec.id}' has no job yet")
-    logs = posixpath.join(run.logs, f"{run.job.id}-logs")
+    logs = _directory(transport, run.logs, run.job.id)
     head, launcher = (
         _text(transport, posixpath.join(logs, name)) for name in ("ray-head.log", "launcher.log")
     )
@@ -91,6 +91,16 @@ def _dashboard_of(transport: Transport, run: Run) -> _Dashboard:
     if token and not _TOKEN.fullmatch(token):
         raise InputError(f"the key to Ray in {clean(logs)}/.ray-token is damaged")
     return _Dashboard(node[-1][1], int(address[-1][1]), token)
+
+
+def _directory(transport: Transport, logs: str, job: str) -> str:
+    head, launcher = (_text(transport, f"{logs}/{name}") for name in ("ray-head.log", "launcher.log"))
+    pattern = re.compile(rf"{re.escape(job)}(?:-(\d{{1,6}}))?-logs")
+    starts = (pattern.fullmatch(item.name) for item in transport.listdir(logs))
+    latest = max(
+        (int(match[1] or 0), match[0]) for match in (*starts, pattern.fullmatch(f"{job}-logs")) if match
+    )
+    return posixpath.join(logs, latest[1])
 
 
 def _text(transport: Transport, path: str) -> str:
