@@ -21,7 +21,8 @@ from launcher.transports.streams import Stream, StreamOpener
 _COOKIE = "ray-authentication-token"
 """Ray 2.52 on (ray/_private/authentication/authentication_constants.py:13)."""
 _LOG_BYTES = 1 << 20
-_ADDRESS = re.compile(r"view the dashboard at\s+(?:\x1b\[[0-9;]*m)*127\.0\.0\.1:(\d{1,5})\b")
+_ADDRESS = re.compile(r"view the dashboard at[^\n]{0,40}\n[^\n]{0,120}?127\.0\.0\.1:(\d{1,5})\b")
+"""In the output of `ray start`; where that is no terminal, a time and a place of its code come first."""
 _NODE = re.compile(r"ray_bare\.sub started \(job=\S+ nodes=\d+ node=([A-Za-z0-9][A-Za-z0-9._-]*)\)")
 _JOB_ID = re.compile(r"\d+")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")
@@ -94,13 +95,11 @@ def _dashboard_of(transport: Transport, run: Run) -> _Dashboard:
 
 
 def _directory(transport: Transport, logs: str, job: str) -> str:
-    head, launcher = (_text(transport, f"{logs}/{name}") for name in ("ray-head.log", "launcher.log"))
+    """Return the logs of the job's latest start; Slurm may start a job again (JOB-1-logs, JOB-2-logs)."""
     pattern = re.compile(rf"{re.escape(job)}(?:-(\d{{1,6}}))?-logs")
     starts = (pattern.fullmatch(item.name) for item in transport.listdir(logs))
-    latest = max(
-        (int(match[1] or 0), match[0]) for match in (*starts, pattern.fullmatch(f"{job}-logs")) if match
-    )
-    return posixpath.join(logs, latest[1])
+    numbered = [(int(match[1] or 0), match[0]) for match in starts if match]
+    return posixpath.join(logs, max(numbered, default=(0, f"{job}-logs"))[1])
 
 
 def _text(transport: Transport, path: str) -> str:

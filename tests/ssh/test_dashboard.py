@@ -81,7 +81,8 @@ def run_with(
     jobs = [{"id": job, "link": 1, "submitted": "2026-11-29T08:00:00Z"}]
     (directory / "jobs.json").write_text(json.dumps({"schema": 1, "jobs": jobs}))
     (logs / "launcher.log").write_text(f"[x] ray_bare.sub started (job={job} nodes=1 node={node})\n")
-    shown = "" if port is None else f"view the dashboard at \n    \x1b[1m127.0.0.1:{port}\x1b[22m\n"
+    stamp = "2026-11-29 07:53:05,439\tINFO scripts.py:1151 -- "
+    shown = "" if port is None else f"{stamp}view the dashboard at \n{stamp}  127.0.0.1:{port}\n"
     (logs / "ray-head.log").write_text(f"Ray runtime started.\n{shown}")
     if token:
         (logs / ".ray-token").write_text(token)
