@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import InputError, TransportError
-from launcher.monitor.dashboard import open_dashboard
+from launcher.monitor.tunnel import open_dashboard
 from launcher.runs import Run, load
 from launcher.transports.base import Transport
 from launcher.transports.local import LocalTransport

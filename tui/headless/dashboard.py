@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         InputError: the run has no dashboard, or the port is invalid or in use.
         TransportError: the dashboard does not answer.
     """
-    from launcher.monitor.dashboard import open_dashboard
+    from launcher.monitor.tunnel import open_dashboard
 
     if options.port is not None and options.port > _MAX_PORT:
         raise InputError(f"invalid --port: '{options.port}' (expected 1 to {_MAX_PORT})")

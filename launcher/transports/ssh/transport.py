@@ -22,7 +22,7 @@ from launcher.transports.base import (
     ReadRange,
 )
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
-from launcher.transports.ssh import streams
+from launcher.transports.ssh import host_streams
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
 from launcher.transports.ssh.host_access import HostAccess
@@ -100,7 +100,7 @@ class SshTransport:
         Raises:
             TransportError: nothing listens there, the server forbids it, or the host is not reached.
         """
-        return streams.connected(self.connection, port)
+        return host_streams.connected(self.connection, port)
 
     def converse(self, argv: Sequence[str]) -> paramiko.Channel:
         """Return the standard input and output of a command on the host; it ends when that is closed.
@@ -108,7 +108,7 @@ class SshTransport:
         Raises:
             TransportError: it cannot be started.
         """
-        return streams.conversation(self.connection, argv)
+        return host_streams.conversation(self.connection, argv)
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
