@@ -14,6 +14,7 @@ import pwd
 import queue
 import shutil
 import signal
+import socket
 import stat
 import tempfile
 import threading
@@ -26,6 +27,7 @@ from typing import TypeVar
 from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
+from launcher.transports import local_streams
 from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.replies import (
@@ -115,6 +117,22 @@ class LocalTransport:
         self._deadline_s = deadline_s
         self._caller = _Caller()
         self._commands = CommandTimes()
+
+    def connect(self, port: int) -> socket.socket:
+        """Return a connection to a port of this machine's loopback.
+
+        Raises:
+            TransportError: nothing listens there.
+        """
+        return local_streams.connected(port)
+
+    def converse(self, argv: Sequence[str]) -> socket.socket:
+        """Return the standard input and output of a command; it ends when that is closed.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        return local_streams.conversation(argv)
 
     @property
     def host(self) -> str:

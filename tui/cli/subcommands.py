@@ -292,6 +292,21 @@ COMMANDS: tuple[Subcommand, ...] = (
         "fetch RUN --host far",
     ),
     Subcommand(
+        "dashboard",
+        "open a run's Ray dashboard here",
+        "Open a port of this machine's loopback that leads to the Ray dashboard of a run, also through a "
+        "login node, and print its address, until Ctrl+C. One browser can open it once; the key to Ray comes "
+        "with it and is printed nowhere.",
+        "tui.headless.dashboard:run",
+        (
+            _RUN,
+            HOST,
+            Argument("--port", "N", "local port (default: a free one)", kind="count"),
+            JSON,
+        ),
+        "dashboard RUN --host far",
+    ),
+    Subcommand(
         "compare",
         "show runs beside each other",
         "Show runs beside each other: times of steps and phases, memory, milestones, the keys of their "

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from shlex import quote
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
@@ -22,6 +22,7 @@ from launcher.transports.base import (
     ReadRange,
 )
 from launcher.transports.replies import CommandTimes, access_error, is_private_group, output_text
+from launcher.transports.ssh import host_streams
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
 from launcher.transports.ssh.host_access import HostAccess
@@ -34,6 +35,9 @@ from launcher.transports.ssh.shell_files import ShellFiles
 from launcher.transports.ssh.ssh_config import SshHost
 from recipes.cache_root import cache_root
 from recipes.remote_path import RemotePath, remote_path_type
+
+if TYPE_CHECKING:
+    import paramiko
 
 Result = TypeVar("Result")
 FILE_DEADLINE_S = 20.0
@@ -89,6 +93,22 @@ class SshTransport:
         self._commands.begin()
         done = run_remote(self.connection, argv, env=env, cwd=cwd, timeout_s=timeout_s)
         return Completed(done.code, output_text(done.stdout), output_text(done.stderr))
+
+    def connect(self, port: int) -> paramiko.Channel:
+        """Return a connection to a port of the host's loopback.
+
+        Raises:
+            TransportError: nothing listens there, the server forbids it, or the host is not reached.
+        """
+        return host_streams.connected(self.connection, port)
+
+    def converse(self, argv: Sequence[str]) -> paramiko.Channel:
+        """Return the standard input and output of a command on the host; it ends when that is closed.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        return host_streams.conversation(self.connection, argv)
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
