@@ -53,6 +53,8 @@ def _rule(pattern: str, kind: VariableKind, reason: str = "") -> VariableRule:
 
 _JOBS_OWN = "the job has its own"
 VARIABLES: tuple[VariableRule, ...] = (
+    # A switch of huggingface_hub (`constants.py`), whose name ends as a secret's does.
+    _rule("HF_HUB_DISABLE_IMPLICIT_TOKEN", "setting"),
     _rule(
         "HF_USERNAME|(?:HF|HUGGING_?FACE\\w*|WANDB|COMET|SWANLAB)_(?:API_)?(?:TOKEN|KEY|PASSWORD)", "secret"
     ),
@@ -72,11 +74,14 @@ VARIABLES: tuple[VariableRule, ...] = (
         "storage",
     ),
     _rule("CKPT_DIR|BASE_LOG_DIR|WANDB_(?:DIR|CACHE_DIR|DATA_DIR|CONFIG_DIR|ARTIFACT_DIR)|TMPDIR", "storage"),
+    # A proxy that opens connections needs its certificates.
+    _rule("SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE", "storage"),
     _rule("RAY_TMPDIR", "scratch"),
     # How it behaves.
     _rule("HF_(?:HUB|DATASETS|XET)_\\w+|HF_ENDPOINT|TRANSFORMERS_\\w+|TOKENIZERS_PARALLELISM", "setting"),
     _rule("(?:NRL|NEMO_RL|VLLM|MEGATRON|NVTE|FLASHINFER|TRITON|TORCHINDUCTOR)_\\w+", "setting"),
     _rule("UV_(?:OFFLINE|LINK_MODE|HTTP_TIMEOUT|CONCURRENT_\\w+|PYTHON_PREFERENCE|NO_\\w+)", "setting"),
+    _rule("UV_(?:(?:DEFAULT_|EXTRA_)?INDEX(?:_URL)?|FIND_LINKS|FROZEN|NATIVE_TLS|SYSTEM_CERTS)", "setting"),
     _rule(
         "RAY_(?:PORT|DASHBOARD_PORT|BARE_\\w+|memory_\\w+|object_\\w+|DEDUP_LOGS|\\w*_timeout_\\w+)",
         "setting",
@@ -99,7 +104,7 @@ VARIABLES: tuple[VariableRule, ...] = (
     ),
     _rule("RAY_ADDRESS", "shell", "the job starts a Ray cluster of its own"),
 )
-"""First match counts: secrets stand before settings of the same family."""
+"""First match counts: secrets stand before settings of the same family, but for names that only look so."""
 DEFAULT_SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 """Secrets that reach the driver unless the user says no: NeMo-RL itself reads them."""
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - compared with, never written to

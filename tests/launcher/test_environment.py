@@ -196,3 +196,41 @@ def test_choices_of_a_submission_go_over_remembered_ones() -> None:
     remembered = EnvironmentChoices({"A": "1", "B": "2"}, frozenset({"C", "D"}), frozenset({"E"}))
     merged = EnvironmentChoices({"D": "x"}, frozenset({"E"}), frozenset({"A"})).over(remembered)
     assert merged == EnvironmentChoices({"B": "2", "D": "x"}, frozenset({"C", "E"}), frozenset({"A"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/etc/ssl/site.pem"),
+        ("SSL_CERT_DIR", "/etc/ssl/certs"),
+        ("REQUESTS_CA_BUNDLE", "/etc/ssl/site.pem"),
+        ("CURL_CA_BUNDLE", "/etc/ssl/site.pem"),
+        ("UV_DEFAULT_INDEX", "https://mirror.example/simple"),
+        ("UV_INDEX_URL", "https://mirror.example/simple"),
+        ("UV_EXTRA_INDEX_URL", "https://mirror.example/extra"),
+        ("UV_FIND_LINKS", "/p/project/wheels"),
+        ("UV_FROZEN", "1"),
+        ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"),
+    ],
+)
+def test_network_settings_and_switches_reach_the_job(name: str, value: str) -> None:
+    """What a shell behind a proxy or a mirror of packages sets is passed; a switch is no secret."""
+    environment = job_environment({"HOME": "/home/u", name: value}, SITE, {})
+    assert environment.variables[name] == value
+    assert name not in environment.secrets
+
+
+def test_an_index_with_a_password_is_a_secret() -> None:
+    """The password of a package index never stands in the job's environment."""
+    url = "https://user:password@mirror.example/simple"
+    environment = job_environment({"HOME": "/home/u", "UV_INDEX_URL": url}, SITE, {})
+    assert "UV_INDEX_URL" not in environment.variables
+    assert [item.outcome for item in environment.decisions] == [Outcome.OFFERED]
+    assert url not in repr(environment)
+
+
+def test_certificates_on_a_nodes_own_disk_are_not_passed() -> None:
+    """A file in /tmp of the login node is not on the job's nodes."""
+    environment = job_environment({"HOME": "/home/u", "SSL_CERT_FILE": "/tmp/ca.pem"}, SITE, {})
+    assert "SSL_CERT_FILE" not in environment.variables
+    assert environment.decisions[0].outcome is Outcome.DROPPED
