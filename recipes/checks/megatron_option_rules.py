@@ -1,4 +1,4 @@
-"""Rules on options of Megatron: C85 to C88. They predict failures of the set-up, of student and teacher."""
+"""Rules on options of Megatron: C85 to C87. They predict failures of the set-up, of student and teacher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from recipes.planning import Side
 
 _MEGATRON = "models/megatron/setup.py"
-_FP8 = {"fp8": "e4m3", "fp8_recipe": "blockwise", "fp8_param": False}
 _BACKENDS = ("flash", "fused", "unfused", "local", "auto")
 """Members of Megatron-Core's AttnBackend."""
 _OF_EXPERTS = ("expert_fc1", "moe_act", "fused_group_mlp")
@@ -23,27 +22,8 @@ def _sides(context: Context) -> list[Side]:
     return [side for side in context.sides if side.backend == "megatron"]
 
 
-def _fp8(context: Context) -> Iterator[Finding]:
-    """C85."""
-    for side in _sides(context):
-        base = side.key("megatron_cfg.fp8_cfg")
-        if not isinstance(context.get(base), dict) or not context.get(f"{base}.enabled"):
-            continue
-        missing = [name for name in _FP8 if not context.has(f"{base}.{name}")]
-        if missing:
-            yield fail(
-                f"{side.name}: FP8 without {', '.join(missing)}",
-                f"{base}.enabled",
-                fixes=[
-                    context.fix_all({f"{base}.{name}": _FP8[name] for name in missing}),
-                    context.fix(f"{base}.enabled", after=False),
-                ],
-                foretells=f"Missing key in fp8_cfg: '{missing[0]}'",
-            )
-
-
 def _attention_backend(context: Context) -> Iterator[Finding]:
-    """C86."""
+    """C85."""
     for side in _sides(context):
         key = side.key("megatron_cfg.attention_backend")
         value = context.get(key)
@@ -57,7 +37,7 @@ def _attention_backend(context: Context) -> Iterator[Finding]:
 
 
 def _fused_loss(context: Context) -> Iterator[Finding]:
-    """C87: the key has another name, and a second condition, since the main branch of August 2026."""
+    """C86: the key has another name, and a second condition, since the main branch of August 2026."""
     newest = context.has_feature("fused log probabilities")
     name = "use_fused_linear_logprobs" if newest else "use_linear_ce_fusion_loss"
     for side in _sides(context):
@@ -84,7 +64,7 @@ def _fused_loss(context: Context) -> Iterator[Finding]:
 
 
 def _offloaded_activations(context: Context) -> Iterator[Finding]:
-    """C88."""
+    """C87."""
     for side in _sides(context):
         key = side.key("megatron_cfg.fine_grained_activation_offloading")
         if not context.get(key):
@@ -109,23 +89,22 @@ def _offloaded_activations(context: Context) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("C85", "Megatron's FP8 settings", _fp8, "Missing key in fp8_cfg: …", _MEGATRON),
     Rule(
-        "C86",
+        "C85",
         "Megatron's attention backend",
         _attention_backend,
         "Invalid attention backend: …",
         _MEGATRON,
     ),
     Rule(
-        "C87",
+        "C86",
         "Megatron's fused log probabilities",
         _fused_loss,
         "Context Parallelism is not supported with linear CE fusion loss",
         _MEGATRON,
     ),
     Rule(
-        "C88",
+        "C87",
         "Modules whose activations Megatron offloads",
         _offloaded_activations,
         "offload_modules must be a non-empty list when fine_grained_activation_offloading is True.",

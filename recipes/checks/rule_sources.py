@@ -167,10 +167,9 @@ SOURCES: dict[str, Anchor] = {
     "C82": Anchor(_LOSS, code=r"zero_outside_topk"),
     "C83": Anchor(_DTENSOR, code=r"nemo_automodel"),
     "C84": Anchor(("models/automodel/train.py",), code=r"def automodel_forward_backward"),
-    "C85": Anchor(_MEGATRON, quote="Missing key in fp8_cfg: "),
-    "C86": Anchor(_MEGATRON, quote="Invalid attention backend: "),
-    "C87": Anchor(_MEGATRON, quote="Context Parallelism is not supported with linear CE fusion loss"),
-    "C88": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
+    "C85": Anchor(_MEGATRON, quote="Invalid attention backend: "),
+    "C86": Anchor(_MEGATRON, quote="Context Parallelism is not supported with linear CE fusion loss"),
+    "C87": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
 }
 """By rule."""
 
@@ -225,6 +224,6 @@ FORMS: dict[str, tuple[str, ...]] = {
     "C51": ("Megatron precision",),
     "C52": ("replicas", "CPU offload"),
     "C56": ("optimizer offload in part", "optimizer offload overlap"),
-    "C87": ("fused log probabilities",),
+    "C86": ("fused log probabilities",),
 }
 """Features on which a rule's form depends."""
