@@ -167,6 +167,9 @@ SOURCES: dict[str, Anchor] = {
     "C82": Anchor(_LOSS, code=r"zero_outside_topk"),
     "C83": Anchor(_DTENSOR, code=r"nemo_automodel"),
     "C84": Anchor(("models/automodel/train.py",), code=r"def automodel_forward_backward"),
+    "C85": Anchor(_MEGATRON, quote="Invalid attention backend: "),
+    "C86": Anchor(_MEGATRON, quote="Context Parallelism is not supported with linear CE fusion loss"),
+    "C87": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
 }
 """By rule."""
 
@@ -197,6 +200,7 @@ FEATURES: dict[str, Feature] = {
     "Megatron precision": Feature(
         _MEGATRON, r"optimizer\.fp16=False must be set if policy\.precision=float32"
     ),
+    "fused log probabilities": Feature(_MEGATRON, r"use_fused_linear_logprobs"),
     "sampling thresholds": Feature(_VLLM, r"TOP_K_THRESHOLD = ", newest=False),
     "Gemma3 by model type": Feature(_DTENSOR[:1], r"model_type == \"gemma3\""),
     "Qwen3.5": Feature(_DTENSOR[:1], r"model_type == \"qwen3_5\""),
@@ -220,5 +224,6 @@ FORMS: dict[str, tuple[str, ...]] = {
     "C51": ("Megatron precision",),
     "C52": ("replicas", "CPU offload"),
     "C56": ("optimizer offload in part", "optimizer offload overlap"),
+    "C86": ("fused log probabilities",),
 }
 """Features on which a rule's form depends."""
