@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from launcher.storage.wizard_drafts import RunDraft, RunDraftWriter
     from launcher.transports.ssh.authentication import LoginPrompt
     from tui.demo_run import DemoStart
-    from tui.machines import WorkMachine
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
+    from tui.work_machine import WorkMachine
 
 
 class DistillApp(App[None]):

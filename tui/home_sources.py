@@ -16,7 +16,7 @@ from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
-    from tui.machines import LineState, WorkMachine
+    from tui.work_machine import LineState, WorkMachine
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from launcher.monitor.watch import Watch
     from launcher.runs import Run
     from launcher.transports.base import Transport
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 FILE_DEADLINE_S = 5.0
 """Time limit of a file call, after which the file system is reported as not answering."""

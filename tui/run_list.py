@@ -16,7 +16,8 @@ from launcher.overview.rows import RunRow
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.machines import LocalMachine, WorkMachine
+from tui.machines import LocalMachine
+from tui.work_machine import WorkMachine
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing

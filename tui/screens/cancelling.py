@@ -15,7 +15,7 @@ from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
     from launcher.ownership import ForeignRunError
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:

@@ -22,7 +22,7 @@ from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from launcher.overview.comparison import ComparedRun
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 PANES = ("curves", "figures", "recipes")
 _MOST = len(LETTERS)

@@ -31,8 +31,8 @@ from tui.screens.removing import Removal, Remover
 from tui.screens.resuming import ask_to_resume, ask_to_resume_several
 
 if TYPE_CHECKING:
-    from tui.machines import WorkMachine
     from tui.screens.run_actions import RunActions
+    from tui.work_machine import WorkMachine
 
 _LISTED = 6
 

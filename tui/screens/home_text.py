@@ -15,7 +15,7 @@ from tui.widgets.run_columns import state_label
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
-    from tui.machines import LineState
+    from tui.work_machine import LineState
 
 ABOUT = (
     "Your runs, all of your Slurm jobs, and drafts (◇), newest first. The state of a run comes from its "

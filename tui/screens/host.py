@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from launcher.monitor.notify import Channel
     from launcher.storage.wizard_drafts import RunDraft
-    from tui.machines import WorkMachine
     from tui.run_view import RunView
     from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
+    from tui.work_machine import WorkMachine
 
 
 @runtime_checkable

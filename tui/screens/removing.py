@@ -17,7 +17,7 @@ from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
     from launcher.storage.run_edits import RunSize
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 _LISTED = 6
 
@@ -87,7 +87,8 @@ def total_size(sizes: Sequence[RunSize]) -> str:
 class Remover:
     """Removal from a screen.
 
-    `machine` returns a machine by name, `note` shows a sentence, `done` is called from a thread with what was done.
+    `machine` returns a machine by name, `note` shows a sentence, `done` is called from a thread with
+    what was done.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
     from launcher.submit.resume import ResumePlan
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 _CANNOT = "This run cannot be resumed"
 _LISTED = 6

@@ -27,7 +27,7 @@ from tui.screens.resuming import ask_to_resume
 
 if TYPE_CHECKING:
     from launcher.runs import Run
-    from tui.machines import WorkMachine
+    from tui.work_machine import WorkMachine
 
 _NODES_OFFERED = 12
 

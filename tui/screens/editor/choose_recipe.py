@@ -20,8 +20,8 @@ from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
 if TYPE_CHECKING:
     from launcher.runs import Run
-    from tui.machines import WorkMachine
     from tui.screens.host import Host
+    from tui.work_machine import WorkMachine
 
 _UNSAVED = "unsaved edits"
 
