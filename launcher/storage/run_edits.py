@@ -97,7 +97,7 @@ def remove_run(transport: Transport, directory: str, measured: str = "") -> None
 def _size_there(transport: Transport, directory: str) -> RunSize:
     real = transport.real_path(directory)
     done = transport.run(["du", "-s", "-B1", "--", real], timeout_s=_THERE_S)
-    size = done.stdout.partition("\t")[0]
+    size = done.stdout.partition(real)[0].strip()
     return RunSize(real, int(size) if size.isdecimal() else 0, done.code == 0 and size.isdecimal())
 
 

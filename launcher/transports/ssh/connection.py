@@ -275,4 +275,6 @@ def _reason(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return clean(str(error)) or "the connection was closed"
+    text = clean(str(error))
+    # What paramiko says where the other side takes the connection and closes it at once.
+    return "the connection was closed" if not text or "protocol banner" in text else text
