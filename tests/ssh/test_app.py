@@ -1,4 +1,4 @@
-"""The app on a laptop with `--host`, by keys in a terminal: a host's runs, recipes and wizard, and a bad line."""
+"""The app on a laptop with `--host`, by keys in a terminal: runs, recipes, the wizard, and a bad line."""
 
 from __future__ import annotations
 

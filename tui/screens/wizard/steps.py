@@ -81,6 +81,8 @@ class StepScreen(StepLayout):
         """Name of the host that the run is for; empty for this machine."""
         self._told_connection = bool(machine)
         self._poller = WizardPoller(partial(host.draft_resolver, machine), self)
+        if machine:
+            self.form.path_base = lambda: self._poller.get_resolver().path("")
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
         self.assessment = Assessment()
