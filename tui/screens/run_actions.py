@@ -16,6 +16,7 @@ from launcher.logs.events import JobState
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
+from tui.machines import LocalMachine
 from tui.node_shell import copyable, is_job_id, open_shell, over_ssh, shell_command
 from tui.opening import ActionFailed, OpenedRun, local
 from tui.paging import page, pager_command
@@ -76,7 +77,7 @@ class RunActions:
     def _machine(self) -> WorkMachine:
         """The machine of the run."""
         opened = self._opened()
-        return self._host.machine(opened.host if opened is not None else "")
+        return (opened.machine if opened is not None else None) or LocalMachine()
 
     @property
     def _run(self) -> Run | None:
