@@ -64,6 +64,8 @@ SETTINGS = (
     Setting("notify", "texts", "notifications of start, failure and end: bell, terminal, or a command"),
     Setting("storage.runs", "directory", "directory of the runs (default: ~/.local/state/distill-tui/runs)"),
     Setting("storage.earlier_runs", "directories", "directories whose runs are listed, too"),
+    Setting("hosts.default", "text", "host of commands that name none; `--host here` is this machine"),
+    Setting("hosts.list", "texts", "hosts whose runs are listed beside those of this machine"),
     Setting("screen.theme", "text", "colour theme; the screen keeps the one that was chosen last"),
     Setting("screen.density", "choice", "room between the parts of a screen", DENSITIES),
     Setting(
@@ -91,6 +93,12 @@ TEMPLATE = """\
 [storage]
 # Directory of the runs: settings, logs, and the checkpoints of smoke runs and rehearsals.
 # runs = "/scratch/project/me/distill-tui/runs"
+
+[hosts]
+# Host that commands without --host work on (`--host here` is this machine), and hosts whose runs are listed
+# beside those of this machine; names of ~/.ssh/config.
+# default = "juwels"
+# list = ["juwels"]
 
 [screen]
 # Colour theme, and the room between the parts of a screen: "comfortable" or "compact".
@@ -131,6 +139,10 @@ class Settings:
     runs_s: float | None = None
     logs_s: float | None = None
     queue_s: float | None = None
+    host: str = ""
+    """Host of commands that name none."""
+    hosts: tuple[str, ...] = ()
+    """Hosts whose runs are listed, too."""
 
 
 def settings_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -223,6 +235,8 @@ def _settings(data: Mapping[str, Any], path: Path, environment: Mapping[str, str
         seconds.get("polling.runs_s"),
         seconds.get("polling.logs_s"),
         seconds.get("polling.queue_s"),
+        single("hosts.default"),
+        values.get("hosts.list", ()),
     )
 
 

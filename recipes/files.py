@@ -79,6 +79,16 @@ def is_directory(path: Path) -> bool:
         return False
 
 
+def is_taken(path: Path) -> bool:
+    """Return whether there is something of this name, also a link to nowhere."""
+    return path.exists() or path.is_symlink()
+
+
+def is_writable(path: Path) -> bool:
+    """Return whether the user can write a file or directory; one of another machine may still refuse."""
+    return isinstance(path, RemotePath) or os.access(path, os.W_OK)
+
+
 def with_home(name: str, root: Path = Path()) -> Path:
     """Return a path on the machine of `root` with `~` replaced, as it stands where there is no such user."""
     path = on_machine_of(root, name)

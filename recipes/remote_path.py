@@ -42,6 +42,10 @@ class RemoteFiles(Protocol):
         """Return what `stat` says of an absolute path."""
         ...
 
+    def look_again(self, path: str) -> None:
+        """Forget what was listed of a directory: another program may have changed it."""
+        ...
+
     def names(self, path: str) -> list[str]:
         """Return the names in a directory."""
         ...
@@ -225,6 +229,17 @@ def prefetch(checkout: Path | None) -> None:
     """Fetch the sources of a checkout on another machine in one go; one of this machine is read as it is."""
     if isinstance(checkout, RemotePath):
         checkout.remote.prefetch_checkout(str(checkout.absolute()))
+
+
+def machine_of(path: Path) -> str:
+    """Return the name of the machine that a path is on; empty for this one."""
+    return path.remote.machine if isinstance(path, RemotePath) else ""
+
+
+def look_again(path: Path) -> None:
+    """Look at a file anew at its next use: it may have changed; one of this machine is always looked at."""
+    if isinstance(path, RemotePath):
+        path.remote.look_again(str(path.absolute().parent))
 
 
 def identity_of(path: Path) -> str:

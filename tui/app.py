@@ -23,7 +23,8 @@ from tui.commands import Scope, bindings, commands, enabled
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
-from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run
+from tui.machines import Machines
+from tui.opening import ActionFailed, OpenedRun, Opener, RunSummary, find_run, find_run_on
 from tui.screen_imports import import_screens
 from tui.screen_settings import ScreenSettings, load_screen_settings
 from tui.screens.home import HomeScreen
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
     from launcher.monitor.notify import Channel
     from launcher.monitor.watch import Watch
     from launcher.storage.wizard_drafts import RunDraft, RunDraftWriter
+    from launcher.transports.ssh.authentication import LoginPrompt
     from tui.demo_run import DemoStart
     from tui.run_view import RunView
     from tui.screens.monitor import MonitorScreen
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
+    from tui.work_machine import WorkMachine
 
 
 class DistillApp(App[None]):
@@ -71,12 +74,13 @@ class DistillApp(App[None]):
         """Whether the other screens were imported after the editor of the start."""
         self._key_order = KeyOrder(self, super().on_event)
         self._live_settings = LiveSettings(self, settings.screen, os.environ)
+        self._machines = Machines(self._answer_login)
         self._shown_errors: dict[str, Screen[Any]] = {}
         """Dialog of each failure, by its text."""
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the list of runs."""
-        return HomeScreen(self, self.settings.runs_root)
+        return HomeScreen(self, self.settings.runs_root, self.settings.hosts)
 
     async def on_mount(self) -> None:
         """Open the screen that the settings name."""
@@ -98,12 +102,12 @@ class DistillApp(App[None]):
             opened = OpenedRun(RunSummary(clean(title)), watch, watch.transport)
             self.push_screen(self._monitor(lambda: opened, clean(title)))
         elif self.settings.open_run is not None:
-            self.open_run(self.settings.open_run)
+            self.open_run(self.settings.open_run, self.settings.host)
         elif self.settings.wizard_state is not None:
             if self.settings.wizard_state.touched:
-                self._open_wizard(self.settings.wizard_state)
+                self._open_wizard(self.settings.wizard_state, machine=self.settings.host)
             else:
-                await self.new_run()
+                await self.new_run(self.settings.host)
         elif self.settings.edit is not None:
             self._open_editor(self.settings.edit)
         elif self.settings.doctor is not None:
@@ -194,21 +198,50 @@ class DistillApp(App[None]):
             self._driver.write(text)
         return ""
 
-    def open_run(self, reference: str) -> None:
-        """Show a run in the monitor."""
-        opener: Opener = lambda: find_run(self.settings.runs_root, reference)  # noqa: E731 - names its type
-        self.push_screen(self._monitor(opener, clean(Path(reference).name)))
+    @property
+    def first_host(self) -> str:
+        """Name of the host that the app was opened for; empty for this machine."""
+        return self.settings.host
 
-    async def new_run(self) -> None:
-        """Open the wizard; drafts that were left are offered first."""
+    def machine(self, name: str) -> WorkMachine:
+        """Return a machine by its name; this one for an empty name."""
+        return self._machines.at(name)
+
+    def try_hosts_again(self) -> None:
+        """Let the next uses of hosts connect at once, also of those that refused."""
+        self._machines.try_again()
+
+    def close_connections(self) -> None:
+        """Close the connections to hosts."""
+        self._machines.close()
+
+    def _answer_login(self, prompt: LoginPrompt) -> str:
+        """Have the user answer a question of a login; called on a thread, which waits."""
+        from tui.screens.login import ask_login
+
+        return ask_login(self, prompt)
+
+    def open_run(self, reference: str, machine: str = "") -> None:
+        """Show a run of a machine in the monitor."""
+
+        def opener() -> OpenedRun:
+            if not machine:
+                return find_run(self.settings.runs_root, reference)
+            return find_run_on(self.machine(machine), reference)
+
+        title = clean(Path(reference).name)
+        self.push_screen(self._monitor(opener, f"{machine}: {title}" if machine else title, machine))
+
+    async def new_run(self, machine: str = "") -> None:
+        """Open the wizard for a machine; drafts that were left are offered first."""
         from tui.screens.wizard.draft_keeping import offer, offered_drafts
 
         kept_here, self._wizard_state = self._wizard_state, None
         drafts = () if kept_here is not None else await offered_drafts()
         if drafts:
-            offer(self, drafts, self._open_wizard)
+            offer(self, drafts, self._open_wizard, machine)
         else:
-            self._open_wizard(kept_here)
+            self._open_wizard(kept_here, machine=machine)
 
     async def continue_draft(self, draft: RunDraft) -> None:
         """Open the wizard with a draft that was left, at its step."""
@@ -216,24 +249,30 @@ class DistillApp(App[None]):
 
         await go_on(self, draft, self._open_wizard)
 
-    def run_again(self, wizard_state: WizardState) -> None:
-        """Open the wizard with the settings of an earlier run."""
-        self._open_wizard(wizard_state)
+    def run_again(self, wizard_state: WizardState, machine: str = "") -> None:
+        """Open the wizard with the settings of an earlier run of a machine."""
+        self._open_wizard(wizard_state, machine=machine)
 
     def _open_wizard(
-        self, wizard_state: WizardState | None, step: str = "", draft: RunDraftWriter | None = None
+        self,
+        wizard_state: WizardState | None,
+        step: str = "",
+        draft: RunDraftWriter | None = None,
+        machine: str = "",
     ) -> None:
         from tui.screens.wizard.screen import WizardScreen
 
-        self.push_screen(WizardScreen(self, wizard_state, step, draft))
+        self.push_screen(WizardScreen(self, wizard_state, step, draft, machine))
 
     def _open_editor(self, start: EditStart) -> None:
-        if start.path is not None:
-            self.edit_recipe(start.path, overrides=start.overrides)
-            return
-        from tui.screens.editor.choose_recipe import ask_recipe
+        from tui.screens.editor.choose_recipe import ask_recipe, edit_recipe_at
 
-        ask_recipe(self, self)
+        if start.path is not None and self.settings.host:
+            edit_recipe_at(self, self, str(start.path), self.settings.host, overrides=start.overrides)
+        elif start.path is not None:
+            self.edit_recipe(start.path, overrides=start.overrides)
+        else:
+            ask_recipe(self, self, machine=self.settings.host)
 
     def edit_recipe(
         self,
@@ -248,7 +287,7 @@ class DistillApp(App[None]):
         from tui.screens.editor.recipe_editor import RecipeEditorScreen
         from tui.screens.editor.session_worker import OpenedFile
 
-        file = OpenedFile(path.absolute(), overrides, draft=draft)
+        file = OpenedFile.at(path.absolute(), overrides, draft)
         self.push_screen(RecipeEditorScreen(self, file, key, line))
 
     def close_editor(self, screen: Screen[None], remark: str) -> None:
@@ -263,12 +302,15 @@ class DistillApp(App[None]):
         elif remark:
             self.notify(remark, markup=False)
 
-    def draft_resolver(self) -> DraftResolver:
-        """Return a resolver of drafts on this machine, for the wizard."""
-        from launcher.runs import RunStore
+    def draft_resolver(self, machine: str = "") -> DraftResolver:
+        """Return a resolver of drafts on a machine, for the wizard; called on a thread."""
+        from launcher.runs import RunStore, store_on
         from tui.opening import local
         from tui.screens.wizard.draft_resolver import DraftResolver
 
+        if machine:
+            store = store_on(self.machine(machine).transport())
+            return DraftResolver(store, store.transport.environment())
         return DraftResolver(RunStore(local(), str(self.settings.runs_root)), os.environ)
 
     def use_runs_root(self, root: Path) -> None:
@@ -283,22 +325,22 @@ class DistillApp(App[None]):
         self._wizard_state = wizard_state if getattr(screen, "would_lose_entries", False) else None
         self._close(screen)
 
-    def submitted(self, screen: Screen[None], directory: str) -> None:
+    def submitted(self, screen: Screen[None], directory: str, machine: str = "") -> None:
         """Go from the wizard to the monitor of the run it submitted."""
         self._wizard_state = None
         self._close(screen)
-        self.open_run(directory)
+        self.open_run(directory, machine)
 
     def _close(self, screen: Screen[None]) -> None:
         """Close a screen and the dialogs above it; the list of runs below all stays."""
         while screen in self.screen_stack[1:]:
             self.pop_screen()
 
-    def _monitor(self, opener: Opener, opening: str) -> MonitorScreen:
+    def _monitor(self, opener: Opener, opening: str, machine: str = "") -> MonitorScreen:
         # Imported late: the list of runs is painted a tenth earlier without it.
         from tui.screens.monitor import MonitorScreen
 
-        return MonitorScreen(self, opener, opening)
+        return MonitorScreen(self, opener, opening, machine)
 
     def close_monitor(self, screen: Screen[None]) -> None:
         """Return from a monitor to the list."""
@@ -406,6 +448,17 @@ def _remove_leftovers() -> None:
     remove_leftovers(os.environ)
 
 
+def listed_hosts(host: str) -> tuple[str, ...]:
+    """Return the hosts whose runs are listed: those of the settings, with one that was named.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    from launcher.settings import load_settings
+
+    return tuple(dict.fromkeys(filter(None, (host, *load_settings(os.environ).hosts))))
+
+
 def run_app(
     *,
     runs_root: Path,
@@ -417,12 +470,14 @@ def run_app(
     notify: tuple[str, ...] = (),
     edit: EditStart | None = None,
     doctor: DoctorRequest | None = None,
+    host: str = "",
 ) -> int:
     """Run the app and return its exit code; `tui.terminal` has checked the terminal before."""
     settings = AppSettings(
         runs_root, open_run, open_watch, demo, wizard_state, edit, notify, guarded=True,
-        screen=load_screen_settings(os.environ), doctor=doctor,
+        screen=load_screen_settings(os.environ), doctor=doctor, host=host, hosts=listed_hosts(host),
     )  # fmt: skip
     app = DistillApp(settings)
     app.run(mouse=mouse)
+    app.close_connections()
     return app.return_code or 0

@@ -39,6 +39,10 @@ class AppSettings:
     doctor: DoctorRequest | None = None
     """What the doctor examines at once."""
     screen: ScreenSettings = field(default_factory=ScreenSettings)
+    host: str = ""
+    """Name of the host that the first screen works on; empty for this machine."""
+    hosts: tuple[str, ...] = ()
+    """Hosts whose runs are listed beside those of this machine."""
 
 
 @dataclass(frozen=True, slots=True)

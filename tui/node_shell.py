@@ -50,8 +50,23 @@ def shell_command(job: str, node: str = "") -> list[str]:
     ]
 
 
+def over_ssh(host: str, command: list[str]) -> list[str]:
+    """Return the arguments that run a command on a host's terminal, by the ssh client.
+
+    The host is one that the ssh configuration named before; a login shell has its PATH as it is there.
+    """
+    return ["ssh", "-t", "--", host, f"exec $SHELL -lc {shlex.quote(shlex.join(command))}"]
+
+
+def login_shell(host: str, directory: str) -> list[str]:
+    """Return the arguments that open a login shell in a directory of a host."""
+    return ["ssh", "-t", "--", host, f"cd -- {shlex.quote(directory)} && exec $SHELL -l"]
+
+
 def copyable(command: list[str]) -> str:
     """Return the command as a line for a shell."""
+    if command[0] == "ssh":
+        return shlex.join(command)
     return shlex.join([*command[: command.index("bash")], "bash"])
 
 
@@ -59,16 +74,21 @@ def open_shell(command: list[str], environ: Mapping[str, str]) -> int:
     """Run the shell on the terminal; returns its exit code.
 
     Raises:
-        InputError: srun is not installed, or cannot be started.
+        InputError: srun, or ssh for a host, is not installed, or cannot be started.
     """
     if shutil.which(command[0]) is None:
-        raise InputError("srun is not installed here", fix="Open the shell from a login node of the cluster.")
+        fix = (
+            "Install an ssh client."
+            if command[0] == "ssh"
+            else "Open the shell from a login node of the cluster."
+        )
+        raise InputError(f"{command[0]} is not installed here", fix=fix)
     # Slurm's own variables of an allocation around this program would name another job.
     env = {name: value for name, value in environ.items() if not _of_allocation(name)}
     try:
         return subprocess.run(command, env=env, check=False).returncode
     except OSError as error:
-        raise InputError(f"srun cannot be started: {error.strerror}") from error
+        raise InputError(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
 def _of_allocation(name: str) -> bool:

@@ -16,12 +16,15 @@ from launcher.overview.rows import RunRow
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import Background, post
-from tui.opening import local
+from tui.machines import LocalMachine
+from tui.work_machine import WorkMachine
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
 
 LIST_S = 3.0
+FAR_LIST_S = 5.0
+"""Least time between two looks at the runs of a host: two requests each."""
 _LISTING_S = 0.005
 """Seconds between two listings for each run in the root: one takes 8 µs of CPU."""
 _POST_S = 0.5
@@ -31,28 +34,39 @@ _COUNTED_AT_ONCE = 3
 
 
 class RunListChanged(Message):
-    """The list of runs changed."""
+    """The list of a machine's runs changed."""
 
-    def __init__(self, rows: tuple[RunRow, ...], problem: str = "") -> None:
+    def __init__(self, rows: tuple[RunRow, ...], problem: str = "", host: str = "") -> None:
         super().__init__()
         self.rows = rows
         self.problem = problem
+        self.host = host
+        """Name of the host that has them; empty for this machine."""
 
 
 class JobListChanged(Message):
     """The scheduler's list of the user's jobs, what is remembered of earlier ones, or drafts changed."""
 
     def __init__(
-        self, listing: JobListing | None, remembered: tuple[RunRow, ...], drafts: tuple[RunRow, ...]
+        self,
+        listing: JobListing | None,
+        remembered: tuple[RunRow, ...],
+        drafts: tuple[RunRow, ...],
+        host: str = "",
     ) -> None:
         super().__init__()
         self.listing = listing
         self.remembered = remembered
         self.drafts = drafts
+        self.host = host
+        """Name of the host whose scheduler gave the list; empty for this machine."""
 
 
 class HomePoller(Background):
-    """Keeps the list of runs up to date while it is visible."""
+    """Keeps the list of a machine's runs up to date while it is visible.
+
+    `root` is where this machine's runs are kept; those of a host are where its settings say.
+    """
 
     def __init__(
         self,
@@ -60,9 +74,11 @@ class HomePoller(Background):
         target: MessagePump,
         in_front: Callable[[], bool] = lambda: True,
         list_s: float = LIST_S,
+        machine: WorkMachine | None = None,
     ) -> None:
         super().__init__(self._poll, "runs")
-        self._list_s = list_s
+        self.machine = machine or LocalMachine()
+        self._list_s = max(list_s, FAR_LIST_S) if self.machine.name else list_s
         self._in_front = in_front
         self._target = target
         self._root = str(root)
@@ -93,10 +109,12 @@ class HomePoller(Background):
             if self._lister is not None:
                 self._lister.save(now=True)
             return None
+        forced, self._forced = self._forced, False
+        if self.machine.name:
+            return self._poll_host(forced=forced)
         lister = self._lister  # `use_root` may drop it meanwhile
         if lister is None:
-            lister = self._lister = RunLister.of_user(local(), self._root, self._in_front)
-        forced, self._forced = self._forced, False
+            lister = self._lister = RunLister.of_user(self.machine.transport(), self._root, self._in_front)
         problem = ""
         try:
             self._list(lister, forced=forced)
@@ -105,6 +123,27 @@ class HomePoller(Background):
         self._post_rows(lister, problem)
         self._count_sizes(lister)
         return max(self._list_s, _LISTING_S * len(lister.rows()))
+
+    def _poll_host(self, *, forced: bool) -> float | None:
+        """List a host's runs in two requests; its trouble is told by the state of its connection, too."""
+        from launcher.runs import store_on
+
+        problem = ""
+        try:
+            if self._lister is None:
+                store = store_on(self.machine.transport())
+                self._lister = RunLister.of_host(self.machine.name, store, self._in_front)
+            with self._lister.looking():
+                self._list(self._lister, forced=forced)
+        except ExplainedError as error:
+            problem = clean(error.what)
+        if self._lister is not None:
+            self._post_rows(self._lister, problem)
+        elif problem:
+            post(self._target, RunListChanged((), problem, self.machine.name))
+        state = self.machine.state()
+        # What was refused is tried again only when the user asks for it.
+        return None if state is not None and state.kind == "refused" else self._list_s
 
     def _list(self, lister: RunLister, *, forced: bool) -> None:
         lister.relist(forced=forced)
@@ -129,14 +168,21 @@ class HomePoller(Background):
         current = (lister.rows(), problem)
         if current != self._posted:
             self._posted = current
-            post(self._target, RunListChanged(*current))
+            post(self._target, RunListChanged(*current, self.machine.name))
 
 
 class JobPoller(Background):
     """Keeps the user's jobs up to date while the list is visible; a hanging controller holds up only this."""
 
-    def __init__(self, root: Path, target: MessagePump, in_front: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        target: MessagePump,
+        in_front: Callable[[], bool] = lambda: True,
+        machine: WorkMachine | None = None,
+    ) -> None:
         super().__init__(self._poll, "jobs")
+        self.machine = machine or LocalMachine()
         self._root = root
         self._target = target
         self._in_front = in_front
@@ -167,15 +213,20 @@ class JobPoller(Background):
         from launcher.clusters.registry import own_jobs
         from launcher.overview.draft_rows import draft_rows
         from launcher.overview.job_rows import remembered_file, remembered_jobs
+        from launcher.paths import runs_roots_on
 
         refresh, self._refresh = self._refresh, False
-        on_disk = (remembered_jobs(remembered_file()), draft_rows(os.environ))
+        on_disk: tuple[tuple[RunRow, ...], tuple[RunRow, ...]] = ((), ())
+        if not self.machine.name:
+            on_disk = (remembered_jobs(remembered_file()), draft_rows(os.environ))
         self._post_jobs(
             self._listing, *on_disk
         )  # a controller that hangs must not hold up what is on the disk
         try:
-            listing = own_jobs(local(), str(self._root), os.environ, self._interval_s(), refresh=refresh)
-        except ExplainedError:  # the file of the last answers cannot be named: the runs are listed without
+            transport = self.machine.transport()
+            root = runs_roots_on(transport)[0] if self.machine.name else str(self._root)
+            listing = own_jobs(transport, root, transport.environment(), self._interval_s(), refresh=refresh)
+        except ExplainedError:  # the file of the last answers cannot be named, or the host is not there
             listing = None
         self._listing = listing
         self._post_jobs(listing, *on_disk)
@@ -197,13 +248,14 @@ class JobPoller(Background):
         current = (listing, remembered, drafts)
         if current != self._posted:
             self._posted = current
-            post(self._target, JobListChanged(*current))
+            post(self._target, JobListChanged(*current, self.machine.name))
 
     def _interval_s(self) -> float:
         """Return the seconds between two questions that the site allows; at least 30 for a list."""
         if self._every_s is None:
             from launcher.sites import site_here
 
-            site = site_here(local(), os.environ)
+            transport = self.machine.transport()
+            site = site_here(transport, transport.environment())
             self._every_s = (max(site.front_s, 30.0), max(site.behind_s, 30.0))
         return self._every_s[0 if self._in_front() else 1]

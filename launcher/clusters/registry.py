@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from launcher.clusters.base import Cluster, Scheduler
 from launcher.runs import Run
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Detection
@@ -133,7 +133,8 @@ def own_jobs(
 
     The answer is the one that the followed runs of `root` share: squeue runs once in `every_s` seconds.
     """
-    if shutil.which("squeue", path=environment.get("PATH")) is None:
+    far = is_remote(transport)
+    if not far and shutil.which("squeue", path=environment.get("PATH")) is None:
         return None
     from launcher.clusters.slurm.client import SlurmClient
     from launcher.clusters.slurm.messages import NOT_CONFIGURED
@@ -141,7 +142,9 @@ def own_jobs(
     from launcher.clusters.slurm.queue import Queue
 
     listing = slurm_jobs(Queue(SlurmClient(transport, environment), root, every_s), refresh=refresh)
-    return None if NOT_CONFIGURED.search(listing.problem) else listing
+    if NOT_CONFIGURED.search(listing.problem) or (far and "cannot be run" in listing.problem):
+        return None
+    return listing
 
 
 def cancel_job(transport: Transport, environment: Mapping[str, str], identity: str) -> None:

@@ -122,7 +122,7 @@ def recipe_title(row: RunRow) -> str:
 def searched_text(row: RunRow) -> str:
     """Return the text that a filter searches, without case."""
     parts = (row.name, row.id, row.state_word, row.reason, row.damaged, row.recipe, row.student, row.teacher)
-    return " ".join((*parts, row.partition, row.job)).casefold()
+    return " ".join((*parts, row.partition, row.job, row.host)).casefold()
 
 
 def _matches(row: RunRow, words: Sequence[str]) -> bool:

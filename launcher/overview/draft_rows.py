@@ -64,6 +64,7 @@ def _of_recipe(draft: Draft) -> RunRow:
         detail=clean(str(draft.path)),
         recipe=str(draft.path),
         started=draft.saved_at,
+        host=clean(draft.machine),
     )
 
 
@@ -80,4 +81,5 @@ def _of_run(draft: RunDraft) -> RunRow | None:
         reason=f"being prepared{step}; not submitted",
         detail="a run that is being prepared",
         started=draft.saved_at,
+        host=clean(draft.host),
     )

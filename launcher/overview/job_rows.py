@@ -25,7 +25,7 @@ _LATEST = 1e11
 
 
 def with_jobs(
-    runs: Sequence[RunRow], listing: JobListing | None, remembered: Iterable[RunRow]
+    runs: Sequence[RunRow], listing: JobListing | None, remembered: Iterable[RunRow], host: str = ""
 ) -> tuple[tuple[RunRow, ...], tuple[RunRow, ...]]:
     """Return the runs with what the scheduler knows of them, and the rows of the jobs that are no run's."""
     own = {job for row in runs for job in row.jobs}
@@ -35,17 +35,17 @@ def with_jobs(
     by_id = {job.id: job for job in listing.jobs}
     as_of = listing.asked if listing.problem and listing.asked else None
     known = tuple(_run_row(row, by_id.get(row.job), as_of) if row.live and row.job else row for row in runs)
-    rows = {row.job: row for row in job_rows(listing) if row.job not in own}
+    rows = {row.job: row for row in job_rows(listing, host) if row.job not in own}
     for row in kept:
         rows.setdefault(row.job, row)
     return known, tuple(rows.values())
 
 
-@lru_cache(maxsize=1)
-def job_rows(listing: JobListing) -> tuple[RunRow, ...]:
+@lru_cache(maxsize=4)
+def job_rows(listing: JobListing, host: str = "") -> tuple[RunRow, ...]:
     """Return the rows of all jobs of a listing; made once for each answer of the scheduler."""
     as_of = listing.asked if listing.problem and listing.asked else None
-    rows = map(job_row, listing.jobs)
+    rows = (replace(job_row(job), host=host) if host else job_row(job) for job in listing.jobs)
     return tuple(replace(row, as_of=as_of) if row.live and as_of is not None else row for row in rows)
 
 

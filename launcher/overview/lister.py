@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,12 @@ from launcher.overview.row_cache import CachedRow, Version, cache_file, dumped, 
 from launcher.overview.rows import RunRow, damaged_row, filled_row, starting_row
 from launcher.run_directories import list_directories, user_roots
 from launcher.text import clean
+from launcher.transports.base import FileStat, ReadRange
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:  # imported by the methods, on the thread, after the first paint
     from launcher.monitor.watch import Watch
-    from launcher.runs import Run
+    from launcher.runs import Run, RunStore
     from launcher.transports.base import Transport
 
 LIVE_S = 3.0
@@ -30,6 +31,9 @@ UNKNOWN_S = 30.0
 _SAVE_S = 60.0
 _COUNTED_ENTRIES = 20_000
 _HEAD_BYTES = 256 * 1024
+_HEADS = 100
+"""Runs of a host whose models are read in one request; those of further ones are left open."""
+_EFFECTIVE = "effective.yaml"
 _NAME_CHARS = 500
 _MODEL = r"^{side}:\n(?:[ ]{{2}}.*\n|\n)*?  model_name: (?P<name>.+)$"
 _STUDENT, _TEACHER = (re.compile(_MODEL.format(side=side), re.MULTILINE) for side in ("policy", "teacher"))
@@ -59,6 +63,10 @@ class RunLister:
     """Whether the terminal has the focus."""
     cache: Path | None = None
     """File of the rows of ended runs; None: nothing is kept."""
+    host: str = ""
+    """Name of the host that has the runs; empty for this machine."""
+    earlier: tuple[str, ...] | None = None
+    """Further directories whose runs are listed; None: as the settings here say."""
     _entries: dict[str, _Entry] = field(default_factory=dict)
     _order: list[str] = field(default_factory=list)
     _kept: dict[str, CachedRow] | None = None
@@ -76,6 +84,35 @@ class RunLister:
         """Return the lister of a root with the user's cache."""
         return cls(transport, root, in_front=in_front, cache=cache_file(root, environment))
 
+    @classmethod
+    def of_host(
+        cls,
+        host: str,
+        store: RunStore,
+        in_front: Callable[[], bool],
+        environment: Mapping[str, str] = os.environ,
+    ) -> RunLister:
+        """Return the lister of a host's runs, whose ended ones are kept in the user's cache here."""
+        cache = cache_file(store.root, environment, host)
+        return cls(
+            store.transport, store.root, in_front=in_front, cache=cache, host=host, earlier=store.earlier
+        )
+
+    def looking(self) -> AbstractContextManager[None]:
+        """Return a context in which the records of all runs are those of its beginning, read at once.
+
+        Raises (on entering):
+            TransportError: the machine does not answer.
+        """
+        from launcher.runs import JOBS, SPEC, SUMMARY
+
+        return self.transport.looking_at_files(self._roots(), (SPEC, JOBS, SUMMARY))
+
+    def _roots(self) -> tuple[str, ...]:
+        if self.earlier is None:
+            return user_roots(Path(self.root))
+        return (self.root, *self.earlier)
+
     def relist(self, *, forced: bool = False) -> None:
         """List the root again; what its directories say to have changed is read at the next polls.
 
@@ -86,7 +123,9 @@ class RunLister:
         """
         kept = self._kept_rows()
         order: list[str] = []
-        for directory, status in list_directories(self.transport, user_roots(Path(self.root))):
+        listed = list_directories(self.transport, self._roots())
+        self._read_heads(listed, kept)
+        for directory, status in listed:
             entry = self._entries.get(directory)
             version = (status.mtime, status.inode)
             if entry is None or forced or entry.version != version:
@@ -105,18 +144,32 @@ class RunLister:
             self._unsaved = kept.pop(directory, None) is not None or self._unsaved
         self._order = order
 
+    def _read_heads(self, listed: list[tuple[str, FileStat]], kept: Mapping[str, CachedRow]) -> None:
+        """Read at once what names the models of runs that are new; without effect on this machine."""
+        new = [
+            directory
+            for directory, status in listed
+            if directory not in self._entries
+            and (directory not in kept or kept[directory].version != (status.mtime, status.inode))
+        ]
+        paths = (str(Path(directory, _EFFECTIVE)) for directory in new[:_HEADS])
+        self.transport.read_ahead([ReadRange(path, 0, _HEAD_BYTES) for path in paths])
+
     def _read(self, directory: str, version: Version, before: _Entry | None) -> _Entry | None:
         """Return the entry of a directory that is new or has changed; None where it is no run at all."""
-        from launcher.errors import InputError, TransportError
+        from launcher.errors import ConnectionLostError, InputError, TransportError
         from launcher.runs import SPEC, Damaged, load
 
         try:
             if self.transport.stat(str(Path(directory, SPEC))) is None:
                 return None
             run = load(self.transport, directory)
+        except ConnectionLostError:  # that says nothing about the run
+            raise
         except (InputError, TransportError) as error:
-            return _Entry(version, damaged_row(Damaged(directory, error.what)), due=float("inf"))
-        row = starting_row(run)
+            damaged = damaged_row(Damaged(directory, error.what))
+            return _Entry(version, replace(damaged, host=self.host), due=float("inf"))
+        row = replace(starting_row(run), host=self.host)
         if before is not None and before.run is not None and not before.row.damaged:
             # Its jobs changed: what is known of it stays on the screen until it is read.
             known = before.row
@@ -130,7 +183,7 @@ class RunLister:
     def _models(self, directory: str) -> tuple[str, str]:
         """Return the names of student and teacher, by the effective recipe as this program wrote it."""
         try:
-            text = self.transport.read(str(Path(directory, "effective.yaml")), 0, _HEAD_BYTES)
+            text = self.transport.read(str(Path(directory, _EFFECTIVE)), 0, _HEAD_BYTES)
         except ExplainedError:
             return "", ""
         content = text.decode(errors="replace")
@@ -154,6 +207,7 @@ class RunLister:
         return tuple(self._entries[directory].row for directory in self._order)
 
     def _poll(self, entry: _Entry) -> None:
+        from launcher.errors import ConnectionLostError
         from launcher.monitor.watch_run import summarise, watch_run
         from launcher.saved_summary import load_summary
 
@@ -167,6 +221,8 @@ class RunLister:
                 watch.in_front = self.in_front()
                 watch.catch_up()
                 summary = summarise(self.transport, entry.run, watch)
+        except ConnectionLostError:
+            raise
         except ExplainedError as error:  # its files are damaged, or gone, since it was listed
             entry.row = replace(entry.row, state=None, damaged=clean(error.what))
             entry.due = self.now() + UNKNOWN_S

@@ -40,9 +40,10 @@ class CachedRow:
     row: RunRow
 
 
-def cache_file(root: str, environment: Mapping[str, str]) -> Path:
-    """Return the file of the rows of a runs root."""
-    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+def cache_file(root: str, environment: Mapping[str, str], host: str = "") -> Path:
+    """Return the file of the rows of a runs root, here or on a host."""
+    place = f"{host}:{root}" if host else os.path.realpath(root)
+    name = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
     return cache_root(environment) / "runs" / f"{name}.json"
 
 

@@ -65,11 +65,14 @@ class RunRow:
     """What the largest phase was estimated to need on a GPU before the run was submitted."""
     draft: str = ""
     """File of a draft: of unsaved edits of `recipe`, or, without one, of a run that is being prepared."""
+    host: str = ""
+    """Name of the host that has it, as the user gives it; empty for this machine."""
 
     @property
     def key(self) -> str:
         """What tells rows apart, and stays."""
-        return self.directory or self.draft or f"job {self.job}"
+        key = self.directory or self.draft or f"job {self.job}"
+        return f"{self.host}:{key}" if self.host else key
 
     @property
     def state_word(self) -> str:

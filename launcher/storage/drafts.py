@@ -26,6 +26,7 @@ from launcher.storage.editors import EditorProcess, drafts_root, file_id, open_p
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
+from recipes.remote_path import machine_of
 
 _SUFFIX = ".draft.json"
 _PAUSE_S = 1.0
@@ -44,6 +45,8 @@ class DraftRecord(EditorProcess):
     saved_at: Annotated[float, Field(ge=0, le=1e11)]
     closed: bool = False
     """Whether the editor was left, though its process may go on."""
+    machine: str = ""
+    """Name of the host that has the recipe; empty for this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Draft:
     text: str
     opened_sha256: str
     saved_at: float
+    machine: str = ""
+    """Name of the host that has the recipe; empty for this machine."""
 
     @property
     def age_s(self) -> float:
@@ -99,7 +104,8 @@ class DraftStore:
         """Write a draft; raises `OSError`. `token` tells the editors of one recipe apart."""
         own = this_process()
         record = DraftRecord(
-            path=quote(os.fsencode(path.absolute())),
+            path=quote(os.fsencode(str(path.absolute()))),
+            machine=machine_of(path),
             opened_sha256=digest(opened),
             saved_at=time.time(),
             host=own.host,
@@ -166,7 +172,7 @@ def _orphan(file: Path, opened: frozenset[ProcessId]) -> Draft | None:
     if not record.closed and (record.process in opened or LocalTransport().alive(record.process)):
         return None
     path = Path(os.fsdecode(unquote_to_bytes(record.path).replace(b"\0", b"")))
-    return Draft(file, path, text, record.opened_sha256, record.saved_at)
+    return Draft(file, path, text, record.opened_sha256, record.saved_at, record.machine)
 
 
 def _remove_leftover(file: Path) -> None:

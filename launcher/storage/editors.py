@@ -22,6 +22,7 @@ from launcher.base_directories import DRAFTS, state_root
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
+from recipes.remote_path import identity_of, machine_of
 
 RENEW_S = 30.0
 """Time between renewals of an open editor's file."""
@@ -81,7 +82,11 @@ def file_id(path: Path) -> str:
         real = path.resolve()
     except (OSError, RuntimeError):  # a loop of symlinks
         real = path.absolute()
-    return hashlib.sha256(os.fsencode(real)).hexdigest()[:20]
+    return hashlib.sha256(_identity(real)).hexdigest()[:20]
+
+
+def _identity(path: Path) -> bytes:
+    return os.fsencode(identity_of(path) if machine_of(path) else path)
 
 
 class EditorPresence:

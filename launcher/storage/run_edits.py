@@ -15,9 +15,11 @@ from launcher.runs import SPEC, Run, load
 from launcher.storage.disk_use import DiskCounter
 from launcher.stored import dump
 from launcher.text import clean
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 
 NAME_LIMIT = 200
+_THERE_S = 60.0
+"""Time for counting the bytes of a run on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ def size_of(transport: Transport, directory: str) -> RunSize:
         LaunchError: the run has not ended, or it is not known whether it has.
     """
     _require_ended(transport, directory)
+    if is_remote(transport):
+        return _size_there(transport, directory)
     counter = DiskCounter()
     real = os.path.realpath(directory)
     return RunSize(real, sum(counter.count(real).values()), counter.complete)
@@ -74,6 +78,9 @@ def remove_run(transport: Transport, directory: str, measured: str = "") -> None
         TransportError: it cannot be removed.
     """
     _require_ended(transport, directory)
+    if is_remote(transport):
+        _remove_there(transport, directory, measured)
+        return
     real = Path(os.path.realpath(directory))
     if measured and str(real) != measured:
         raise LaunchError("not removed: the run is another one now", where=Path(directory))
@@ -85,6 +92,28 @@ def remove_run(transport: Transport, directory: str, measured: str = "") -> None
         shutil.rmtree(hidden)
     except OSError as error:
         raise TransportError(f"cannot remove the run: {error.strerror}", where=real) from error
+
+
+def _size_there(transport: Transport, directory: str) -> RunSize:
+    real = transport.real_path(directory)
+    done = transport.run(["du", "-s", "-B1", "--", real], timeout_s=_THERE_S)
+    size = done.stdout.partition(real)[0].strip()
+    return RunSize(real, int(size) if size.isdecimal() else 0, done.code == 0 and size.isdecimal())
+
+
+def _remove_there(transport: Transport, directory: str, measured: str) -> None:
+    """Remove a run of another machine: it gets a hidden name first, as here."""
+    real = transport.real_path(directory)
+    if measured and real != measured:
+        raise LaunchError("not removed: the run is another one now", where=Path(directory))
+    hidden = str(Path(real).with_name(f".removed-{Path(real).name}"))
+    link = '[ ! -L "$3" ] || rm -- "$3"'
+    done = transport.run(["sh", "-c", f'mv -T -- "$1" "$2" && {link}', "sh", real, hidden, directory])
+    if done.code != 0:
+        raise TransportError(
+            f"cannot remove the run: {done.stderr.strip().rpartition(':')[2].strip()}", where=real
+        )
+    transport.remove_tree(hidden)
 
 
 def _require_ended(transport: Transport, directory: str) -> None:

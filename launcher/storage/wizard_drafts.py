@@ -38,6 +38,8 @@ class RunDraft:
     saved_at: float = 0.0
     """Last change, in seconds since 1970."""
     file: Path | None = None
+    host: str = ""
+    """Name of the host that the run is for; empty for this machine."""
 
     @property
     def age_s(self) -> float:
@@ -124,6 +126,7 @@ class RunDrafts:
 
 def _encoded(draft: RunDraft, *, is_open: bool) -> str:
     data = {"state": draft.state, "step": draft.step, "title": draft.title, "open": is_open}
+    data |= {"host": draft.host} if draft.host else {}
     return json.dumps(data, ensure_ascii=False)
 
 
@@ -137,8 +140,8 @@ def _decoded(record: DraftRecord, text: str, file: Path) -> RunDraft | None:
         return None
     if data.get("open") and _is_open(record):
         return None
-    step, title = (str(data.get(name) or "") for name in ("step", "title"))
-    return RunDraft(data["state"], step, title, record.saved_at, file)
+    step, title, host = (str(data.get(name) or "") for name in ("step", "title", "host"))
+    return RunDraft(data["state"], step, title, record.saved_at, file, host)
 
 
 def _is_open(record: DraftRecord) -> bool:

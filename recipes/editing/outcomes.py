@@ -17,12 +17,13 @@ from recipes.document import Document
 from recipes.editing.here import remove_here, set_here
 from recipes.editing.starting import derived_text
 from recipes.errors import RecipeError
-from recipes.files import Saved, save, unified_diff
+from recipes.files import Saved, is_taken, is_writable, save, unified_diff
 from recipes.inheritance import Resolver
 from recipes.keys import format_key, parse_key
 from recipes.library import DIRECTORY
 from recipes.planning.edits import RecipeEdit, overrides_of
 from recipes.planning.setup import Setup
+from recipes.remote_path import on_machine_of
 from recipes.values import Plain, plain
 from recipes.yaml.scalars import same
 from recipes.yaml.typed import writable
@@ -83,7 +84,7 @@ class RecipeText:
             ChangedOnDiskError: the file changed since, or a new one is there by now.
             RecipeError: the file system refuses.
         """
-        if self.opened is None and os.path.lexists(self.path):
+        if self.opened is None and is_taken(self.path):
             raise _exists(self.path)
         return save(self.path, self.text.encode("utf-8"), self.opened, accept_changes=accept_changes)
 
@@ -105,7 +106,7 @@ def child(chosen: ChosenValues, target: Path, *, header: str = "") -> RecipeText
         RecipeError: the file exists, a key was removed (inheriting cannot take one away), or the text would
             not mean the same.
     """
-    if os.path.lexists(target):
+    if is_taken(target):
         raise _exists(target)
     text = child_text(chosen, target, header=header)
     return RecipeText(target, text, unified_diff("", text, "/dev/null", str(target)), None)
@@ -168,12 +169,12 @@ def child_places(base: Path, checkout: Path | None) -> tuple[ChildPlace, ...]:
     rows = [ChildPlace(checkout / _STOCK_DIRECTORY, "NeMo-RL's recipes")] if checkout is not None else []
     rows += [
         ChildPlace(base.parent.absolute(), "beside the recipe"),
-        ChildPlace(Path.cwd(), "this directory"),
+        ChildPlace(on_machine_of(base, "").absolute(), "this directory"),
     ]
     first: dict[Path, ChildPlace] = {}
     for row in rows:
         resolved = row.directory.resolve()
-        if resolved != DIRECTORY.resolve() and row.directory.is_dir() and os.access(row.directory, os.W_OK):
+        if resolved != DIRECTORY.resolve() and row.directory.is_dir() and is_writable(row.directory):
             first.setdefault(resolved, row)
     return tuple(first.values())
 
@@ -187,7 +188,7 @@ def free_path(directory: Path, name: str) -> Path:
     stem, suffix = os.path.splitext(name)
     for number in range(1, _MOST_NUMBERS):
         path = directory / (name if number == 1 else f"{stem}-{number}{suffix}")
-        if not os.path.lexists(path):
+        if not is_taken(path):
             return path
     raise RecipeError("too many recipes of this name", where=str(directory / name), fix="Give another name.")
 

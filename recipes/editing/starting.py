@@ -96,7 +96,7 @@ def create(path: Path, text: str, like: Path) -> Saved:
 def _way(parent: Path, child: Path) -> str:
     """Return the path of a parent as a child names it."""
     target = parent.resolve()
-    way = os.path.relpath(target, child.absolute().parent.resolve())
+    way = os.path.relpath(str(target), str(child.absolute().parent.resolve()))
     return str(target) if way.count("../") > _MOST_STEPS_UP else way
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.transports.ssh.ssh_config import host_names
 from tui.cli import main
 from tui.cli.subcommands import SHELLS
 
@@ -85,3 +86,16 @@ def test_the_zsh_script_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main("0", ["completion", "zsh"]) == 0
     (tmp_path / "script").write_text(capsys.readouterr().out)
     subprocess.run(["zsh", "-n", tmp_path / "script"], check=True)
+
+
+def test_hosts_of_the_ssh_configuration(script: Path, tmp_path: Path) -> None:
+    ssh = tmp_path / ".ssh"
+    (ssh / "more.d").mkdir(parents=True)
+    (ssh / "config").write_text("Include more.d/*\nHost juwels jureca\n  User me\nhost *.de !no\nHost=jedi\n")
+    (ssh / "more.d" / "one").write_text("  HOST ferro\n\tHost\tfar away\n")
+    every = {"juwels", "jureca", "jedi", "far", "away"}
+    assert complete(script, "runs", "--host", "", HOME=str(tmp_path)) >= every
+    assert complete(script, "runs", "--host", "ju", HOME=str(tmp_path)) == {"juwels", "jureca"}
+    assert complete(script, "--host", "je", HOME=str(tmp_path)) == {"jedi"}
+    assert complete(script, "runs", "--host", "x", HOME=str(tmp_path / "none")) == set()
+    assert set(host_names(ssh / "config")) >= every

@@ -21,7 +21,7 @@ KINDS = (
     "socket",
     "loop",
     "directory",
-    "-> /etc/passwd",
+    "-> /proc/version",
     "-> ../victim",
     "-> /dev/zero",
     "-> /proc/kmsg",

@@ -13,17 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from launcher.request import SubmitRequest
 from launcher.transports.ssh.host_listings import listing_script
 from launcher.transports.ssh.transport import SshTransport
 from recipes.checks import Checker, Inputs
 from recipes.document import Document
 from recipes.files import ChangedOnDiskError
 from recipes.inheritance import resolve
+from recipes.library import DIRECTORY
 from recipes.limits import RECIPE_BYTES
 from recipes.reading import IrregularFileError, TooLargeError, read_regular
 from recipes.remote_path import RemotePath, on_machine_of
 from tests.ssh.laptop import command, laptop, requests_of
 from tests.ssh.server import Server
+from tui.headless.saving import with_saved_choices
 
 pytestmark = pytest.mark.long
 PARENT = "policy:\n  model_name: a/b\n  path: ${oc.env:FAR_DIRECTORY,none}\nsize: 3\n"
@@ -205,6 +208,26 @@ def test_commands_take_a_host_or_its_name_before_the_path(server: Server, tree: 
         for host in ((), ("--host", "far"))
     )
     assert far["checks"] == here["checks"]
-    refused = command(environment, "submit", "--host", "far", path, "--save-into", "--time", "10")
-    assert (refused.returncode, "not over SSH" in refused.stderr) == (2, True)
+    refused = command(environment, "--host", "far", "recipe", "get", path, "size")
+    assert (refused.returncode, "takes no --host" in refused.stderr) == (2, True)
+    assert "far:PATH" in refused.stderr
     shutil.rmtree(tmp_path / "laptop", ignore_errors=True)
+
+
+def test_choices_become_a_recipe_there_or_lines_of_one(far: SshTransport, tmp_path: Path) -> None:
+    recipe = tmp_path / "own.yaml"
+    text = f"# kept\n{(DIRECTORY / 'qwen3-1.7b-from-4b.yaml').read_text()}"
+    recipe.write_text(text)
+    request = SubmitRequest(far.path(str(recipe)), 3, overrides=("distillation.max_num_steps=7",))
+    child = with_saved_choices(
+        request, save_child=str(tmp_path / "child.yaml"), save_into=False, dry_run=False
+    )
+    assert isinstance(child.recipe, RemotePath)
+    written = resolve(tmp_path / "child.yaml")
+    assert (written.get("distillation.max_num_steps"), written.get("cluster.num_nodes")) == (7, 3)
+    assert recipe.read_text() == text
+    into = with_saved_choices(request, save_child=None, save_into=True, dry_run=False)
+    assert into.recipe == request.recipe
+    changed = [line for line in recipe.read_text().splitlines() if line not in text.splitlines()]
+    assert {line.split("#")[0].strip() for line in changed} == {"max_num_steps: 7", "num_nodes: 3"}
+    far.close()

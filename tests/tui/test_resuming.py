@@ -14,6 +14,7 @@ from launcher.submit import resume
 from launcher.submit.resume import ResumePlan
 from tests.tui.pilot import NARROW, shown
 from tests.tui.replay import Replay, make_run
+from tui.machines import LocalMachine
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
 from tui.screens.resuming import (
@@ -138,7 +139,7 @@ async def test_several_runs_are_resumed_after_one_question(
         await screen.see("3 runs in")
         home = screen.app.screen
         assert isinstance(home, HomeScreen)
-        ask_to_resume_several(home, [run.directory for run in runs])
+        ask_to_resume_several(home, [(run.directory, LocalMachine()) for run in runs])
         await screen.see("Resume 2 runs?", "16.0 GPU hours together", "Not resumed: all of its 50 steps")
         await screen.press("y")
         await screen.until(lambda: len(submissions.taken) == 2, "two jobs")

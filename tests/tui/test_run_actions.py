@@ -75,7 +75,7 @@ def test_a_cancellation_that_waits_for_the_next_checkpoint(
     cancelled: list[str] = []
     called = threading.Event()
 
-    def cancel(directory: str) -> None:
+    def cancel(directory: str, machine: object) -> None:
         cancelled.append(directory)
         called.set()
 

@@ -19,6 +19,7 @@ from launcher.transports.local import LocalTransport
 from tests.tui.pilot import WIDE, shown
 from tests.tui.replay import START, make_run, running
 from tui.app import DistillApp
+from tui.machines import LocalMachine
 from tui.opening import ActionFailed, OpenedRun, find_run
 from tui.screens.charts import ChartsScreen
 from tui.screens.comparison import ComparisonScreen
@@ -52,7 +53,7 @@ SCREENS: dict[str, Callable[[DistillApp, Path], Screen[Any]]] = {
     "doctor": lambda app, root: DoctorScreen(app, DoctorStart(None, root)),
     "editor": lambda app, root: RecipeEditorScreen(app, OpenedFile(RECIPE, ())),
     "charts": lambda app, root: ChartsScreen(refuse, "a run"),
-    "comparison": lambda app, root: ComparisonScreen([str(root)]),
+    "comparison": lambda app, root: ComparisonScreen([(str(root), LocalMachine())]),
     "help": lambda app, root: HelpScreen(HomeScreen.SCOPES, ""),
     "question": lambda app, root: ChoiceDialog("Quit?", "text", [DialogChoice("y", "yes", "y")]),
     "busy": lambda app, root: BusyDialog("wait"),

@@ -14,8 +14,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from recipes.errors import Exit, ExplainedError
-from tui.cli.parser import PROGRAM, Parser, command_parser, group_parser, resolve_reference, suggestion
-from tui.cli.spec import Group, Subcommand
+from tui.cli.parser import (
+    PROGRAM,
+    Parser,
+    UsageError,
+    command_parser,
+    group_parser,
+    resolve_reference,
+    suggestion,
+)
+from tui.cli.spec import HERE, HOST, Group, Subcommand
 from tui.cli.subcommands import COMMANDS, GROUPS
 
 DESCRIPTION = (
@@ -77,22 +85,63 @@ def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
     Raises:
         UsageError: the command line is wrong.
     """
-    first = next((index for index, word in enumerate(words) if not word.startswith("-")), len(words))
+    first = _first_command(words)
     top = top_parser(version)
     options = top.parse_any_order(words[:first], argparse.Namespace(handler=OPEN_APP))
     if first == len(words):
+        options.host = _host_of(options.host or _usual_host())
         return options
     command, rest = _find_command(top, words[first:])
-    options.handler = command.handler
-    return command_parser(command).parse_any_order(rest, options)
+    options.handler, before = command.handler, options.host
+    takes_host = any(argument.name == HOST.name for argument in command.arguments)
+    if before is not None and not takes_host:
+        raise UsageError(
+            f"{command.name}: takes no --host",
+            fix=f"Give a file as {before}:PATH." if command.group == "recipe" else "",
+        )
+    if takes_host and not any(word.partition("=")[0] == HOST.name for word in rest):
+        host = before or _usual_host()
+        rest = [*([f"{HOST.name}={host}"] if host else []), *rest]
+    options = command_parser(command).parse_any_order(rest, options)
+    options.host = _host_of(options.host)
+    return options
+
+
+def _first_command(words: Sequence[str]) -> int:
+    """Return the index of the command: of the first word that is neither an option nor its value."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] == HOST.name else 1
+    return min(index, len(words))
+
+
+def _host_of(given: str | None) -> str | None:
+    """Return the host that a command works on; None for this machine."""
+    return None if given in (HERE, "") else given
+
+
+def _usual_host() -> str | None:
+    """Return the host of commands that name none, as the settings have it.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    from launcher.base_directories import config_root
+
+    if not (config_root() / "settings.toml").is_file():  # the settings' own module takes 20 ms
+        return None
+    from launcher.settings import load_settings
+
+    return load_settings().host or None
 
 
 def top_parser(version: str) -> Parser:
     """Return the parser of what stands before the command, and of the help that lists the commands."""
-    usage = f"{PROGRAM} [-h] [--version] [--no-mouse] [COMMAND …]"
+    usage = f"{PROGRAM} [-h] [--version] [--no-mouse] [--host NAME] [COMMAND …]"
     top = Parser(prog=PROGRAM, usage=usage, description=DESCRIPTION, epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
     top.add_argument("--no-mouse", action="store_true", help="do not capture the mouse")
+    top.add_argument("--host", metavar="NAME", help=HOST.help)
     top.commands = top_level()
     top.example = COMMANDS[0].example
     return top
@@ -149,4 +198,4 @@ def open_app(options: argparse.Namespace) -> int:
     from launcher.paths import runs_root
     from tui.app import run_app
 
-    return run_app(runs_root=runs_root(), mouse=not options.no_mouse)
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, host=options.host or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tui.cli.spec import (
     ACCEPT_CHANGES,
     DRY_RUN,
+    HOST,
     JSON,
     NO_MOUSE,
     OVERRIDES,
@@ -166,7 +167,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         "edit a recipe on the screen",
         "Open a recipe in the editor: effective tree, text, checks and memory as you type.",
         "tui.headless.open_editor:run",
-        (_EDITED, OVERRIDES, NO_MOUSE),
+        (_EDITED, OVERRIDES, HOST, NO_MOUSE),
         "recipe edit recipe.yaml",
     ),
     Subcommand(

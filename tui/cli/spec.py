@@ -71,6 +71,8 @@ def flag(name: str, help: str, *, group: str = "") -> Argument:  # noqa: A002 - 
 
 
 JSON = flag("--json", "print one JSON object")
+HERE = "here"
+"""Name of this machine, where the settings name another one (`hosts.default`)."""
 HOST = Argument(
     "--host", "NAME", "machine that has all files and runs, over SSH: a name of ~/.ssh/config, or USER@HOST"
 )

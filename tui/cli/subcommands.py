@@ -77,6 +77,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             Argument("recipe", "RECIPE", "recipe file, or the name of a starting recipe", repeat="?"),
             OVERRIDES,
             SET_FIELD,
+            HOST,
             NO_MOUSE,
         ),
         "new recipe.yaml policy.train_global_batch_size=64",
@@ -86,7 +87,7 @@ COMMANDS: tuple[Subcommand, ...] = (
         "edit a recipe: effective tree, text, checks and memory as you type",
         "Open a recipe in the editor; without FILE, choose one. The same as `recipe edit`.",
         "tui.headless.open_editor:run",
-        (Argument("file", "FILE", "recipe (default: choose one)", repeat="?"), OVERRIDES, NO_MOUSE),
+        (Argument("file", "FILE", "recipe (default: choose one)", repeat="?"), OVERRIDES, HOST, NO_MOUSE),
         "edit recipe.yaml",
     ),
     Subcommand(

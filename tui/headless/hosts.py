@@ -44,10 +44,16 @@ def path_of(file: str, host: str | None = None) -> Path:
     """
     if host is not None:
         return transport_to(host).path(file)
+    on_host = split_host(file)
+    return Path(file) if on_host is None else transport_to(on_host[0]).path(on_host[1])
+
+
+def split_host(file: str) -> tuple[str, str] | None:
+    """Return host and path of `HOST:PATH`; None for a file here, also one that has such a name."""
     match = _ON_HOST.fullmatch(file)
     if match is None or os.path.lexists(file):
-        return Path(file)
-    return transport_to(match["host"]).path(match["path"])
+        return None
+    return match["host"], match["path"]
 
 
 def host_of(path: Path) -> str | None:

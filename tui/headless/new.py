@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open the wizard with a recipe and overrides filled in."""
+    """Open the wizard with a recipe and overrides filled in, for this machine or a host."""
     require_terminal()
     from launcher.fields.assignments import read_assignments
     from launcher.paths import runs_root
@@ -21,4 +21,6 @@ def run(options: argparse.Namespace) -> int:
     texts = {"recipe": options.recipe} if options.recipe else {}
     texts |= read_assignments(options.assignments)
     wizard_state = WizardState(texts, tuple(options.override))
-    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, wizard_state=wizard_state)
+    return run_app(
+        runs_root=runs_root(), mouse=not options.no_mouse, wizard_state=wizard_state, host=options.host or ""
+    )

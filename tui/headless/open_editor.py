@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.errors import RecipeError
+from tui.headless.hosts import split_host
 from tui.terminal import require_terminal
 
 if TYPE_CHECKING:
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Open a recipe in the editor; without one, ask which."""
     require_terminal()
-    path = Path(options.file) if options.file else None
-    if path is not None and not path.is_file():
+    host, file = options.host or "", options.file
+    if file and not host and (on_host := split_host(file)) is not None:
+        host, file = on_host
+    path = Path(file) if file else None
+    if path is not None and not host and not path.is_file():
         fix = "Give the path of a recipe; `recipe new --from` and `recipe derive` make new ones."
         raise RecipeError("there is no such file", where=path, fix=fix)
     from launcher.paths import runs_root
@@ -24,4 +28,4 @@ def run(options: argparse.Namespace) -> int:
     from tui.app_settings import EditStart
 
     start = EditStart(path, tuple(options.override))
-    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, edit=start)
+    return run_app(runs_root=runs_root(), mouse=not options.no_mouse, edit=start, host=host)

@@ -10,6 +10,7 @@ from launcher.errors import InputError
 from recipes.editing.outcomes import ChosenValues, RecipeText, child, child_name, free_path, into_file
 from recipes.inheritance import Resolver
 from recipes.library import DIRECTORY
+from recipes.remote_path import on_machine_of
 from tui.headless.output import say
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def with_saved_choices(
     chosen = chosen_values(request.recipe, overrides)
     if chosen.empty:
         raise InputError("nothing to save: the recipe has these values already", where=request.recipe)
-    recipe_text = child_of(chosen, Path(save_child)) if save_child is not None else _into(chosen)
+    recipe_text = (
+        child_of(chosen, on_machine_of(request.recipe, save_child))
+        if save_child is not None
+        else _into(chosen)
+    )
     if dry_run:
         for line in recipe_text.diff.splitlines():
             say(line)

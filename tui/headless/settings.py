@@ -57,6 +57,8 @@ def _values(settings: Settings) -> dict[str, str | float | list[str] | None]:
         "notify": list(settings.notify) or None,
         "storage.runs": settings.runs or None,
         "storage.earlier_runs": list(settings.earlier_runs) or None,
+        "hosts.default": settings.host or None,
+        "hosts.list": list(settings.hosts) or None,
         "screen.theme": settings.theme or None,
         "screen.density": settings.density or None,
         "defaults.site": settings.site or None,

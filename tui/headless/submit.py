@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.errors import Exit
-from tui.headless.hosts import host_of, path_of, refuse_host
+from tui.headless.hosts import host_of, path_of
 from tui.headless.output import SCHEMA, announce, ask, print_json, say, show
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ def run(options: argparse.Namespace) -> int:
     from tui.headless.saving import with_saved_choices
     from tui.headless.stores import run_store
 
-    if options.save_child is not None or options.save_into:
-        refuse_host(options.host, "--save-child and --save-into")
     store, detection = run_store(options.host), detect_on(options.host)
     environment = store.transport.environment()
     request = with_saved_choices(

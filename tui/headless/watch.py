@@ -50,6 +50,13 @@ def _open_monitor(options: argparse.Namespace) -> int:
     from launcher.paths import runs_root
     from tui.app import run_app
 
+    if options.host is not None and not options.log and len(options.target) == 1:
+        channels(tuple(options.notify))
+        # The app itself connects: a code is asked for on its screen, and orders go to the host.
+        return run_app(
+            runs_root=runs_root(), mouse=not options.no_mouse, open_run=options.target[0],
+            notify=tuple(options.notify), host=options.host,
+        )  # fmt: skip
     target = _target(options)
     mouse, notify = not options.no_mouse, tuple(options.notify)
     channels(notify)  # an invalid --notify fails before the app takes the screen

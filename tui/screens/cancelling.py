@@ -15,6 +15,7 @@ from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
     from launcher.ownership import ForeignRunError
+    from tui.work_machine import WorkMachine
 
 
 def what_is_lost(step: int, checkpoint: int | None) -> str:
@@ -31,18 +32,20 @@ def ask_to_cancel(
     lost: str,
     on_start: Callable[[], None],
     later: Callable[[], None] | None = None,
+    machine: WorkMachine | None = None,
 ) -> None:
-    """Ask, then cancel the run in the background; `on_start` is called when that begins.
+    """Ask, then cancel the run of a machine (None: this one); `on_start` is called when that begins.
 
     `later`, where given, is called if the run is to be cancelled after its next checkpoint.
     The screen gets an `ActionFailed` message if the run does not stop.
     """
+    order = partial(cancel, directory, machine)
 
     def on_error(error: ExplainedError) -> None:
         from launcher.ownership import ForeignRunError
 
         if isinstance(error, ForeignRunError):
-            call_on(screen, partial(ask_to_trust, screen, error, partial(cancel, directory, trust=True)))
+            call_on(screen, partial(ask_to_trust, screen, error, partial(order, trust=True)))
         else:
             post(screen, ActionFailed(error))
 
@@ -51,7 +54,7 @@ def ask_to_cancel(
             later()
         if answer == "cancel":
             on_start()
-            in_background(lambda: cancel(directory), "cancel", on_error)
+            in_background(order, "cancel", on_error)
 
     text = f"{name}\n\n{lost}\nFiles written so far are kept."
     choices = [DialogChoice("y", "cancel the run", "cancel"), DialogChoice("n", "keep it running", "keep")]
@@ -73,8 +76,8 @@ def ask_to_trust(screen: Screen[None], error: ForeignRunError, act: Callable[[],
     screen.app.push_screen(ChoiceDialog("Not only yours", error.question, choices, chosen=1), answered)
 
 
-def cancel(directory: str, *, trust: bool = False) -> None:
-    """Cancel a run and wait until its processes have ended; does nothing if it has ended already.
+def cancel(directory: str, machine: WorkMachine | None = None, *, trust: bool = False) -> None:
+    """Cancel a run of a machine and wait until its processes have ended; nothing if it has ended already.
 
     Raises:
         ForeignRunError: others can write its directory, and `trust` is not given.
@@ -84,4 +87,4 @@ def cancel(directory: str, *, trust: bool = False) -> None:
     """
     from launcher.stop_order import stop_run
 
-    stop_run(local(), directory, trust=trust)
+    stop_run(local() if machine is None else machine.transport(), directory, trust=trust)

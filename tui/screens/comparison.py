@@ -12,7 +12,7 @@ from textual.content import Content
 from tui.background import call_on, in_background, post
 from tui.commands import Scope, bindings
 from tui.formatting import plural
-from tui.opening import OpeningFailed, local
+from tui.opening import OpeningFailed
 from tui.screens.charts import ChartCommands
 from tui.widgets.chart import CURVE_STYLES, LETTERS
 from tui.widgets.chart_grid import ChartContent, ChartGrid
@@ -22,6 +22,7 @@ from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from launcher.overview.comparison import ComparedRun
+    from tui.work_machine import WorkMachine
 
 PANES = ("curves", "figures", "recipes")
 _MOST = len(LETTERS)
@@ -37,10 +38,11 @@ class ComparisonScreen(ChartCommands):
         "without the first step; a milestone's time is that since the one before it."
     )
 
-    def __init__(self, directories: Sequence[str]) -> None:
+    def __init__(self, runs: Sequence[tuple[str, WorkMachine]]) -> None:
         super().__init__()
-        self._directories = tuple(directories[:_MOST])
-        self._left_out = len(directories) - len(self._directories)
+        self._directories = tuple(runs[:_MOST])
+        """Directories of the runs, each with its machine."""
+        self._left_out = len(runs) - len(self._directories)
         self._runs: tuple[ComparedRun, ...] = ()
         self._pane = "curves"
         self.title_line = StyledLines(classes="title-line")
@@ -67,8 +69,8 @@ class ComparisonScreen(ChartCommands):
         from launcher.overview.comparison import read_run
 
         runs: list[ComparedRun] = []
-        for directory in self._directories:
-            runs.append(read_run(local(), directory))
+        for directory, machine in self._directories:
+            runs.append(read_run(machine.transport(), directory))
             call_on(self, lambda read=tuple(runs): self._take(read))  # type: ignore[misc]
 
     def _take(self, runs: tuple[ComparedRun, ...]) -> None:

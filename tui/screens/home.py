@@ -12,14 +12,23 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 
-from launcher.overview.arrangement import Arrangement, Entry, arranged, merged
-from launcher.overview.job_rows import with_jobs
+from launcher.overview.arrangement import Arrangement, Entry, arranged
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_rows import longer_than_usual
 from tui.commands import Scope, bindings
-from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
+from tui.home_sources import HomeSources
+from tui.opening import ActionFailed
+from tui.run_list import JobListChanged, RunListChanged
 from tui.screens.home_commands import ROW_ACTIONS, RowCommands, is_valid
-from tui.screens.home_text import ABOUT, EMPTY, FILTER_HINT, TitleFacts, home_title, row_details
+from tui.screens.home_text import (
+    ABOUT,
+    EMPTY,
+    FILTER_HINT,
+    TitleFacts,
+    connection_lines,
+    home_title,
+    row_details,
+)
 from tui.screens.host import Host
 from tui.widgets.keybar import KeyBar
 from tui.widgets.run_table import RunHeader, RunTable
@@ -28,7 +37,6 @@ from tui.widgets.styled_lines import StyledLines
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from launcher.clusters.job_list import JobListing
     from tui.screens.home_actions import HomeActions
     from tui.screens.resuming import ResumeSent
 
@@ -45,37 +53,34 @@ class HomeScreen(RowCommands):
     SCOPES = (Scope.HOME, Scope.APP)
     ABOUT = ABOUT
 
-    def __init__(self, host: Host, root: Path) -> None:
+    def __init__(self, host: Host, root: Path, hosts: tuple[str, ...] = ()) -> None:
         super().__init__()
         self._host = host
         self._root = root
         self.on_listed: Callable[[], None] | None = None
         """Called once, after the first list is painted, or where the root does not answer for a while."""
-        self._poller = HomePoller(root, self, host.in_front, host.screen_settings.runs_s)
-        self._job_poller = JobPoller(root, self, host.in_front)
+        machines = [host.machine(name) for name in ("", *hosts)]
+        self._sources = HomeSources(machines, root, self, host.in_front, host.screen_settings.runs_s)
         self._started = False
         self._tick: Timer | None = None
         self._rest_begun = False
-        self._runs: tuple[RunRow, ...] = ()
-        self._listing: JobListing | None = None
-        self._remembered: tuple[RunRow, ...] = ()
-        self._drafts: tuple[RunRow, ...] = ()
-        self._jobs = 0
-        """Number of rows that are jobs of other programs."""
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
         self._compared: tuple[RunRow, tuple[str, ...]] | None = None
         """The selected row, and what of it took longer than usual."""
         self._message = ""
-        self._problem = ""
-        self._listed = False
+        self._told_lines: tuple[str, ...] = ()
+        """Kinds of the connections' states that the rows were made with."""
+        self._shown_refusals: set[str] = set()
         self._actions: HomeActions | None = None
         self.runs = RunTable()
         self.title_line = StyledLines(classes="title-line")
         self.headings = RunHeader()
+        self.runs.hosts = self.headings.hosts = bool(hosts)
         self.note = StyledLines(id="home-note")
         self.detail = StyledLines(id="home-detail")
+        self.connections = StyledLines(id="home-connections")
         self.key_bar = KeyBar(*self.SCOPES)
         self.field: Input | None = None
 
@@ -95,6 +100,7 @@ class HomeScreen(RowCommands):
             yield self.headings
             yield self.runs
             yield self.note
+        yield self.connections
         yield self.detail
         yield self.key_bar
 
@@ -111,59 +117,55 @@ class HomeScreen(RowCommands):
         if self._tick is not None:
             self._tick.resume()
         if self._started:
-            self._poller.resume()
-            self._job_poller.resume()
+            self._sources.resume()
         else:
             self._started = True
-            self.call_after_refresh(self._poller.start)
+            self.call_after_refresh(self._sources.start_first)
             self.set_timer(_UNANSWERED_S, self._begin_the_rest)
 
     def on_screen_suspend(self) -> None:
         """Stop polling, and painting: what a screen below paints is painted by the one above, too."""
         if self._tick is not None:
             self._tick.pause()
-        self._poller.pause()
-        self._job_poller.pause()
+        self._sources.pause()
 
     def on_unmount(self) -> None:
         """End the threads."""
-        self._poller.stop()
-        self._job_poller.stop()
+        self._sources.stop()
 
     def use_runs_root(self, root: Path) -> None:
         """List another directory."""
         self._root = root
-        self._poller.use_root(root)
-        self._job_poller.use_root(root)
+        self._sources.use_root(root)
 
     def on_run_list_changed(self, event: RunListChanged) -> None:
         """Show the changed list."""
         event.stop()
-        self._runs, self._problem, self._listed = event.rows, event.problem, True
-        self._merge()
-        self.call_after_refresh(self._begin_the_rest)
+        self._sources.take_runs(event)
+        self._tell_refusals()
+        if self._sources.listed:
+            self._merge()
+            self.call_after_refresh(self._begin_the_rest)
 
     def _begin_the_rest(self) -> None:
         """Ask for jobs, and let the app go on, once: the list of runs comes first."""
         if self._rest_begun:
             return
         self._rest_begun = True
-        self._job_poller.start()
+        self._sources.start_rest()
         if self.on_listed is not None:
             self.on_listed()
 
     def on_job_list_changed(self, event: JobListChanged) -> None:
         """Show the changed jobs."""
         event.stop()
-        self._listing, self._remembered, self._drafts = event.listing, event.remembered, event.drafts
-        if self._listed:
+        self._sources.take_jobs(event)
+        if self._sources.listed:
             self._merge()
 
     def _merge(self) -> None:
         """Make one list of runs and jobs."""
-        runs, jobs = with_jobs(self._runs, self._listing, self._remembered)
-        self._rows = merged(runs, (*jobs, *self._drafts))
-        self._jobs = len(jobs)
+        self._rows = self._sources.merged_rows()
         if self.runs.marked:
             self.runs.marked &= {row.key for row in self._rows}
         self._arrange()
@@ -201,21 +203,44 @@ class HomeScreen(RowCommands):
         """Show the rows, with the times of this moment."""
         shown = bool(self._entries)
         self.runs.show(self._entries, self._host.now())
-        self._poller.visible = self.runs.visible_directories
+        self._sources.here.visible = self.runs.visible_directories
         self.runs.display = self.headings.display = self.detail.display = shown
         self.note.display = not shown
         if shown:
             self._show_details()
         else:
             self.note.set_lines([Content(self._empty_text())])
+        self._show_connections()
         self._show_title()
         self.key_bar.update_keys()
 
     def _show_time(self) -> None:
         """Show the times of this moment; nothing else depends on it."""
-        if self._entries:
+        kinds = tuple(line.kind for line in self._sources.lines())
+        if kinds != self._told_lines:
+            self._told_lines = kinds
+            self._tell_refusals()
+            if self._sources.listed:
+                self._merge()
+        elif self._entries:
             self.runs.show_time(self._host.now())
+        self._show_connections()
         self._show_title()
+
+    def _show_connections(self) -> None:
+        """Say of each host that is not connected what becomes of it."""
+        lines = connection_lines(
+            self._sources.lines(), self._sources.host_problems(), self._host.now(), self.size.width
+        )
+        self.connections.display = bool(lines)
+        self.connections.set_lines(lines)
+
+    def _tell_refusals(self) -> None:
+        """Show once, in full, why a host was refused or refuses."""
+        for line in self._sources.lines():
+            if line.refusal is not None and str(line.refusal) not in self._shown_refusals:
+                self._shown_refusals.add(str(line.refusal))
+                self.post_message(ActionFailed(line.refusal))
 
     def _show_title(self) -> None:
         self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
@@ -228,13 +253,12 @@ class HomeScreen(RowCommands):
     def _reread(self) -> None:
         if self.app.screen is not self and not self.app.screen.is_modal:
             return  # read again when it is shown again
-        self._poller.resume()
-        self._job_poller.resume(refresh=True)
+        self._sources.resume(refresh=True)
 
     def _empty_text(self) -> str:
-        if self._problem:
-            return f"! {self._problem}"
-        if not self._listed:
+        if self._sources.problem:
+            return f"! {self._sources.problem}"
+        if not self._sources.listed:
             return "Reading runs …"
         if self._rows:
             return "No run matches the filter."
@@ -242,24 +266,26 @@ class HomeScreen(RowCommands):
 
     def _title_facts(self) -> TitleFacts:
         return TitleFacts(
-            root=str(self._root) if self._listed else "",
-            runs=len(self._rows) - self._jobs - len(self._drafts),
-            jobs=self._jobs,
-            drafts=len(self._drafts),
+            root=str(self._root) if self._sources.listed else "",
+            hosts=self._sources.hosts,
+            runs=len(self._rows) - self._sources.job_count - len(self._sources.drafts),
+            jobs=self._sources.job_count,
+            drafts=len(self._sources.drafts),
             shown=len(self.runs.rows) if self._entries else 0,
             order=self._arrangement.in_words(),
             marked=len(self.runs.marked),
             message=self._message,
-            problem=self._problem if self._rows else "",
-            busy_s=self._poller.busy_for if self._listed else 0.0,
-            listing=self._listing,
+            problem=self._sources.problem if self._rows else "",
+            busy_s=self._sources.here.busy_for if self._sources.listed else 0.0,
+            listing=self._sources.listing_of(""),
         )
 
     def _show_details(self) -> None:
         row = self.runs.selected
         if row is None:
             return
-        problem = self._listing.problem if self._listing is not None else ""
+        listing = self._sources.listing_of(row.host)
+        problem = listing.problem if listing is not None else ""
         self.detail.set_lines(row_details(row, problem, self._unusual(row), self.size.width))
 
     def _unusual(self, row: RunRow) -> tuple[str, ...]:
@@ -267,13 +293,13 @@ class HomeScreen(RowCommands):
         if row.state is None or not row.state.ended:
             return ()
         if self._compared is None or self._compared[0] is not row:
-            self._compared = (row, longer_than_usual(row, self._runs))
+            self._compared = (row, longer_than_usual(row, self._sources.runs_of(row.host)))
         return self._compared[1]
 
     def on_resume_sent(self, event: ResumeSent) -> None:
         """Say that one more job of a run was submitted."""
         event.stop()
-        name = next((row.name for row in self._runs if row.directory == event.directory), "the run")
+        name = self._sources.run_named(event.directory, event.host) or "the run"
         self._message = f"resumed: {name}"
         self._reread()
         self._show()
@@ -307,20 +333,29 @@ class HomeScreen(RowCommands):
         elif row.draft:
             await self.actions.open_draft(row)
         elif row.directory:
-            self._host.open_run(row.directory)
+            self._host.open_run(row.directory, row.host)
         else:
             self.actions.open_job(row)
 
     async def action_new_run(self) -> None:
         """Open the wizard."""
-        await self._host.new_run()
+        await self._host.new_run(self._chosen_host)
 
     def action_edit_recipe(self) -> None:
         """Choose a recipe to edit; that of the selected run comes first."""
         from tui.screens.editor.choose_recipe import ask_recipe
 
         row = self.runs.selected
-        ask_recipe(self._host, self.app, row.directory if row is not None and row.is_run else "")
+        directory = row.directory if row is not None and row.is_run else ""
+        ask_recipe(self._host, self.app, directory, self._chosen_host)
+
+    @property
+    def _chosen_host(self) -> str:
+        """The host of the selected row; without one that for which the app was opened."""
+        row = self.runs.selected
+        if row is None or row.draft:
+            return self._host.first_host
+        return row.host
 
     async def action_filter(self) -> None:
         """Open the filter field."""
@@ -342,9 +377,10 @@ class HomeScreen(RowCommands):
             self.runs.set_marks(set())
 
     def action_refresh_runs(self) -> None:
-        """List and read all runs again, and ask Slurm now."""
-        self._poller.resume(forced=True)
-        self._job_poller.resume(refresh=True)
+        """List and read all runs again, and ask Slurm now; hosts that refused are tried again."""
+        self._shown_refusals.clear()
+        self._host.try_hosts_again()
+        self._sources.resume(forced=True, refresh=True)
 
     # ------------------------------------------------------------ order, marks
 

@@ -22,7 +22,7 @@ from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
 from tui.formatting import plural
-from tui.opening import ActionFailed, OpenedRun, RunSummary, local
+from tui.opening import ActionFailed, OpenedRun, RunSummary, open_directory
 from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
@@ -32,6 +32,7 @@ from tui.screens.resuming import ask_to_resume, ask_to_resume_several
 
 if TYPE_CHECKING:
     from tui.screens.run_actions import RunActions
+    from tui.work_machine import WorkMachine
 
 _LISTED = 6
 
@@ -55,9 +56,15 @@ class HomeActions:
         if len(live) == 1 and live[0].is_run:
             row = live[0]
             lost = what_is_lost(row.step, row.checkpoint)
-            ask_to_cancel(self._screen, row.directory, row.name, lost, self._changed)
+            ask_to_cancel(
+                self._screen, row.directory, row.name, lost, self._changed, machine=self._machine(row)
+            )
         elif live:
             self._cancel_all(live)
+
+    def _machine(self, row: RunRow) -> WorkMachine:
+        """Return the machine of a row."""
+        return self._host.machine(row.host)
 
     def _cancel_all(self, rows: Sequence[RunRow]) -> None:
         def answered(answer: str | None) -> None:
@@ -75,11 +82,12 @@ class HomeActions:
 
     def _cancel(self, row: RunRow) -> None:
         if row.is_run:
-            cancel(row.directory)
+            cancel(row.directory, self._machine(row))
         else:
             from launcher.clusters.registry import cancel_job
 
-            cancel_job(local(), os.environ, row.job)
+            transport = self._machine(row).transport()
+            cancel_job(transport, transport.environment(), row.job)
         self._done(f"cancelled: {row.name}")
 
     def _cancel_failed(self, row: RunRow) -> Callable[[ExplainedError], None]:
@@ -87,7 +95,7 @@ class HomeActions:
             from launcher.ownership import ForeignRunError
 
             if isinstance(error, ForeignRunError):
-                again = partial(cancel, row.directory, trust=True)
+                again = partial(cancel, row.directory, self._machine(row), trust=True)
                 call_on(self._screen, partial(ask_to_trust, self._screen, error, again))
             else:
                 self._failed(error)
@@ -98,7 +106,9 @@ class HomeActions:
 
     def remove(self, rows: Sequence[RunRow]) -> None:
         """Ask with the size, and remove runs that have ended, drafts, and what is remembered of jobs."""
-        Remover(self._screen, note=self._note, done=self._done, failed=self._failed).remove(rows)
+        Remover(
+            self._screen, self._host.machine, note=self._note, done=self._done, failed=self._failed
+        ).remove(rows)
 
     def rename(self, row: RunRow) -> None:
         """Ask for a new name."""
@@ -111,7 +121,7 @@ class HomeActions:
         def rename(name: str) -> None:
             from launcher.storage.run_edits import rename_run
 
-            run = rename_run(local(), row.directory, name)
+            run = rename_run(self._machine(row).transport(), row.directory, name)
             self._done(f"renamed {row.name} to {run.spec.name}")
 
         hint = "the run's id and directory stay as they are"
@@ -124,9 +134,10 @@ class HomeActions:
         self._note("looking for the last checkpoint …")
         ended = [row for row in rows if row.jobs and row.has_ended]
         if len(rows) == 1:
-            ask_to_resume(self._screen, ended[0].directory)
+            ask_to_resume(self._screen, ended[0].directory, self._machine(ended[0]))
         else:
-            ask_to_resume_several(self._screen, [row.directory for row in ended], len(rows) - len(ended))
+            runs = [(row.directory, self._machine(row)) for row in ended]
+            ask_to_resume_several(self._screen, runs, len(rows) - len(ended))
 
     def run_again(self, row: RunRow) -> None:
         """Open the wizard with a run's settings."""
@@ -140,11 +151,9 @@ class HomeActions:
         """Read a run on a thread, then do what its monitor would do."""
 
         def read() -> None:
-            from launcher.runs import load
-            from tui.opening import open_run
             from tui.screens.run_actions import RunActions
 
-            opened = open_run(load(local(), row.directory))
+            opened = open_directory(row.directory, self._machine(row))
             events = opened.watch.catch_up()
             watch = opened.watch
             view = ViewBuilder(opened.summary).build(watch.state, events, watch.known_logs)
@@ -165,6 +174,11 @@ class HomeActions:
 
     async def open_draft(self, row: RunRow) -> None:
         """Go on with unsaved edits of a recipe, or with a run that is being prepared."""
+        if row.recipe and row.host:
+            from tui.screens.editor.choose_recipe import edit_recipe_at
+
+            edit_recipe_at(self._host, self._screen.app, row.recipe, row.host, draft=row.draft)
+            return
         if row.recipe:
             self._host.edit_recipe(Path(row.recipe), draft=row.draft)
             return
@@ -181,53 +195,59 @@ class HomeActions:
 
     def open_job(self, row: RunRow) -> None:
         """Watch a job that something else submitted, and remember it."""
-        self.watch_job(row.job, row)
+        self.watch_job(row.job, row, row.host)
 
-    def watch_job(self, identity: str, row: RunRow | None = None) -> None:
-        """Watch a Slurm job by its number."""
+    def watch_job(self, identity: str, row: RunRow | None = None, host: str = "") -> None:
+        """Watch a Slurm job of a machine by its number; one of this machine is remembered."""
         from tui.screens.monitor import MonitorScreen
 
         title = f"{row.name}  job {identity}" if row is not None else f"job {identity}"
+        title, machine = f"{host}: {title}" if host else title, self._host.machine(host)
 
         def opener() -> OpenedRun:
             from launcher.monitor.watch_run import watch_job
             from launcher.overview.job_rows import remember, remembered_file
 
-            watch = watch_job(local(), identity)
+            watch = watch_job(machine.transport(), identity)
             named = row or RunRow(identity, f"job {identity}", "", JobState.UNKNOWN, job=identity)
-            remember(remembered_file(), named)
-            return OpenedRun(RunSummary(title), watch, local())
+            if not host:
+                remember(remembered_file(), named)
+            return OpenedRun(RunSummary(title), watch, machine.transport(), machine=machine)
 
-        self._screen.app.push_screen(MonitorScreen(self._host, opener, title))
+        self._screen.app.push_screen(MonitorScreen(self._host, opener, title, host))
 
-    def ask_what_to_watch(self) -> None:
-        """Ask for a job's number or a directory of logs, and watch it."""
+    def ask_what_to_watch(self, host: str = "") -> None:
+        """Ask for a job's number or a directory of logs of a machine, and watch it."""
         from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
         def answered(typed: str | None) -> None:
             text = (typed or "").strip()
             if text.isdecimal():
-                self.watch_job(text)
+                self.watch_job(text, host=host)
             elif text:
-                self._watch_directory(text)
+                self._watch_directory(text, host)
 
         hint = "number of a Slurm job, or a directory of logs"
-        self._screen.app.push_screen(EntryDialog(EntryRequest("Watch a job", hint=hint)), answered)
+        title = f"Watch a job on {host}" if host else "Watch a job"
+        self._screen.app.push_screen(EntryDialog(EntryRequest(title, hint=hint)), answered)
 
-    def _watch_directory(self, text: str) -> None:
+    def _watch_directory(self, text: str, host: str) -> None:
         from tui.screens.monitor import MonitorScreen
 
         def opener() -> OpenedRun:
             from launcher.base_directories import expand
             from launcher.monitor.watch import watch_directory
 
-            directory = str(expand(text).absolute())
-            status = local().stat(directory)
+            transport = machine.transport()
+            directory = str(machine.path(str(expand(text, transport.environment()))).absolute())
+            status = transport.stat(directory)
             if status is None or not status.is_dir:
                 raise InputError("there is no such directory", where=directory)
-            return OpenedRun(RunSummary(text), watch_directory(local(), directory), local())
+            watch = watch_directory(transport, directory)
+            return OpenedRun(RunSummary(title), watch, machine.transport(), machine=machine)
 
-        self._screen.app.push_screen(MonitorScreen(self._host, opener, text))
+        title, machine = f"{host}: {text}" if host else text, self._host.machine(host)
+        self._screen.app.push_screen(MonitorScreen(self._host, opener, title, host))
 
     # ------------------------------------------------------------ charts, comparison
 
@@ -236,10 +256,7 @@ class HomeActions:
         from tui.screens.charts import ChartsScreen
 
         def opener() -> OpenedRun:
-            from launcher.runs import load
-            from tui.opening import open_run
-
-            return open_run(load(local(), row.directory))
+            return open_directory(row.directory, self._machine(row))
 
         self._screen.app.push_screen(ChartsScreen(opener, row.name))
 
@@ -248,13 +265,16 @@ class HomeActions:
         from tui.screens.comparison import ComparisonScreen
 
         runs = [row for row in rows if row.is_run]
-        self._screen.app.push_screen(ComparisonScreen([row.directory for row in runs]))
+        self._screen.app.push_screen(ComparisonScreen([(row.directory, self._machine(row)) for row in runs]))
 
     # ------------------------------------------------------------ shell, copy
 
     def shell_here(self, row: RunRow) -> None:
         """Leave the terminal to a shell in the run's directory until it exits."""
         app = self._screen.app
+        if row.host:
+            self._shell_there(row)
+            return
         shell = os.environ.get("SHELL") or "/bin/sh"
         try:
             with app.suspend():
@@ -265,6 +285,20 @@ class HomeActions:
             app.push_screen(error_dialog(InputError("this works only from a terminal")))
         except OSError as error:
             app.push_screen(error_dialog(InputError(f"cannot start {shell}: {error.strerror}")))
+
+    def _shell_there(self, row: RunRow) -> None:
+        from tui.node_shell import login_shell, open_shell
+
+        app = self._screen.app
+        try:
+            with app.suspend():
+                sys.stdout.write(f"shell on {row.host} in {row.directory} (exit leaves)\n")
+                sys.stdout.flush()
+                open_shell(login_shell(row.host, row.directory), os.environ)
+        except SuspendNotSupported:
+            app.push_screen(error_dialog(InputError("this works only from a terminal")))
+        except ExplainedError as error:
+            app.push_screen(error_dialog(error))
 
     def copy_jobs(self, rows: Sequence[RunRow]) -> None:
         """Copy the ids of the jobs of these rows."""

@@ -97,7 +97,8 @@ class RowCommands(Screen[None]):
 
     def action_watch_job(self) -> None:
         """Ask for a job or a directory to watch."""
-        self.actions.ask_what_to_watch()
+        selected = self.runs.selected
+        self.actions.ask_what_to_watch(selected.host if selected is not None else "")
 
     def action_open_charts(self) -> None:
         """Show the run's charts."""

@@ -15,6 +15,7 @@ from tui.widgets.run_columns import state_label
 
 if TYPE_CHECKING:
     from launcher.clusters.job_list import JobListing
+    from tui.work_machine import LineState
 
 ABOUT = (
     "Your runs, all of your Slurm jobs, and drafts (◇), newest first. The state of a run comes from its "
@@ -58,6 +59,8 @@ class TitleFacts:
     busy_s: float
     """Seconds for which the file system has not answered."""
     listing: JobListing | None
+    hosts: tuple[str, ...] = ()
+    """Hosts whose runs are listed, too."""
 
 
 def home_title(facts: TitleFacts, width: int) -> Content:
@@ -75,6 +78,8 @@ def home_title(facts: TitleFacts, width: int) -> Content:
         return Content.assemble(name, order, state)
     count = _count(facts)
     head, root = f" {count} in ", clean(facts.root)
+    if facts.hosts:
+        head, root = f" {count} ", f"here and on {', '.join(map(clean, facts.hosts))}"
     room = width - len(name[0]) - len(head) - order.cell_length - state.cell_length - 1
     if room >= _LEAST_ROOT:
         root = root if len(root) <= room else f"…{root[-room + 1 :]}"
@@ -103,15 +108,32 @@ def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -
     """
     reason = row.damaged or row.reason
     if row.as_of is not None:
-        reason = f"as of {clock_time(row.as_of)}; Slurm gives no answer: {problem}"
+        silent = (
+            f"Slurm gives no answer: {problem}" if problem or not row.host else f"{row.host} is not there"
+        )
+        reason = f"as of {clock_time(row.as_of)}; {silent}"
     reason = "; ".join(filter(None, (reason, *unusual)))
-    facts = [row.detail]
+    facts = [f"on {row.host}", row.detail] if row.host else [row.detail]
     facts += [f"{row.student} <- {row.teacher}"] if row.student and row.teacher else []
     facts += [f"partition {row.partition}"] if row.partition else []
     facts += [file_size(row.bytes)] if row.bytes is not None else []
     first = Content.assemble((f" {row.id}", "bold"), (f"  {' · '.join(facts)}", "dim"))
     second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
     return [line.truncate(width, ellipsis=True) for line in (first, second)]
+
+
+def connection_lines(
+    lines: Sequence[LineState], problems: Sequence[str], now: float, width: int
+) -> list[Content]:
+    """Return a line for each host that is not connected, or whose runs cannot be listed."""
+    contents = []
+    for line in lines:
+        calm = line.kind in ("connecting", "asking")
+        mark, style = (" … ", "dim") if calm else (" ! ", "$text-warning")
+        after = "  (f5 tries again)" if line.kind == "refused" else ""
+        contents.append(Content.assemble((mark, style), (line.in_words(now), style), (after, "bold")))
+    contents += [Content.assemble((" ! ", "$text-warning"), problem) for problem in problems]
+    return [content.truncate(width, ellipsis=True) for content in contents]
 
 
 def _warnings(facts: TitleFacts) -> list[tuple[str, str]]:

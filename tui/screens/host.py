@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
     from tui.screens.wizard.model import WizardState
+    from tui.work_machine import WorkMachine
 
 
 @runtime_checkable
@@ -60,24 +61,37 @@ class Host(Protocol):
         """Note that a screen shows what the app was started for: what later screens need is imported now."""
         ...
 
-    def open_run(self, reference: str) -> None:
-        """Show a run in the monitor."""
+    @property
+    def first_host(self) -> str:
+        """Name of the host that the app was opened for; empty for this machine."""
         ...
 
-    async def new_run(self) -> None:
-        """Open the wizard; drafts that were left are offered first."""
+    def machine(self, name: str) -> WorkMachine:
+        """Return a machine by its name; this one for an empty name."""
+        ...
+
+    def try_hosts_again(self) -> None:
+        """Let the next uses of hosts connect at once, also of those that refused."""
+        ...
+
+    def open_run(self, reference: str, machine: str = "") -> None:
+        """Show a run of a machine in the monitor."""
+        ...
+
+    async def new_run(self, machine: str = "") -> None:
+        """Open the wizard for a machine; drafts that were left are offered first."""
         ...
 
     async def continue_draft(self, draft: RunDraft) -> None:
         """Open the wizard with a draft that was left, at its step."""
         ...
 
-    def run_again(self, wizard_state: WizardState) -> None:
-        """Open the wizard with the settings of an earlier run."""
+    def run_again(self, wizard_state: WizardState, machine: str = "") -> None:
+        """Open the wizard with the settings of an earlier run of a machine."""
         ...
 
-    def draft_resolver(self) -> DraftResolver:
-        """Return a resolver of drafts on this machine; it is used on a thread."""
+    def draft_resolver(self, machine: str = "") -> DraftResolver:
+        """Return a resolver of drafts on a machine; called and used on a thread."""
         ...
 
     def edit_recipe(
@@ -104,7 +118,7 @@ class Host(Protocol):
         """Return from the wizard to the list; what could not be kept on disk is kept here."""
         ...
 
-    def submitted(self, screen: Screen[None], directory: str) -> None:
+    def submitted(self, screen: Screen[None], directory: str, machine: str = "") -> None:
         """Go from the wizard to the monitor of the run it submitted."""
         ...
 

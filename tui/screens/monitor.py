@@ -63,8 +63,9 @@ class MonitorScreen(Screen[None]):
         "Closing the monitor or the app does not affect the run."
     )
 
-    def __init__(self, host: Host, opener: Opener, opening: str) -> None:
+    def __init__(self, host: Host, opener: Opener, opening: str, machine: str = "") -> None:
         super().__init__()
+        self._machine_name = machine
         self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-medium"), (44, "-high")]
         self._host = host
@@ -252,6 +253,7 @@ class MonitorScreen(Screen[None]):
             now,
             stopping=self.run_actions.stopping,
             unanswered=unanswered,
+            connection=self._connection(now),
             milestones=timeline_hidden,
         )
         self.timeline.show(self.view, now)
@@ -261,6 +263,11 @@ class MonitorScreen(Screen[None]):
         self._upper.set_class(len(self.panes.panes) > 1, "-several")
         self.panes.update_status()
         self.key_bar.update_keys()
+
+    def _connection(self, now: float) -> str:
+        """Return what is to be said of the connection to the run's host; empty where it is up, or none."""
+        state = self._host.machine(self._machine_name).state()
+        return state.in_words(now) if state is not None else ""
 
     def _show_counts(self) -> None:
         """Show at the right of each panel's rule what it holds."""
@@ -300,7 +307,9 @@ class MonitorScreen(Screen[None]):
         if action == "remove_checkpoint":
             run, saved = self._run, self.view.checkpoint is not None
             kept = saved and not self._checkpoint_removed
-            return run is not None and run.spec.kind != "training" and self.view.state.ended and kept
+            here = self._opened is not None and not self._opened.host
+            trial = run is not None and run.spec.kind != "training"
+            return trial and here and self.view.state.ended and kept
         if action == "edit_recipe":
             return self._run is not None
         if action == "next_metric":
@@ -375,7 +384,7 @@ class MonitorScreen(Screen[None]):
         if run is not None:
             from tui.screens.editor.choose_recipe import edit_recipe_of
 
-            edit_recipe_of(self._host, self.app, run)
+            edit_recipe_of(self._host, self.app, run, self._opened.host if self._opened is not None else "")
 
     def action_open_charts(self) -> None:
         """Show all metrics as charts."""

@@ -13,11 +13,11 @@ from launcher.overview.rows import RunRow
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background
 from tui.formatting import file_size, plural
-from tui.opening import local
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
     from launcher.storage.run_edits import RunSize
+    from tui.work_machine import WorkMachine
 
 _LISTED = 6
 
@@ -85,17 +85,23 @@ def total_size(sizes: Sequence[RunSize]) -> str:
 
 
 class Remover:
-    """Removal from a screen: `note` shows a sentence, `done` is called from a thread with what was done."""
+    """Removal from a screen.
+
+    `machine` returns a machine by name, `note` shows a sentence, `done` is called from a thread with
+    what was done.
+    """
 
     def __init__(
         self,
         screen: Screen[None],
+        machine: Callable[[str], WorkMachine],
         *,
         note: Callable[[str], None],
         done: Callable[[str], None],
         failed: Callable[[ExplainedError], None],
     ) -> None:
         self._screen = screen
+        self._machine = machine
         self._note = note
         self._done = done
         self._failed = failed
@@ -111,7 +117,7 @@ class Remover:
         def measure() -> None:
             from launcher.storage.run_edits import size_of
 
-            sizes = [size_of(local(), row.directory) for row in removal.runs]
+            sizes = [size_of(self._machine(row.host).transport(), row.directory) for row in removal.runs]
             call_on(self._screen, partial(self._ask, removal, sizes))
 
         if removal.runs:
@@ -137,7 +143,7 @@ class Remover:
         from launcher.storage.run_edits import remove_run
 
         for row, size in zip(removal.runs, sizes, strict=True):
-            remove_run(local(), row.directory, size.directory)
+            remove_run(self._machine(row.host).transport(), row.directory, size.directory)
         for row in removal.drafts:
             discard_draft(row)
         parts = [f"removed {plural(len(removal.runs), 'run')}, {total_size(sizes)}"] if removal.runs else []

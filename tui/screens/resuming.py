@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +15,14 @@ from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.formatting import plural
+from tui.machines import LocalMachine
 from tui.opening import ActionFailed
 from tui.screens.cancelling import ask_to_trust
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 
 if TYPE_CHECKING:
-    from launcher.runs import RunStore
     from launcher.submit.resume import ResumePlan
+    from tui.work_machine import WorkMachine
 
 _CANNOT = "This run cannot be resumed"
 _LISTED = 6
@@ -28,31 +30,46 @@ _REFUSED = 2
 """Refusals that are told whole, two rows each: the answers must stay in sight on 24 rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Resumption:
+    """A planned job, and the machine of its run; not every run is in the user's own directory of runs."""
+
+    plan: ResumePlan
+    machine: WorkMachine
+
+
 class ResumeSent(Message):
     """One more job of a run was submitted."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, host: str = "") -> None:
         super().__init__()
         self.directory = directory
+        self.host = host
 
 
 def ask_to_resume(
-    screen: Screen[None], directory: str, *, reason: str = "", new_run: Callable[[], None] | None = None
+    screen: Screen[None],
+    directory: str,
+    machine: WorkMachine | None = None,
+    *,
+    reason: str = "",
+    new_run: Callable[[], None] | None = None,
 ) -> None:
-    """Lay out one more job of a run, ask, and submit it.
+    """Lay out one more job of a run of a machine (None: this one), ask, and submit it.
 
     `reason`: why the run ended. `new_run`, where given, is the other choice: it prepares a new run.
     The screen gets a `ResumeSent` message, or an `ActionFailed` where no job could be submitted.
     """
+    on = machine or LocalMachine()
 
     def lay_out() -> None:
         from launcher.runs import load
         from launcher.submit.resume import lay_out_resume
 
-        store = _store_of(directory)
+        store = on.store_at(str(Path(directory).parent))
         # Read anew: the run may have got further jobs since it was opened.
         plan = lay_out_resume(load(store.transport, directory), store)
-        call_on(screen, lambda: _ask(screen, plan, reason, new_run))
+        call_on(screen, lambda: _ask(screen, _Resumption(plan, on), reason, new_run))
 
     def failed(error: ExplainedError) -> None:
         if new_run is None:
@@ -63,8 +80,10 @@ def ask_to_resume(
     in_background(lay_out, "resume", failed)
 
 
-def ask_to_resume_several(screen: Screen[None], directories: Sequence[str], left_out: int = 0) -> None:
-    """Lay out one more job of each run, ask once, and submit them.
+def ask_to_resume_several(
+    screen: Screen[None], runs: Sequence[tuple[str, WorkMachine]], left_out: int = 0
+) -> None:
+    """Lay out one more job of each run, ask once, and submit them; `runs`: their directories and machines.
 
     `left_out`: how many of the marked rows are no runs that have ended. The screen gets a `ResumeSent`
     message for each job, an `ActionFailed` for each that could not be submitted.
@@ -75,10 +94,11 @@ def ask_to_resume_several(screen: Screen[None], directories: Sequence[str], left
         from launcher.submit.resume import lay_out_resume
 
         plans, refusals = [], []
-        for directory in directories:
-            store = _store_of(directory)
+        for directory, machine in runs:
             try:
-                plans.append(lay_out_resume(load(store.transport, directory), store))
+                store = machine.store_at(str(Path(directory).parent))
+                plan = lay_out_resume(load(store.transport, directory), store)
+                plans.append(_Resumption(plan, machine))
             except ExplainedError as error:
                 refusals.append(error)
         if not plans and refusals:
@@ -89,13 +109,14 @@ def ask_to_resume_several(screen: Screen[None], directories: Sequence[str], left
 
 
 def _ask_about(
-    screen: Screen[None], plans: Sequence[ResumePlan], refusals: Sequence[str], left_out: int
+    screen: Screen[None], resumptions: Sequence[_Resumption], refusals: Sequence[str], left_out: int
 ) -> None:
     def answered(answer: str | None) -> None:
         if answer == "resume":
-            for plan in plans:
-                _submit(screen, plan)
+            for resumption in resumptions:
+                _submit(screen, resumption)
 
+    plans = [resumption.plan for resumption in resumptions]
     title = f"Resume {plural(len(plans), 'run')}?"
     choices = [
         DialogChoice("y", f"submit {plural(len(plans), 'job')}", "resume"),
@@ -116,12 +137,14 @@ def resumptions_in_words(plans: Sequence[ResumePlan], refusals: Sequence[str], l
     return "\n".join([*lines, *(f"Not resumed: {text}." for text in not_resumed)])
 
 
-def _ask(screen: Screen[None], plan: ResumePlan, reason: str, new_run: Callable[[], None] | None) -> None:
+def _ask(
+    screen: Screen[None], resumption: _Resumption, reason: str, new_run: Callable[[], None] | None
+) -> None:
     """Ask whether the job is submitted."""
 
     def answered(answer: str | None) -> None:
         if answer == "resume":
-            _submit(screen, plan)
+            _submit(screen, resumption)
         elif answer == "new" and new_run is not None:
             new_run()
 
@@ -132,7 +155,7 @@ def _ask(screen: Screen[None], plan: ResumePlan, reason: str, new_run: Callable[
         ]
     else:
         choices = [DialogChoice("y", "submit the job", "resume"), DialogChoice("n", "not now", "no")]
-    text = "\n\n".join(part for part in (reason, resumption_in_words(plan)) if part)
+    text = "\n\n".join(part for part in (reason, resumption_in_words(resumption.plan)) if part)
     # Without another choice the answer that costs nothing is the first one.
     dialog = ChoiceDialog("Resume this run?", text, choices, chosen=0 if new_run is not None else 1)
     screen.app.push_screen(dialog, answered)
@@ -165,14 +188,15 @@ def _offer_new_run(screen: Screen[None], error: ExplainedError, new_run: Callabl
     screen.app.push_screen(ChoiceDialog(_CANNOT, str(error), choices), answered)
 
 
-def _submit(screen: Screen[None], plan: ResumePlan) -> None:
+def _submit(screen: Screen[None], resumption: _Resumption) -> None:
     """Submit the job on a thread; of a run that others can write only once the user trusts it."""
 
     def submit(*, trust: bool = False) -> None:
         from launcher.submit.resume import go_on
 
-        run = go_on(plan, _store_of(plan.run.directory), trust=trust)
-        post(screen, ResumeSent(run.directory))
+        plan, machine = resumption.plan, resumption.machine
+        run = go_on(plan, machine.store_at(str(Path(plan.run.directory).parent)), trust=trust)
+        post(screen, ResumeSent(run.directory, machine.name))
 
     def failed(error: ExplainedError) -> None:
         from launcher.ownership import ForeignRunError
@@ -183,11 +207,3 @@ def _submit(screen: Screen[None], plan: ResumePlan) -> None:
             post(screen, ActionFailed(error))
 
     in_background(submit, "resume", failed)
-
-
-def _store_of(directory: str) -> RunStore:
-    """Return the store that a run is in: not every monitored run is in the user's own."""
-    from launcher.runs import RunStore
-    from launcher.transports.local import LocalTransport
-
-    return RunStore(LocalTransport(), str(Path(directory).parent))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from launcher.logs.events import JobState
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
-from tui.node_shell import copyable, is_job_id, open_shell, shell_command
+from tui.machines import LocalMachine
+from tui.node_shell import copyable, is_job_id, open_shell, over_ssh, shell_command
 from tui.opening import ActionFailed, OpenedRun, local
 from tui.paging import page, pager_command
 from tui.run_view import RunView
@@ -26,8 +28,22 @@ from tui.screens.resuming import ask_to_resume
 
 if TYPE_CHECKING:
     from launcher.runs import Run
+    from tui.work_machine import WorkMachine
 
 _NODES_OFFERED = 12
+
+
+def copy_for_pager(host: str, name: str, text: bytes) -> Path:
+    """Write a host's report below the user's state directory here; return its path.
+
+    Raises:
+        TransportError: it cannot be written.
+    """
+    from launcher.base_directories import state_root
+
+    path = state_root() / "reports" / f"{host}-{name}.md"
+    local().write_atomic(str(path), text, 0o600)
+    return path
 
 
 class RunActions:
@@ -56,6 +72,12 @@ class RunActions:
         """Whether the run is being stopped."""
         self.stop_after: int | None = None
         """The checkpoint after which the next one ends the run; -1 for none yet. None: not asked for."""
+
+    @property
+    def _machine(self) -> WorkMachine:
+        """The machine of the run."""
+        opened = self._opened()
+        return (opened.machine if opened is not None else None) or LocalMachine()
 
     @property
     def _run(self) -> Run | None:
@@ -87,7 +109,15 @@ class RunActions:
             view = self._view()
             lost = what_is_lost(view.step, view.checkpoint)
             later = None if self.stop_after is not None else self._cancel_later
-            ask_to_cancel(self._screen, run.directory, view.summary.title, lost, self.show_stopping, later)
+            ask_to_cancel(
+                self._screen,
+                run.directory,
+                view.summary.title,
+                lost,
+                self.show_stopping,
+                later,
+                self._machine,
+            )
 
     def _cancel_later(self) -> None:
         checkpoint = self._view().checkpoint
@@ -109,7 +139,8 @@ class RunActions:
         self.stop_after = None
         self._note(f"checkpoint {view.checkpoint} is complete: cancelling")
         self.show_stopping()
-        in_background(lambda: cancel(run.directory), "cancel", self._failed)
+        machine = self._machine
+        in_background(lambda: cancel(run.directory, machine), "cancel", self._failed)
 
     def show_stopping(self) -> None:
         """Show that the run is being stopped."""
@@ -128,20 +159,21 @@ class RunActions:
         run = self._run
         if run is None:
             return
-        view = self._view()
+        view, name = self._view(), self._machine.name
         if view.state is JobState.STOPPED:
-            self._resume(reason=view.reason, new_run=lambda: self._host.run_again(wizard_state_of(run)))
+            again = partial(self._host.run_again, wizard_state_of(run), name)
+            self._resume(reason=view.reason, new_run=again)
             return
         overrides, variables = remedies(view.findings), variable_remedies(view.findings)
         if not overrides and not variables:
-            self._host.run_again(wizard_state_of(run))
+            self._host.run_again(wizard_state_of(run), name)
             return
 
         def answered(answer: str | None) -> None:
             if answer == "with":
-                self._host.run_again(wizard_state_of(run, overrides, variables))
+                self._host.run_again(wizard_state_of(run, overrides, variables), name)
             elif answer is not None:
-                self._host.run_again(wizard_state_of(run))
+                self._host.run_again(wizard_state_of(run), name)
 
         edits = [item.removeprefix("++") for item in overrides]
         changes = "\n".join([*edits, *(f"{item}  (variable of the job)" for item in variables)])
@@ -160,7 +192,7 @@ class RunActions:
         run = self._run
         if run is not None:
             self._note("looking for the last checkpoint …")
-            ask_to_resume(self._screen, run.directory, reason=reason, new_run=new_run)
+            ask_to_resume(self._screen, run.directory, self._machine, reason=reason, new_run=new_run)
 
     # ------------------------------------------------------------ report
 
@@ -181,11 +213,16 @@ class RunActions:
             if not target:
                 raise InputError("no report: the logs are not in a directory of their own")
             # Another watch: that of the monitor is polled meanwhile.
-            watch = watch_run(local(), run) if run is not None else watch_directory(local(), target)
+            transport = opened.new_transport()
+            watch = watch_run(transport, run) if run is not None else watch_directory(transport, target)
             report, _ = report_of(opened.summary.title, watch, run, self.note_later)
+            text = markdown(report).encode("utf-8", "backslashreplace")
             path = Path(target if run is not None else ".", "report.md").absolute()
             # A new file takes the name: a link that somebody left there is replaced, not followed.
-            local().write_atomic(str(path), markdown(report).encode("utf-8", "backslashreplace"))
+            if opened.host:
+                path = copy_for_pager(opened.host, run.spec.id if run is not None else "logs", text)
+            else:
+                local().write_atomic(str(path), text)
             command = pager_command(os.environ, str(path), (0, 1))
             call_on(self._screen, lambda: self._page(command, path))
 
@@ -207,14 +244,20 @@ class RunActions:
         choices = [DialogChoice("", f"open a shell on {node}", f"open {node}") for node in nodes]
         choices = choices or [DialogChoice("o", "open a shell on its first node", "open ")]
         choices.append(DialogChoice("y", "copy the command", "copy"))
-        command = shell_command(view.job, nodes[0] if nodes else "")
+        name = self._machine.name
+
+        def on_node(node: str) -> list[str]:
+            command = shell_command(view.job, node)
+            return over_ssh(name, command) if name else command
+
+        command = on_node(nodes[0] if nodes else "")
         text = f"Beside the job's processes, on its resources:\n\n{copyable(command)}"
 
         def answered(answer: str | None) -> None:
             if answer == "copy":
                 self._copy(copyable(command))
             elif answer is not None:
-                argv = shell_command(view.job, answer.removeprefix("open "))
+                argv = on_node(answer.removeprefix("open "))
                 self._leave_terminal_to(lambda: open_shell(argv, os.environ))
 
         self._screen.app.push_screen(ChoiceDialog(f"Shell in job {view.job}", text, choices), answered)

@@ -22,7 +22,7 @@ from launcher.fields import Field
 from launcher.text import clean
 from tui.theme import MODIFIED
 from tui.widgets.line_input import LineInput
-from tui.widgets.path_completion import PathInput
+from tui.widgets.path_completion import PathBase, PathInput
 from tui.widgets.styled_lines import StyledLines
 
 _CLAUSE = re.compile(r"[,;:.] | \(")
@@ -166,7 +166,7 @@ class RowNote:
 class FieldRow(Horizontal):
     """One field: title, input, and note."""
 
-    def __init__(self, item: Field) -> None:
+    def __init__(self, item: Field, base: PathBase | None = None) -> None:
         super().__init__(
             classes="-long"
             if item.kind == "path" or item.repeatable or item.name in ("student", "teacher")
@@ -174,7 +174,7 @@ class FieldRow(Horizontal):
         )
         self.item = item
         self._title = StyledLines(classes="row-title")
-        self.entry = _entry_for(item)
+        self.entry = _entry_for(item, base)
         self._note = StyledLines(classes="row-note")
         self._shown = RowNote()
         self._confirmed = ""
@@ -246,17 +246,20 @@ class FieldRow(Horizontal):
         self._note.set_lines([Content.assemble((f"{glyph}{text}", style)).truncate(room + len(glyph))])
 
 
-def _entry_for(item: Field) -> Input | ChoiceInput:
+def _entry_for(item: Field, base: PathBase | None) -> Input | ChoiceInput:
     if item.kind in ("choice", "switch"):
         return ChoiceInput()
     if item.kind == "path":
-        return PathInput()
+        return PathInput(base)
     typed = LineInput if item.kind == "text" else NumberInput
     return typed(compact=True, select_on_focus=True)
 
 
 class Form(VerticalScroll, can_focus=False):
     """Rows of fields, and the button to the next step."""
+
+    path_base: PathBase | None = None
+    """Returns a path of the machine whose paths are typed, on a thread; None: this one."""
 
     class Edited(Message):
         """A field's text changed."""
@@ -296,7 +299,7 @@ class Form(VerticalScroll, can_focus=False):
     async def set_fields(self, fields: Sequence[Field]) -> None:
         """Show other fields; rows that remain keep their input."""
         current = {row.item.name: row for row in self.rows}
-        rows = tuple(current.get(item.name) or FieldRow(item) for item in fields)
+        rows = tuple(current.get(item.name) or FieldRow(item, self.path_base) for item in fields)
         await self.remove_children([row for row in self.rows if row not in rows])
         self.rows = rows
         if not any(row.is_attached for row in rows):

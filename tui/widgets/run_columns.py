@@ -90,7 +90,9 @@ def _models(row: RunRow, _: float) -> str:
 
 
 _TIME = RunColumn("time", 11, _time, right=True)
+_HOST = "host"
 COLUMNS: tuple[RunColumn, ...] = (
+    RunColumn(_HOST, 10, lambda row, _: row.host or "here"),
     RunColumn("step", 9, _steps, right=True),
     RunColumn("loss", 8, _loss, right=True),
     RunColumn("", _SPARK_WIDTH, _spark),
@@ -108,6 +110,7 @@ _PRECEDENCE = (
     "loss",
     "time",
     "started",
+    _HOST,
     "reason",
     "",
     "job",
@@ -116,7 +119,10 @@ _PRECEDENCE = (
     "size",
     "partition",
 )
-"""Columns by their headings; where there is no room for all (159 columns), the first ones are shown."""
+"""Columns by their headings; where there is no room for all (159 columns), the first ones are shown.
+
+That of the host is left out where all rows are of this machine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +135,17 @@ class ColumnLayout:
 
     @classmethod
     @lru_cache(maxsize=4)
-    def of(cls, width: int, offset: int = 0) -> ColumnLayout:
-        """Return the columns that fit; `offset`: so many of those that come first are left out."""
+    def of(cls, width: int, offset: int = 0, *, hosts: bool = False) -> ColumnLayout:
+        """Return the columns that fit; `offset`: so many of those that come first are left out.
+
+        `hosts`: whether there are rows of hosts.
+        """
         rest = max(width - STATE_WIDTH - 2 - _NAME_LEAST, 0)
         by_title = {column.title: column for column in COLUMNS}
         taken: list[RunColumn] = []
         with_reason = False
-        for title in _PRECEDENCE[offset:]:
+        precedence = [title for title in _PRECEDENCE if hosts or title != _HOST]
+        for title in precedence[offset:]:
             needed = (_REASON_LEAST if title == "reason" else by_title[title].width) + 1
             if needed > rest:
                 if title == "reason":
@@ -171,4 +181,4 @@ class ColumnLayout:
         return [*texts, fitted(row.damaged or row.reason, self.reason)] if self.reason else texts
 
 
-LAST_OFFSET = len(_PRECEDENCE) - 1
+LAST_OFFSET = len(_PRECEDENCE) - 2

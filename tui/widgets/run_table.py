@@ -42,6 +42,8 @@ class RunHeader(Widget):
     """The headings of the table."""
 
     offset_of_columns = 0
+    hosts = False
+    """Whether there are rows of hosts."""
 
     def show_from(self, offset: int) -> None:
         """Show the headings from another column on."""
@@ -51,7 +53,7 @@ class RunHeader(Widget):
 
     def render(self) -> Content:
         """Return the headings."""
-        return Content(ColumnLayout.of(self.size.width, self.offset_of_columns).header())
+        return Content(ColumnLayout.of(self.size.width, self.offset_of_columns, hosts=self.hosts).header())
 
 
 class RunTable(LineView, can_focus=True, inherit_bindings=False):
@@ -96,6 +98,8 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         self._selected = 0
         self._now = 0.0
         self._offset = 0
+        self.hosts = False
+        """Whether there are rows of hosts."""
         self.marked: set[str] = set()
         """Keys of the rows that are marked."""
 
@@ -163,7 +167,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         return 0
 
     def _layout(self) -> ColumnLayout:
-        return ColumnLayout.of(self.scrollable_content_region.width, self._offset)
+        return ColumnLayout.of(self.scrollable_content_region.width, self._offset, hosts=self.hosts)
 
     def _cells(self, row: RunRow) -> Sequence[str]:
         """Return a row's texts; those of an ended run do not depend on the time, and are made once."""

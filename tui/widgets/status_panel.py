@@ -41,15 +41,22 @@ class StatusPanel(StyledLines):
         *,
         stopping: bool = False,
         unanswered: float = 0.0,
+        connection: str = "",
         milestones: bool = False,
     ) -> None:
         """Show a view at the time `now`.
 
-        `unanswered`: seconds since the file system stopped answering. `milestones`: whether the timeline is
-        not visible, so that they are shown here.
+        `unanswered`: seconds since the file system stopped answering. `connection`: why the state is not
+        that of now. `milestones`: whether the timeline is not visible, so that they are shown here.
         """
         self._lines_for = lambda width: state_lines(
-            view, now, width, stopping=stopping, unanswered=unanswered, milestones=milestones
+            view,
+            now,
+            width,
+            stopping=stopping,
+            unanswered=unanswered,
+            connection=connection,
+            milestones=milestones,
         )
         self.set_lines(self._lines_for(self.size.width or self.app.size.width))
 
@@ -65,20 +72,23 @@ def state_lines(
     *,
     stopping: bool = False,
     unanswered: float = 0.0,
+    connection: str = "",
     milestones: bool = False,
 ) -> list[Content]:
     """Return the panel's lines, each at most `width` cells wide."""
     activity = _activity_line(view, now, stopping=stopping)
     if milestones:
         activity = _with_milestones(activity, view, width)
-    lines = [_title(view, width), _progress(view, width), activity]
-    if view.problem:
+    lines = [_title(view, width, stale=bool(connection)), _progress(view, width), activity]
+    if connection:
+        lines.append(Content.assemble((f" ! {connection}", "$text-warning")))
+    elif view.problem:
         lines.append(Content.assemble((" ! cannot read: ", "$text-error bold"), view.problem))
     elif unanswered:
         elapsed = duration(unanswered, tenths=False)
         warning = f" ! no answer from the file system for {elapsed}"
         lines.append(Content.assemble((warning, "$text-warning bold")))
-    if view.unanswered and not view.state.ended:
+    if view.unanswered and not view.state.ended and not connection:
         label = (" ! no answer from the cluster: ", "$text-warning bold")
         lines.append(Content.assemble(label, view.unanswered))
     if view.state is JobState.FAILED:
@@ -102,8 +112,9 @@ def _with_milestones(line: Content, view: RunView, width: int) -> Content:
     return Content.assemble(line, " " * max(gap, 0), strip)
 
 
-def _title(view: RunView, width: int) -> Content:
-    state = f"{GLYPHS[view.state]} {view.state.value}"
+def _title(view: RunView, width: int, *, stale: bool = False) -> Content:
+    """Return the state, the run and its place; `~` marks a state that is not that of now."""
+    state = f"{GLYPHS[view.state]} {view.state.value}{'~' if stale and not view.state.ended else ''}"
     left = f" {state}  {view.summary.title}"
     room = width - cell_len(left) - 1
     detail = view.summary.detail if cell_len(view.summary.detail) <= room - 2 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from launcher.errors import ConnectionLostError, TransportError
 from launcher.text import clean
 from launcher.transports.ssh.authentication import LoginError, Prompter, log_in
 from launcher.transports.ssh.host_keys import HostKeyError, check_host_key, known_keys
+from launcher.transports.ssh.ssh_config import similar_host
 
 if TYPE_CHECKING:
     import paramiko
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 _BACKOFF_S = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 """Seconds between attempts to connect again; the last one repeats."""
 _BANNER_TIMEOUT_S = 20.0
-_LOGIN_TIMEOUT_S = 60.0
+_LOGIN_TIMEOUT_S = 110.0
+"""With the time that the user takes to answer; a server gives 120 s (LoginGraceTime)."""
 _WINDOW_BYTES = 8 << 20
 """Bytes in flight: 2 MiB, paramiko's default, allow 20 MB/s at a round trip of 100 ms; 8 MiB 80 MB/s."""
 
@@ -38,6 +41,8 @@ class ConnectionState:
     next_attempt_s: float = 0.0
     """Seconds until it is tried again."""
     problem: str = ""
+    refusal: TransportError | None = None
+    """Why the host was not logged in to; it is not tried again before `try_again`."""
 
 
 class SshConnection:
@@ -45,6 +50,7 @@ class SshConnection:
 
     It is made at first use. When it breaks, the next use connects again, after a pause that grows with the
     attempts that failed; until then every use fails at once. A code is asked for only if the server asks.
+    A key that is not known, or a login that was refused or given up, is the answer to every further use.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class SshConnection:
         self._not_before = 0.0
         self._problem = ""
         self._last_data: float | None = None
+        self._refusal: TransportError | None = None
         self.generation = 0
         """Number of connections made so far."""
 
@@ -81,6 +88,8 @@ class SshConnection:
         with self._lock:
             if self._is_up():
                 return self._chain[-1]
+            if self._refusal is not None:
+                raise self._refusal
             if self._chain:
                 self._lost("the connection broke")
             wait_s = self._not_before - self._monotonic()
@@ -99,11 +108,13 @@ class SshConnection:
             with _closed_on_error(self._chain):
                 for host in (*self.host.jumps, self.host):
                     self._chain.append(self._through(host))
-        except (HostKeyError, LoginError):
-            self._chain = []
+        except (HostKeyError, LoginError) as error:
+            self._chain, self._refusal = [], error
             raise
         except (OSError, EOFError, paramiko.SSHException, ConnectionLostError) as error:
             self._lost(_reason(error))
+            if isinstance(error, socket.gaierror):
+                self._problem += similar_host(self.host.alias, os.environ)
             raise ConnectionLostError(f"{self.host.alias}: {self._problem}") from error
         self._failures, self._not_before, self._problem = 0, 0.0, ""
         self.generation += 1
@@ -194,7 +205,12 @@ class SshConnection:
         chain = self._chain
         connected = bool(chain) and chain[-1].is_active()
         wait_s = max(self._not_before - self._monotonic(), 0.0)
-        return ConnectionState(connected, self._last_data, wait_s, "" if connected else self._problem)
+        problem = "" if connected else self._problem
+        return ConnectionState(connected, self._last_data, wait_s, problem, self._refusal)
+
+    def try_again(self) -> None:
+        """Let the next use connect at once, also after a refusal."""
+        self._refusal, self._not_before = None, 0.0
 
     def close(self) -> None:
         """Close the connection."""
@@ -259,4 +275,6 @@ def _reason(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return clean(str(error)) or "the connection was closed"
+    text = clean(str(error))
+    # What paramiko says where the other side takes the connection and closes it at once.
+    return "the connection was closed" if not text or "protocol banner" in text else text

@@ -69,6 +69,10 @@ class HostFiles:
         """
         return self._listings.entry(path).status()
 
+    def look_again(self, path: str) -> None:
+        """Forget the listing of a directory: another program may have changed what is in it."""
+        self._listings.forget(posixpath.normpath(path))
+
     def names(self, path: str) -> list[str]:
         """Return the names in a directory, sorted.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import glob
 import os
 import pwd
 import re
@@ -13,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.errors import InputError
-from launcher.text import clean
+from launcher.text import clean, did_you_mean
 
 _ALIAS = re.compile(r"(?:[A-Za-z0-9_.+-]+@)?[A-Za-z0-9_][A-Za-z0-9_.:%-]*")
 _DEEPEST_JUMP = 8
+_DEEPEST_INCLUDE = 4
 _SSH_TIMEOUT_S = 10.0
 KEEPALIVE_S = 15
 """Seconds between keepalives where the configuration has none (ServerAliveInterval)."""
@@ -67,17 +69,34 @@ def resolve_host(alias: str, environment: Mapping[str, str], *, config: Path | N
 
 def host_names(config: Path) -> tuple[str, ...]:
     """Return the names of hosts that a configuration file lists, without patterns; none if unreadable."""
+    names = _named_in(config, config.parent, _DEEPEST_INCLUDE)
+    return tuple(dict.fromkeys(name for name in names if _ALIAS.fullmatch(name)))
+
+
+def _named_in(config: Path, directory: Path, depth: int) -> list[str]:
+    """Return the words of the Host lines of a file and of those it includes."""
     try:
         lines = config.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ()
-    names = [
-        name
-        for line in lines
-        if (words := re.split(r"[\s=]+", line.strip()))[0].lower() == "host"
-        for name in words[1:]
-    ]
-    return tuple(dict.fromkeys(name for name in names if _ALIAS.fullmatch(name)))
+        return []
+    names: list[str] = []
+    for line in lines:
+        words = re.split(r"[\s=]+", line.strip())
+        if words[0].lower() == "host":
+            names += words[1:]
+        elif words[0].lower() == "include" and depth:
+            for pattern in words[1:]:
+                matches = glob.glob(str(directory / Path(pattern.strip('"')).expanduser()))
+                names += [
+                    name for file in sorted(matches) for name in _named_in(Path(file), directory, depth - 1)
+                ]
+    return names
+
+
+def similar_host(alias: str, environment: Mapping[str, str]) -> str:
+    """Return a question for the configured host whose name is similar; empty where none is, or it is one."""
+    names = host_names(Path(environment.get("HOME") or Path.home(), ".ssh", "config"))
+    return did_you_mean(alias, names) if names and alias not in names else ""
 
 
 def _resolve(alias: str, environment: Mapping[str, str], config: Path | None, depth: int) -> SshHost:

@@ -50,9 +50,14 @@ class SshTransport:
     """Commands and files of a host over one SSH connection."""
 
     def __init__(
-        self, host: SshHost, prompter: Prompter = no_answer, *, deadline_s: float = FILE_DEADLINE_S
+        self,
+        host: SshHost,
+        prompter: Prompter = no_answer,
+        *,
+        deadline_s: float = FILE_DEADLINE_S,
+        connection: SshConnection | None = None,
     ) -> None:
-        self.connection = SshConnection(host, prompter)
+        self.connection = connection or SshConnection(host, prompter)
         self._deadline_s = deadline_s
         self._files: HostAccess = SftpFiles(self.connection, deadline_s)
         self._ahead = LookAhead(self.connection)
@@ -61,6 +66,16 @@ class SshTransport:
         self._environment: Mapping[str, str] | None = None
         self._host_files: HostFiles | None = None
         self._path_type: type[RemotePath] | None = None
+
+    def beside(self) -> SshTransport:
+        """Return another transport over the same connection, with looks and listings of its own.
+
+        For another thread or screen: what one has listed is not what the other counts on.
+        """
+        other = SshTransport(self.connection.host, deadline_s=self._deadline_s, connection=self.connection)
+        other._files, other._commands = self._files, self._commands
+        other._node, other._environment = self._node, self._environment
+        return other
 
     @property
     def host(self) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from recipes.files import AttributesError, ChangedOnDiskError
+from recipes.remote_path import look_again, machine_of, on_machine_of
 from recipes.yaml.check import EditRefusedError
 from tui.formatting import duration, plural
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 WATCH_S = 2.0
 """Period of looking at the file, and for other editors of it."""
+FAR_WATCH_S = 5.0
+"""The same for a file of a host: each look is a request."""
 
 
 class FileCommands:
@@ -86,7 +88,7 @@ class FileCommands:
     def watch(self) -> None:
         """Note that this editor has the file open, and look at it from now on."""
         self._screen.worker.with_session(self._enter, self._noticed)
-        self._screen.set_interval(WATCH_S, self.look)
+        self._screen.set_interval(FAR_WATCH_S if machine_of(self._screen.file.path) else WATCH_S, self.look)
 
     def look(self) -> None:
         """Look at the file and for other editors; says what is new."""
@@ -111,6 +113,7 @@ class FileCommands:
 
     def _look_around(self, session: EditSession) -> tuple[str, str]:
         """Return who else edits the file, and what became of it on disk; on the worker's thread."""
+        look_again(session.path)
         others = self._presence.others() if self._presence is not None else ()
         return ", ".join(map(_editor_text, others)), session.disk_change()
 
@@ -258,7 +261,7 @@ class FileCommands:
     def open_origin(self, origin: tuple[str, int] | None) -> None:
         """Open the parent that a value comes from, at its line."""
         if origin is not None:
-            self._screen.host.edit_recipe(Path(origin[0]), line=origin[1])
+            self._screen.host.edit_recipe(on_machine_of(self._screen.file.path, origin[0]), line=origin[1])
 
     def close(self) -> None:
         """Close the editor; asks only where the edits could not be kept."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from textual.message_pump import MessagePump
 
 from recipes.errors import ExplainedError
+from recipes.remote_path import environment_at, machine_of, on_machine_of
 from tui.background import call_on, post
 from tui.screens.editor.job_thread import JobThread, Retry
 from tui.screens.editor.key_holds import CHOOSING_KEYS, LIST_KEYS, KeyHolds
@@ -55,6 +56,11 @@ class OpenedFile:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     draft: str = ""
     """File of the unsaved edits to go on with; without it, the newest ones are offered."""
+
+    @classmethod
+    def at(cls, path: Path, overrides: tuple[str, ...] = (), draft: str = "") -> OpenedFile:
+        """Return a file with the environment of its machine."""
+        return cls(path, overrides, dict(environment_at(path)), draft)
 
 
 class SessionWorker(JobThread):
@@ -283,7 +289,8 @@ class SessionWorker(JobThread):
         from launcher.storage.drafts import DraftStore
 
         file = self._file
-        self._drafts = DraftStore.of(file.environment)
+        # Drafts of a host's recipes, too, are kept here.
+        self._drafts = DraftStore.of(os.environ if machine_of(file.path) else file.environment)
         self._writer = self._drafts.writer(file.path)
         self._opened = session.opened
         drafts = tuple(
@@ -393,4 +400,4 @@ def checkout_for(path: Path, environment: Mapping[str, str]) -> Path | None:
     from recipes.schema.algorithms import holding_checkout
 
     named = environment.get("NEMO_RL_ROOT")
-    return Path(named).expanduser().absolute() if named else holding_checkout(path)
+    return on_machine_of(path, named).expanduser().absolute() if named else holding_checkout(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from launcher.text import clean
+from recipes.remote_path import machine_of, on_machine_of
 from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
@@ -20,6 +21,7 @@ def title_text(path: Path, view: SessionView | None, others: str) -> Content:
     parts: list[tuple[str, str]] = [
         (" recipe ", "bold $text-primary"),
         (f" {clean(path.name)} ", "bold"),
+        *(((f" on {clean(host)} ", "$text-primary"),) if (host := machine_of(path)) else ()),
     ]
     if view is not None and view.state.error is not None:
         parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
@@ -36,7 +38,8 @@ def title_text(path: Path, view: SessionView | None, others: str) -> Content:
 
 def _home(path: Path) -> str:
     """Return a directory, the user's home as ~."""
+    home = on_machine_of(path, "~").expanduser()
     try:
-        return f"~/{path.relative_to(Path.home())}"
+        return f"~/{path.relative_to(home)}"
     except ValueError:
         return str(path)

@@ -25,8 +25,9 @@ _MOST_OFFERED = 8
 class DraftKeeper:
     """Keeps the draft of one wizard."""
 
-    def __init__(self, state: WizardState, writer: RunDraftWriter | None = None) -> None:
+    def __init__(self, state: WizardState, writer: RunDraftWriter | None = None, host: str = "") -> None:
         self._first = state
+        self._host = host
         self._writer = writer
         """None until there is something to keep."""
         self._ended = False
@@ -39,7 +40,7 @@ class DraftKeeper:
 
         if self._writer is None:
             self._writer = RunDrafts.of(os.environ).writer()
-        self._writer.put(RunDraft(state.as_json(), step, title))
+        self._writer.put(RunDraft(state.as_json(), step, title, host=self._host))
 
     @property
     def kept(self) -> bool:
@@ -75,12 +76,12 @@ async def offered_drafts() -> tuple[RunDraft, ...]:
         return ()
 
 
-OpenDraft = Callable[[WizardState | None, str, "RunDraftWriter | None"], None]
-"""Opens the wizard: with a state, at a step, going on with a draft."""
+OpenDraft = Callable[[WizardState | None, str, "RunDraftWriter | None", str], None]
+"""Opens the wizard: with a state, at a step, going on with a draft, for a host (empty: this machine)."""
 
 
-def offer(app: App[None], drafts: tuple[RunDraft, ...], open_wizard: OpenDraft) -> None:
-    """Ask whether to go on with a draft or to start over."""
+def offer(app: App[None], drafts: tuple[RunDraft, ...], open_wizard: OpenDraft, host: str = "") -> None:
+    """Ask whether to go on with a draft or to start over, on a host or on this machine."""
     from launcher.storage.wizard_drafts import RunDrafts
 
     shown = drafts[:_MOST_OFFERED]
@@ -100,7 +101,7 @@ def offer(app: App[None], drafts: tuple[RunDraft, ...], open_wizard: OpenDraft) 
         if answer == "discard":
             await asyncio.to_thread(_discard, store, drafts)
         if answer in ("new", "discard"):
-            open_wizard(None, "", None)
+            open_wizard(None, "", None, host)
             return
         await go_on(app, shown[int(answer)], open_wizard)
 
@@ -117,7 +118,8 @@ async def go_on(app: App[None], draft: RunDraft, open_wizard: OpenDraft) -> None
     except ValueError:
         app.notify("This draft is of another version, and cannot be read.", severity="warning")
         return
-    open_wizard(state, draft.step, await asyncio.to_thread(RunDrafts.of(os.environ).take, draft))
+    writer = await asyncio.to_thread(RunDrafts.of(os.environ).take, draft)
+    open_wizard(state, draft.step, writer, draft.host)
 
 
 def _discard(store: RunDrafts, drafts: tuple[RunDraft, ...]) -> None:
@@ -127,4 +129,6 @@ def _discard(store: RunDrafts, drafts: tuple[RunDraft, ...]) -> None:
 
 def draft_text(draft: RunDraft) -> str:
     """Return a draft on one line: what it is of, and its age."""
-    return f"continue the draft: {clean(draft.title) or 'a run'} ({duration(draft.age_s, tenths=False)} ago)"
+    on_host = f"{clean(draft.host)}: " if draft.host else ""
+    title = f"{on_host}{clean(draft.title) or 'a run'}"
+    return f"continue the draft: {title} ({duration(draft.age_s, tenths=False)} ago)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from launcher.fields import FIELDS
 from launcher.fields.field_values import all_changes
+from recipes.remote_path import on_machine_of
 from tui.screens.wizard.model import (
     DraftStatus,
     WizardState,
@@ -75,7 +76,7 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             else None,
             "gpu_memory": count_of("gpu_memory", state, status),
             "modules": state.texts.get("modules") or None,
-            "env_file": Path(values["env_file"]).expanduser() if values["env_file"] else None,
+            "env_file": _path_there(values["env_file"], status) if values["env_file"] else None,
             "env": (*values["env"], *(text for change in changes for text in change.env)),
             "mounts": tuple(mount for text in values["mounts"] for mount in text.split(",")),
             "container": state.texts.get("container") or None,
@@ -85,3 +86,9 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
             "skip_checks": state.skipped,
         }
     )
+
+
+def _path_there(text: str, status: DraftStatus) -> Path:
+    """Return a path on the machine of the recipe."""
+    base = Path() if status.path is None else status.path
+    return on_machine_of(base, text).expanduser()

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from launcher.errors import InputError, TransportError
 from launcher.text import clean
+from launcher.transports.base import is_remote
 from recipes.errors import ExplainedError, RecipeError
+from recipes.files import is_file
 from recipes.models.hub import Hub
 from tui.screens.wizard.draft_request import recipe_overrides, request_of
 from tui.screens.wizard.model import (
@@ -61,8 +63,26 @@ class DraftResolver:
     """Nodes of planned smoke runs, by what decides them."""
     _inputs: dict[str, Inputs] = field(default_factory=dict)
     """Inputs of the checks, by checkout: its schemas and features are read when they are needed first."""
-    _release: ReleaseReader = field(default_factory=ReleaseReader, init=False, repr=False)
+    _release: ReleaseReader = field(init=False, repr=False)
     _resolver: Resolver | None = None
+
+    def __post_init__(self) -> None:
+        """Read checkouts on the machine of the runs."""
+        self._release = ReleaseReader(self.path)
+
+    def path(self, text: str) -> Path:
+        """Return a path on the machine that the run is for."""
+        return self.store.transport.path(text)
+
+    @property
+    def _here(self) -> Path:
+        """Directory that relative paths count from: the current one, on a host the user's home."""
+        return self.path("").absolute()
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the machine is another one."""
+        return is_remote(self.store.transport)
 
     # ------------------------------------------------------------ Slurm
 
@@ -75,6 +95,8 @@ class DraftResolver:
 
         if refresh:
             self._inputs.clear()
+            self._recipes.clear()
+            self._models.clear()
         try:
             self.detection = detect(
                 self.store.transport, self.environment, cache_root(self.environment), refresh=refresh
@@ -132,9 +154,12 @@ class DraftResolver:
                 request_of(state, status), status.detection, self.store, self.environment, self._resolver
             )
             storage = storage_of(plan, self.store, self.environment)
-            question = storage_question(
-                plan.submission.layout, storage, self.store.transport, self.environment
-            )
+            # On a host runs are kept where its settings say: they are changed there.
+            question = None
+            if not self.is_far:
+                question = storage_question(
+                    plan.submission.layout, storage, self.store.transport, self.environment
+                )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
         if "nodes" not in state.texts:
@@ -180,17 +205,18 @@ class DraftResolver:
     def _cached_models(self, state: WizardState, status: DraftStatus) -> tuple[CachedModel, ...]:
         """Return the models in the job's cache; in the shell's, before a job's environment is planned."""
         environment = self._job_environments.get(self._environment_key(state, status), self.environment)
-        directory = str(Hub.of(environment).directory)
+        hub = Hub.of(environment, self._here)
+        directory = str(hub.directory)
         if directory not in self._models:
-            self._models[directory] = cached_models(environment)
+            self._models[directory] = cached_models(hub)
         return self._models[directory]
 
     def _recipe_choices(self, checkout: NemoCheckout | None) -> tuple[RecipeChoice, ...]:
         directory = checkout.path if checkout is not None else ""
         if directory not in self._recipes:
             recent, runs = self._recent_recipes()
-            checkout_path = Path(directory) if directory else None
-            self._recipes[directory] = recipe_choices(recent, checkout_path, runs)
+            checkout_path = self.path(directory) if directory else None
+            self._recipes[directory] = recipe_choices(recent, checkout_path, runs, self._here)
         return self._recipes[directory]
 
     def _recent_recipes(self) -> tuple[list[Path], list[tuple[str, Path]]]:
@@ -201,22 +227,29 @@ class DraftResolver:
         paths: dict[Path, None] = {}
         trainings: list[tuple[str, Path]] = []
         try:
-            if transport.stat(self.store.root) is None:
-                return [], []
-            names = [entry.name for entry in transport.listdir(self.store.root) if entry.is_dir]
+            with self.store.looking():
+                if transport.stat(self.store.root) is None:
+                    return [], []
+                names = [entry.name for entry in transport.listdir(self.store.root) if entry.is_dir]
+                for name in sorted(names, reverse=True)[:_RUNS_READ]:
+                    try:
+                        spec = load(transport, str(Path(self.store.root, name))).spec
+                        path = self.path(spec.recipe.source)
+                        values = self.path(str(Path(self.store.root, name, _EFFECTIVE)))
+                        if len(paths) < _RECENT and path.is_absolute() and self._is_there(path):
+                            paths[path] = None
+                        training = spec.kind == "training" and len(trainings) < _RECENT
+                        if training and self._is_there(values):
+                            trainings.append((spec.id, values))
+                    except (InputError, TransportError):
+                        continue  # not a run, or an unreadable one: the list of runs reports it
         except TransportError:
             return [], []
-        for name in sorted(names, reverse=True)[:_RUNS_READ]:
-            try:
-                spec = load(transport, str(Path(self.store.root, name))).spec
-                path, values = Path(spec.recipe.source), Path(self.store.root, name, _EFFECTIVE)
-                if path.is_absolute() and transport.stat(str(path)) is not None:
-                    paths[path] = None
-                if spec.kind == "training" and transport.stat(str(values)) is not None:
-                    trainings.append((spec.id, values))
-            except (InputError, TransportError):
-                continue  # not a run, or an unreadable one: the list of runs reports it
-        return list(paths)[:_RECENT], trainings[:_RECENT]
+        return list(paths), trainings
+
+    def _is_there(self, path: Path) -> bool:
+        # Here with the transport's deadline; on a host from the listing of a directory.
+        return is_file(path) if self.is_far else self.store.transport.stat(str(path)) is not None
 
     def _default_checkout(self) -> str:
         if self._default_checkout_path is None:
@@ -224,7 +257,7 @@ class DraftResolver:
 
             try:
                 self._default_checkout_path = choose(
-                    self.store.transport, None, self.environment, near=(Path.cwd(),)
+                    self.store.transport, None, self.environment, near=(self._here,)
                 ).path
             except (InputError, TransportError):
                 self._default_checkout_path = ""
@@ -249,7 +282,7 @@ class DraftResolver:
         text = text_of("recipe", state, status)
         if not text:
             return replace(status, recipe_error="required")
-        path = recipe_file(text)
+        path = recipe_file(text, self._here)
         try:
             recipe = self._resolved(path, state.overrides)
             base_recipe = self._resolved(path, ()) if state.overrides else recipe
@@ -285,10 +318,13 @@ class DraftResolver:
         from recipes.checks import Inputs
 
         environment = self._job_environments.get(self._environment_key(state, status))
+        if environment is None and self.is_far:  # not that of this program
+            environment = self.environment
         checkout = status.checkout.path if status.checkout is not None else ""
         inputs = self._inputs.get(checkout)
         if inputs is None or inputs.environment != environment:
-            inputs = Inputs.of(environment=environment, checkout=Path(checkout) if checkout else None)
+            directory = self.path(checkout) if checkout else None
+            inputs = Inputs.of(environment=environment, checkout=directory, root=self._here)
             models = KeptModels(inputs.models.hub, inputs.models.root)
             inputs = self._inputs[checkout] = replace(inputs, models=models)
         return inputs

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from launcher.errors import TransportError
 from recipes.models.facts import ModelFacts, UnknownModel
 from recipes.models.hub import Hub, Models
+from recipes.remote_path import RemotePath
 
 _PREFIX = "models--"
 _WEIGHTS = (".safetensors", ".bin")
@@ -42,9 +44,14 @@ class KeptModels(Models):
         return kept[1]
 
 
-def cached_models(environment: Mapping[str, str]) -> tuple[CachedModel, ...]:
-    """Return the models that a job with this environment finds in its cache, by id."""
-    return tuple(_models(Hub.of(environment)))
+def cached_models(hub: Hub) -> tuple[CachedModel, ...]:
+    """Return the models in a cache, by id; none where a host does not list it in time."""
+    try:
+        if isinstance(hub.directory, RemotePath):
+            hub.directory.remote.below(str(hub.directory))  # lists all of it in one request
+        return tuple(_models(hub))
+    except TransportError:
+        return ()
 
 
 def _models(hub: Hub) -> Iterator[CachedModel]:

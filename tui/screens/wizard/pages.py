@@ -69,16 +69,26 @@ def _hanging(item: Content) -> int:
     return head.end if head.end <= _LONGEST_HEAD else _INDENT
 
 
-def step_list(current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0) -> Content:
-    """Return the list of steps, each with the mark of its level; in short where the width is too small."""
-    full = _step_list(current, steps, assessment, short=False)
+def step_list(
+    current: str, steps: Sequence[Step], assessment: Assessment, width: int = 0, host: str = ""
+) -> Content:
+    """Return the list of steps, each with the mark of its level; in short where the width is too small.
+
+    `host` is the name of the host that the run is for; empty for this machine.
+    """
+    full = _step_list(current, steps, assessment, host, short=False)
     if not width or full.cell_length <= width:
         return full
-    return _step_list(current, steps, assessment, short=True)
+    return _step_list(current, steps, assessment, host, short=True)
 
 
-def _step_list(current: str, steps: Sequence[Step], assessment: Assessment, *, short: bool) -> Content:
-    parts: list[tuple[str, str]] = [] if short else [(" New run ", "bold $text-primary")]
+def _step_list(
+    current: str, steps: Sequence[Step], assessment: Assessment, host: str, *, short: bool
+) -> Content:
+    title = f" New run on {clean(host)} " if host else " New run "
+    if short:
+        title = f" {clean(host)}: " if host else ""
+    parts: list[tuple[str, str]] = [(title, "bold $text-primary")] if title else []
     for number, step in enumerate(steps, 1):
         level = assessment.level_of_step(step.id)
         mark = MARKS[level] if level else ("", "")

@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from launcher.errors import InputError
+from launcher.errors import InputError, TransportError
 from launcher.submit.submit import StartEstimate, SubmissionPlan
 from recipes.errors import ExplainedError
 from tui.background import Background, in_background, post
@@ -21,6 +21,8 @@ from tui.screens.wizard.model import DraftStatus, WizardState
 TYPING_S = 0.01
 """Keys come in bursts: resolving each letter of a word would be wasted work."""
 SETTLE_S = 0.3
+_AGAIN_S = 3.0
+"""Pause before a host that did not answer is asked again."""
 """Pause in typing after which the submission is planned."""
 
 
@@ -159,7 +161,11 @@ class WizardPoller(Background):
         if self._stale or status is None or status.state is not self._state:
             time.sleep(TYPING_S)
             self._stale = False
-            self._status = self.get_resolver().quick_status(self._state)
+            try:
+                self._status = self.get_resolver().quick_status(self._state)
+            except TransportError:  # of a host: the screen says so; it is tried again
+                self._stale = True
+                return _AGAIN_S
         elif not status.settled:
             self._status = self.get_resolver().full_status(status.state, status)
         else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from recipes.library import DIRECTORY, starting_recipes
 from recipes.limits import RECIPE_BYTES
 from recipes.reading import read_regular
+from recipes.remote_path import RemotePath, on_machine_of
 
 HERE, CHECKOUT, RECENT, PACKAGED = "this directory", "NeMo-RL checkout", "used recently", "packaged"
 OF_RUN = "values of a run"
@@ -37,12 +38,14 @@ class RecipeChoice:
     """Shorter than the text, for a list; empty for the text itself."""
 
 
-def recipe_file(text: str) -> Path:
-    """Return the file that a typed recipe names: a path, else a packaged recipe of that name.
+def recipe_file(text: str, here: Path = Path()) -> Path:
+    """Return the file that a typed recipe names on a directory's machine: a path, else a packaged recipe.
 
-    A file in the current directory comes before a packaged one of the same name.
+    A file in the current directory comes before a packaged one of the same name; a host has none of those.
     """
-    path = Path(text).expanduser().absolute()
+    path = on_machine_of(here, text).expanduser().absolute()
+    if isinstance(path, RemotePath):
+        return path
     packaged = DIRECTORY / text
     if "/" not in text and not path.exists() and packaged in starting_recipes():
         return packaged
@@ -52,22 +55,27 @@ def recipe_file(text: str) -> Path:
 def source_of(path: Path, choices: Iterable[RecipeChoice]) -> str:
     """Return where a recipe comes from, for display."""
     source = next((item.source for item in choices if item.path == path), "")
-    return source or (HERE if path.parent == Path.cwd() else "")
+    return source or (HERE if path.parent == on_machine_of(path, "").absolute() else "")
 
 
 def recipe_choices(
-    recent: Iterable[Path], checkout: Path | None, runs: Iterable[tuple[str, Path]] = ()
+    recent: Iterable[Path],
+    checkout: Path | None,
+    runs: Iterable[tuple[str, Path]] = (),
+    here: Path | None = None,
 ) -> tuple[RecipeChoice, ...]:
     """Return recipes of this directory and of the checkout, recent, packaged, and of runs; each file once.
 
-    `runs` are names of runs with the file of their effective values.
+    `runs` are names of runs with the file of their effective values; `here` is the directory, by default the
+    current one. A host has no packaged recipes.
     """
-    here = Path.cwd()
+    here = Path.cwd() if here is None else here
+    packaged = () if isinstance(here, RemotePath) else starting_recipes()
     rows = [
         *(RecipeChoice(path.name, path, HERE) for path in _distillation_recipes(here)),
         *_stock(checkout),
         *(RecipeChoice(str(path), path, RECENT) for path in recent if path.parent != DIRECTORY),
-        *(_packaged(path, here) for path in starting_recipes()),
+        *(_packaged(path, here) for path in packaged),
         *(RecipeChoice(str(path), path, OF_RUN, name) for name, path in runs),
     ]
     first: dict[Path, RecipeChoice] = {}
@@ -108,7 +116,7 @@ def _yaml_files(directory: Path) -> list[Path]:
 
 def _is_distillation(path: Path, verdicts: dict[str, bool], depth: int = 0) -> bool:
     """Return whether a file has the section, or inherits it; each file is read once, and not too many."""
-    key = os.path.normpath(path)
+    key = os.path.normpath(str(path))
     if key not in verdicts:
         if depth > _MOST_PARENTS or len(verdicts) > _MOST_READ:
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING
 from launcher.fields import field as field_of
 from launcher.text import clean
 from recipes.errors import ExplainedError, RecipeError
+from recipes.files import is_writable
 from recipes.library import DIRECTORY
+from recipes.remote_path import on_machine_of
 from tui.background import call_on, in_background
 from tui.formatting import plural
 from tui.screens.dialogs import error_dialog
@@ -69,14 +70,14 @@ def offer_of(state: WizardState, status: DraftStatus) -> SaveOffer:
     base = resolver.resolve(status.path, ())
     edited = resolver.resolve(status.path, all_overrides(state, status))
     name = child_name(edited, count_of("nodes", state, status), count_of("gpus_per_node", state, status))
-    checkout = Path(status.checkout.path) if status.checkout is not None else None
+    checkout = on_machine_of(status.path, status.checkout.path) if status.checkout is not None else None
     paths = tuple(
         (free_path(item.directory, name), item.title) for item in child_places(status.path, checkout)
     )
     refused = ""
     if status.path.parent == DIRECTORY:
         refused = "it comes with the program"
-    elif not os.access(status.path, os.W_OK):
+    elif not is_writable(status.path):
         refused = "the file is read-only"
     models = " from ".join(str(edited.get(f"{side}.model_name") or "?") for side in ("policy", "teacher"))
     sized = resolver.resolve(status.path, all_overrides(state, status, with_size=True))
@@ -93,6 +94,11 @@ def state_after_saving(state: WizardState, path: Path) -> WizardState:
         if not field_of(name).of_recipe and name not in _CLUSTER
     }
     return replace(state, texts={**kept, "recipe": str(path)}, overrides=(), both=frozenset())
+
+
+def _typed_path(offer: SaveOffer, text: str) -> Path:
+    """Return a typed path on the machine of the recipe."""
+    return on_machine_of(offer.chosen.base.path, text).expanduser().absolute()
 
 
 class RecipeSaving:
@@ -138,7 +144,7 @@ class RecipeSaving:
             if answer == _INTO:
                 self._prepare(state, lambda: _into(offer))
             elif answer == _ELSEWHERE:
-                self._ask_path(state, offer, str(offer.paths[0][0] if offer.paths else Path.cwd()))
+                self._ask_path(state, offer, str(offer.paths[0][0] if offer.paths else base.parent))
             elif answer not in (None, _ONCE):
                 self._ask_path(state, offer, str(answer))
 
@@ -150,8 +156,8 @@ class RecipeSaving:
     def _ask_path(self, state: WizardState, offer: SaveOffer, path: str) -> None:
         def answered(typed: str | None) -> None:
             if typed and typed.strip():
-                target = Path(typed.strip()).expanduser().absolute()
-                self._prepare(state, lambda: _child(offer, target))
+                text = typed.strip()
+                self._prepare(state, lambda: _child(offer, _typed_path(offer, text)))
 
         hint = "path of the new recipe; nothing that exists is overwritten"
         self._screen.app.push_screen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +19,8 @@ _USUAL = "distillation"
 class ReleaseReader:
     """Knowledge of checkouts, by their directories; "" is no checkout."""
 
+    path_of: Callable[[str], Path] = Path
+    """Returns the path of a checkout on its machine."""
     _key_trees: dict[tuple[str, str], KeyTree | None] = field(default_factory=dict)
     _data_sets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _stock: dict[str, StockValues] = field(default_factory=dict)
@@ -25,7 +28,7 @@ class ReleaseReader:
     def add_to(self, status: DraftStatus) -> DraftStatus:
         """Return the status with what is known of its checkout; recipes are read by `with_stock` alone."""
         directory = status.checkout.path if status.checkout is not None else ""
-        path = Path(directory) if directory else None
+        path = self.path_of(directory) if directory else None
         algorithm = (algorithm_of(status.recipe.values) if status.recipe is not None else None) or _USUAL
         key = (directory, algorithm)
         if key not in self._key_trees:
@@ -45,5 +48,5 @@ class ReleaseReader:
             return status
         directory = status.checkout.path
         if directory not in self._stock:
-            self._stock[directory] = StockValues.of(Path(directory))
+            self._stock[directory] = StockValues.of(self.path_of(directory))
         return replace(status, stock=self._stock[directory])

@@ -57,8 +57,9 @@ class WizardScreen(StepScreen):
         state: WizardState | None = None,
         step: str = "",
         draft: RunDraftWriter | None = None,
+        machine: str = "",
     ) -> None:
-        super().__init__(host, state, step, draft)
+        super().__init__(host, state, step, draft, machine)
         self._start_estimate: StartEstimate | str | None = None
         self._submitting = False
         self._submit_when_ready = False
@@ -102,13 +103,13 @@ class WizardScreen(StepScreen):
         return review_of_checks(self.wizard_state, self.status, width, self._ready_lines())
 
     def _refresh_view(self) -> None:
-        if self.step.id == "review" and self._is_current:
+        if self.step.id == "review" and self._is_current and not self.machine_name:
             self._ready.follow(self.status)
         super()._refresh_view()
 
     def _ready_lines(self) -> list[Content]:
         plan = self.status.plan
-        if plan is None:
+        if plan is None or self.machine_name:  # the doctor examines this machine
             return []
         recipe = plan.submission.spec.recipe.source
         lines = ready_section if self.is_wide else ready_fact
@@ -131,7 +132,8 @@ class WizardScreen(StepScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
         if action in ("edit_recipe", "any_key"):
-            return self.status.path is not None and kind_of(self.wizard_state) != "rehearsal"
+            known = self.status.path is not None and kind_of(self.wizard_state) != "rehearsal"
+            return known and not self.machine_name  # the editor's copy of the choices lies on this machine
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         planned = self._is_current and self.status.plan is not None
@@ -305,7 +307,11 @@ class WizardScreen(StepScreen):
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
-        unready = self._ready.answer.warning(plan.submission.spec.recipe.source, self._host.now())
+        unready = (
+            ""
+            if self.machine_name
+            else self._ready.answer.warning(plan.submission.spec.recipe.source, self._host.now())
+        )
         dialog = ChoiceDialog(
             "Submit?",
             question(plan, assess(self.wizard_state, self.status), unready),
@@ -340,7 +346,7 @@ class WizardScreen(StepScreen):
         event.stop()
         self._close_wait_dialogs()
         await self._draft.discard()
-        self._host.submitted(self, event.directory)
+        self._host.submitted(self, event.directory, self.machine_name)
 
     def on_action_failed(self, event: ActionFailed) -> None:
         """Show the error; the wizard's state is kept."""
@@ -354,7 +360,7 @@ class WizardScreen(StepScreen):
             async def answered(answer: str | None) -> None:
                 if answer == "watch":
                     await self._draft.discard()
-                    self._host.submitted(self, directory)
+                    self._host.submitted(self, directory, self.machine_name)
 
             choices = [
                 DialogChoice("w", "watch the run, which resolves this", "watch"),
@@ -379,6 +385,9 @@ class WizardScreen(StepScreen):
                 await self._draft.leave()
                 self._host.put_aside(self, self.wizard_state)
 
+        if self.machine_name:
+            self.app.push_screen(error_dialog(error))
+            return
         text = (
             f"{error}\n\nA rehearsal on this machine needs no cluster: stand-in models on a "
             "real Ray cluster, about a minute."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,15 +73,21 @@ class StepScreen(StepLayout):
         state: WizardState | None = None,
         step: str = "",
         draft: RunDraftWriter | None = None,
+        machine: str = "",
     ) -> None:
         super().__init__()
         self._host = host
-        self._poller = WizardPoller(host.draft_resolver, self)
+        self.machine_name = machine
+        """Name of the host that the run is for; empty for this machine."""
+        self._told_connection = bool(machine)
+        self._poller = WizardPoller(partial(host.draft_resolver, machine), self)
+        if machine:
+            self.form.path_base = lambda: self._poller.get_resolver().path("")
         self.wizard_state = state or WizardState()
         self.status = DraftStatus(self.wizard_state)
         self.assessment = Assessment()
         self.step: Step = next((item for item in STEPS if item.id == step), STEPS[0])
-        self._draft = DraftKeeper(self.wizard_state, draft)
+        self._draft = DraftKeeper(self.wizard_state, draft, machine)
         self.footer_first: tuple[str, ...] = ()
         self._form_lock = asyncio.Lock()
         self._steps: tuple[Step, ...] = STEPS
@@ -101,6 +108,8 @@ class StepScreen(StepLayout):
         self._poller.start()
         self._poller.resolve(self.wizard_state)
         self._poller.ask_slurm(refresh=False)
+        if self.machine_name:
+            self.set_interval(1.0, self._show_connection)
 
     async def on_unmount(self) -> None:
         """End the thread; what was typed last is on disk then."""
@@ -154,6 +163,19 @@ class StepScreen(StepLayout):
         # Before anything else: a key that was pressed is on disk, whatever happens next.
         self._keep_draft()
         self._poller.resolve(state)
+
+    def _connection(self) -> Content | None:
+        """Return what is to be said of the connection to the run's host; None where it is up, or none."""
+        state = self._host.machine(self.machine_name).state()
+        words = state.in_words(self._host.now()) if state is not None else ""
+        return Content.assemble(("! ", "$text-warning"), words) if words else None
+
+    def _show_connection(self) -> None:
+        """Show a connection that is lost, or is back: nothing else may change meanwhile."""
+        words = self._connection()
+        if words is not None or self._told_connection:
+            self._told_connection = words is not None
+            self._refresh_view()
 
     def _keep_draft(self) -> None:
         self.keep_state(self.wizard_state)
@@ -235,7 +257,9 @@ class StepScreen(StepLayout):
         width = max(self.size.width, 1)
         state, status, assessment = self.wizard_state, self.status, self.assessment
         self._steps = steps_of(state, status)
-        self.title_line.set_lines([step_list(self.step.id, self._steps, assessment, width)])
+        self.title_line.set_lines(
+            [step_list(self.step.id, self._steps, assessment, width, self.machine_name)]
+        )
         facts: list[Content] = []
         if reviewing:
             self.review_box.set_lines(self.review_lines(self.column_width))
@@ -256,6 +280,7 @@ class StepScreen(StepLayout):
         self.strip.display = not self.is_wide and status.memory is not None
         said = Content.assemble(("✓ ", "$text-success"), self._message)
         line = said if self._message else summary(status, assessment)
+        line = self._connection() or line
         self.summary.set_lines([line.truncate(width - 2, ellipsis=True)])
         self._label_go_button()
         self.key_bar.update_keys()
