@@ -8,6 +8,7 @@ each call, whoever makes it.
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,11 @@ def unanswered_paths() -> list[str]:
     """Return the paths of all calls of this process that were given up and have not returned."""
     threads = [thread for thread in threading.enumerate() if isinstance(thread, FileThread)]
     return [thread.unanswered for thread in threads if thread.unanswered is not None]
+
+
+def absolute(path: str) -> str:
+    """Return an absolute path without `..`; only a relative one asks for the current directory."""
+    return os.path.normpath(path) if path.startswith("/") else os.path.abspath(path)
 
 
 def patience(path: str, deadline_s: float) -> float:

@@ -12,7 +12,7 @@ import queue
 import stat
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from recipes.file_calls import FileThread, no_answer, patience
+from recipes.file_calls import FileThread, absolute, no_answer, patience
 from recipes.limits import FILE_SECONDS, amount
 from recipes.remote_path import RemotePath
 
@@ -59,7 +59,7 @@ def within(action: Callable[[], Result], deadline_s: float, path: str | Path = "
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             outcomes.put((None, error))
 
-    where = os.path.abspath(path) if path else ""
+    where = absolute(os.fspath(path)) if path else ""
     limit_s = patience(where, deadline_s)
     if not limit_s:
         raise no_answer(str(path), limit_s, deadline_s)

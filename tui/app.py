@@ -367,6 +367,13 @@ class DistillApp(App[None]):
                     command.title, command.help, lambda a=command.action, n=namespace: self._run_command(a, n)
                 )
 
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        from tui.screens.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     async def _run_command(self, action: str, namespace: App[None] | Screen[object]) -> None:
         await self.run_action(action, namespace)
 

@@ -38,7 +38,7 @@ from launcher.transports.replies import (
     output_text,
     too_large_error,
 )
-from recipes.file_calls import FileThread, no_answer, patience
+from recipes.file_calls import FileThread, absolute, no_answer, patience
 from recipes.locks import RecipeLock
 
 Result = TypeVar("Result")
@@ -75,7 +75,7 @@ class _Caller:
             except BaseException as error:  # noqa: BLE001 - raised again by the caller
                 outcome.put((None, error))
 
-        where = os.path.abspath(path)
+        where = absolute(path)
         with self._lock:
             limit_s = patience(where, deadline_s)
             if not limit_s:

@@ -4,8 +4,8 @@
 
 Each program runs in a pseudo-terminal until it has written a text; the figures are milliseconds of CPU of the
 process with all its threads, the least and the median of some turns. `python` does nothing, `imports` are
-Textual's app and the widgets of the list, `empty app` paints one line, `one screen` a list of lines with a
-style sheet as long as ours; then the list of runs: its frame, and its rows, read from the cache of rows.
+Textual's app and the widgets of the list, `empty app` paints one line;
+then the list of runs: its frame, and its rows, read from the cache of rows.
 """
 
 from __future__ import annotations

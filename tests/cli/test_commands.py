@@ -21,6 +21,7 @@ from tui.cli.subcommands import COMMANDS, GROUPS, ROLES
 
 ROOT = Path(__file__).parent.parent.parent
 NEED_CLUSTER_OR_SCREEN = (
+    "dashboard",
     "demo",
     "new",
     "edit",

@@ -63,7 +63,7 @@ def test_the_next_lines_tell_where_a_finding_happened(distance: int) -> None:
     assert [item.node for item in kept.findings()] == ["jwb0001", "jwb0002"]
 
 
-@pytest.mark.parametrize("line", [4, 9])
+@pytest.mark.parametrize("line", [4, 12])
 def test_other_lines_are_of_another_process(line: int) -> None:
     kept = evidence(finding(5), finding(line, node="jwb0001", rank=3, pid=77))
     assert [item.node for item in kept.findings()] == [None, "jwb0001"]

@@ -121,7 +121,7 @@ def test_the_time_that_lines_tell_counts_more_than_their_place(
     assert [item.source.line for item in one.findings] == [kept]
 
 
-@pytest.mark.parametrize(("line", "taken"), [(11, True), (13, True), (14, False)])
+@pytest.mark.parametrize(("line", "taken"), [(11, True), (16, True), (17, False)])
 def test_a_node_that_is_told_just_after_belongs_to_the_failure(line: int, taken: bool) -> None:
     later = finding(line, node="n7", rank=3, pid=4)
     (one,) = state(finding(10), later).findings

@@ -22,6 +22,8 @@ from launcher.monitor.summary import event_json, state_json
 from launcher.monitor.watch import Watch, watch_logs
 from launcher.transports.base import FileStat, ProcessId
 from launcher.transports.local import LocalTransport
+from recipes.file_calls import unanswered_paths
+from tests.cluster.machines import wait_until
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 from tests.launcher.test_lines import cut
 
@@ -299,8 +301,12 @@ def test_a_file_system_that_hangs_is_an_error_not_a_hang(tmp_path: Path) -> None
     transport = LocalTransport(deadline_s=0.2)
     with pytest.raises(TransportError, match="no answer from the file system"):
         transport._access(lambda: fifo.read_bytes(), "cannot read", str(fifo))
-    assert isinstance(transport.stat(str(fifo)), FileStat)
+    assert isinstance(transport.stat(str(tmp_path)), FileStat)
+    with pytest.raises(TransportError, match="still"):
+        transport.stat(str(fifo))
     os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
+    wait_until(lambda: str(fifo) not in unanswered_paths(), 10, "the call returned")
+    assert isinstance(transport.stat(str(fifo)), FileStat)
 
 
 def test_a_zombie_is_not_alive() -> None:

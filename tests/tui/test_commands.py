@@ -22,6 +22,7 @@ from tui.screens.editor.text_mode import RecipeTextArea
 from tui.screens.help import help_text
 from tui.screens.home import HomeScreen
 from tui.screens.monitor import MonitorScreen
+from tui.screens.palette import Palette
 from tui.screens.wizard.screen import WizardScreen
 from tui.widgets.keybar import footer
 
@@ -203,3 +204,18 @@ def test_the_documentation_lists_the_keys_that_there_are() -> None:
 def test_keys_have_names_that_people_write() -> None:
     names = {key_name(key) for command in COMMANDS for key in command.keys}
     assert not {name for name in names if "_" in name or name in ("slash", "escape")}
+
+
+@pytest.mark.parametrize(
+    "keys", [("pageup",), ("pagedown",), ("end",), ("q", "x", "j", "z", "pageup", "end")]
+)
+async def test_the_palette_is_paged_through_before_it_has_lines(
+    tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    """Textual's list fails there: it looks up a line that is not laid out yet."""
+    running(tmp_path, host="elsewhere")
+    async with shown(tmp_path, (40, 6)) as screen:
+        await screen.press("ctrl+p", *keys)
+        await screen.until(lambda: isinstance(screen.app.screen, Palette), "the palette is open")
+        await screen.press("escape")
+        await screen.until(lambda: not isinstance(screen.app.screen, Palette), "the palette is closed")
