@@ -9,7 +9,8 @@ from __future__ import annotations
 _W = r"[\w-]"
 FORMS: tuple[tuple[str, str, str], ...] = (
     # Kind, what every secret of the form begins with (in lower case), and its pattern.
-    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{10,}"),
+    # Lower-case letters alone are a word, as in hf_checkpoint.
+    ("Hugging Face token", "hf_", r"hf_(?:[a-z]{20}|[a-z]{0,19}[A-Z0-9])[A-Za-z0-9]{9,}"),
     ("Hugging Face token", "api_org_", r"api_org_[A-Za-z0-9]{16,}"),
     ("GitHub token", "gh", r"gh[opsur]_[A-Za-z0-9]{16,}"),
     ("GitHub token", "github_pat_", r"github_pat_\w{16,}"),

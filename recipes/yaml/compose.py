@@ -39,7 +39,7 @@ class Composed:
     value: Value | None
     problems: tuple[Problem, ...]
     uncertain: bool
-    """There is a merge that PyYAML's versions read differently: of a list, of what itself merges, or a second one."""
+    """PyYAML's versions read a merge differently: one of a list or of what itself merges, or a second one."""
     limit_problem: Problem | None = None
     """Limit that the text exceeds (`recipes.limits`): it is never handed to anything that copies values."""
     count: int = 0

@@ -77,6 +77,7 @@ def test_values_whose_name_tells_what_they_are(text: str, expected: str) -> None
         "token=abc", "x_key=abcd", "secretary: none", "the token abcd", "ahf_" + LETTERS,
         "hf_" + LETTERS[:9], "in /x/" + "0123456789" * 4, "0123456789" * 4 + ".py", "a-" + "0123456789" * 4,
         "0123456789abcdef0123456789abcdef012345", "http://a@host", "user@host", "--nodes 2222", "a:b@c",
+        "weights in /models/hf_checkpoint", "hf_checkpoint2024 of hf_convertedcheckpoints",
     ],
 )  # fmt: skip
 def test_what_is_left_alone(text: str) -> None:

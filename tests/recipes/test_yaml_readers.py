@@ -247,6 +247,12 @@ def test_random_documents_read_as_the_loader_reads_them(
     check_alike(text, tmp_path_factory.getbasetemp())
 
 
+@pytest.mark.parametrize("first", ["{a: 1}", "&m {a: 1, longer_key: 1}"])
+@pytest.mark.parametrize("second", ["{a: 3}", "{longer_key: 3, b: 2}", "[{a: 2}, {a: 3}]"])
+def test_a_second_merge_is_read_as_the_loader_reads_it(tmp_path: Path, first: str, second: str) -> None:
+    check_alike(f"<<: {first}\nb: 1\n<<: {second}\n", tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(DOCUMENTS)
