@@ -393,6 +393,9 @@ class DistillApp(App[None]):
         """Open the doctor; a screen with a recipe has a `doctor_request` of its own."""
         from tui.screens.doctor import DoctorScreen, DoctorStart
 
+        if host := getattr(self.screen, "machine_name", ""):
+            self.notify(f"The doctor examines this machine: run `distill-tui doctor` on {host}.", timeout=8)
+            return
         if not any(isinstance(screen, DoctorScreen) for screen in self.screen_stack):
             request_of = getattr(self.screen, "doctor_request", None)
             request = request_of() if request_of is not None else None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,25 @@ async def test_a_key_without_a_field_becomes_an_override_and_one_with_a_field_it
         await screen.until(lambda: page(screen).wizard_state.texts.get("steps") == "7", "taken")
         assert "max_grad_norm=0.5" in " ".join(page(screen).wizard_state.overrides)
         await screen.until(lambda: not directory.exists(), "removed")
+
+
+@pytest.mark.long
+async def test_the_editor_opens_though_the_recipe_was_not_read_when_it_was_asked_for(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(node.root / "state"))
+    async with wizard(node) as screen:
+        await to_step(screen, "batches")
+        await screen.until(lambda: page(screen).status.path is not None, "read")
+        wizard_page, status = page(screen), page(screen).status
+        wizard_page.status = replace(status, path=None)
+        wizard_page._edit_choices(find=True)
+        await screen.see("opens as soon as the recipe is read")
+        wizard_page.status = status
+        wizard_page.status_changed(status)
+        await screen.until(
+            lambda: any(isinstance(item, ChoicesEditorScreen) for item in screen.app.screen_stack), "editor"
+        )
 
 
 def page_below(screen: Screen) -> WizardScreen:

@@ -65,7 +65,7 @@ class MonitorScreen(Screen[None]):
 
     def __init__(self, host: Host, opener: Opener, opening: str, machine: str = "") -> None:
         super().__init__()
-        self._machine_name = machine
+        self.machine_name = machine
         self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (78, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-medium"), (44, "-high")]
         self._host = host
@@ -266,7 +266,7 @@ class MonitorScreen(Screen[None]):
 
     def _connection(self, now: float) -> str:
         """Return what is to be said of the connection to the run's host; empty where it is up, or none."""
-        state = self._host.machine(self._machine_name).state()
+        state = self._host.machine(self.machine_name).state()
         return state.in_words(now) if state is not None else ""
 
     def _show_counts(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from textual.command import CommandList, CommandPalette
+from contextlib import suppress
+
+from textual.command import CommandPalette
 
 
 class Palette(CommandPalette):
-    """Finds a command by its name; a list that has no room yet is not paged through, which would fail."""
+    """Finds a command by its name."""
 
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(CommandList).scrollable_content_region.area:
+        with suppress(KeyError):  # a list that is not laid out yet has no line to page to
             super()._action_command_list(action)

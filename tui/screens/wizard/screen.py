@@ -64,17 +64,24 @@ class WizardScreen(StepScreen):
         self._submitting = False
         self._submit_when_ready = False
         """Whether to submit as soon as the review is complete."""
+        self._editor_when_read: bool | None = None
+        """Whether the editor that was asked for begins with the search; None if it was not."""
         self._reported_slurm_error = ""
         """Text of the Slurm error that was already shown: asked again, Slurm says the same."""
         self._views = ReviewCommands(self, self._say)
         self._ready = ReadyWatch(self, self._poller.get_resolver, self._refresh_view)
 
     def _change_state(self, state: WizardState) -> None:
-        self._start_estimate, self._submit_when_ready = None, False
+        self._start_estimate, self._submit_when_ready, self._editor_when_read = None, False, None
         super()._change_state(state)
 
     def status_changed(self, status: DraftStatus) -> None:
-        """Submit if that was requested; report a missing Slurm once."""
+        """Submit, or open the editor, if that was requested; report a missing Slurm once."""
+        if self._editor_when_read is not None and self._is_current and self.app.screen is self:
+            find, self._editor_when_read = self._editor_when_read, None
+            self._say("")
+            if status.path is not None:
+                self._edit_choices(find=find)
         if (
             self._submit_when_ready
             and self._is_current
@@ -132,8 +139,9 @@ class WizardScreen(StepScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a command is valid now."""
         if action in ("edit_recipe", "any_key"):
-            known = self.status.path is not None and kind_of(self.wizard_state) != "rehearsal"
-            return known and not self.machine_name  # the editor's copy of the choices lies on this machine
+            readable = self.status.path is not None or not self._is_current
+            # The editor's copy of the choices lies on this machine.
+            return readable and kind_of(self.wizard_state) != "rehearsal" and not self.machine_name
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         planned = self._is_current and self.status.plan is not None
@@ -159,6 +167,10 @@ class WizardScreen(StepScreen):
         self._edit_choices(find=True)
 
     def _edit_choices(self, *, find: bool) -> None:
+        if self.status.path is None:
+            self._editor_when_read = find
+            self._say("The editor opens as soon as the recipe is read.")
+            return
         from tui.screens.wizard.choices_editor import StateTakers, edit_choices
 
         takers = StateTakers(self.keep_state, self._take_state)
