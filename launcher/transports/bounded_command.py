@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 MAX_OUTPUT_BYTES = 32 * 1024 * 1024
 """Limit of what a command prints: `squeue` of 100,000 jobs prints 10 MB."""
-MAX_OUTPUT_LINES = 100_000
+MAX_OUTPUT_LINES = 300_000
 """Limit of its lines: cleaning and reading a line takes some 10 us and 1 kB, whatever its length."""
 _AFTER_END_S = 0.5
 """Time for output that is still in the pipes when the command has ended."""
