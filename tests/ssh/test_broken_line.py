@@ -49,6 +49,28 @@ def test_a_connection_that_broke_is_made_again_by_the_next_use(server: Server, t
         transport.close()
 
 
+def test_each_part_of_a_file_is_asked_for_once(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers that come faster than requests are sent do not end the transfer early: it would start anew."""
+    data = os.urandom(1 << 20)
+    (tmp_path / "file").write_bytes(data)
+    send = paramiko.SFTPClient._async_request  # type: ignore[attr-defined]
+
+    def late(*arguments: object) -> object:
+        time.sleep(0.005)
+        return send(*arguments)
+
+    with relayed(server.port) as relay:
+        transport = over(server, relay.port)
+        transport.read(str(tmp_path / "file"), 0, 1)
+        before = relay.passed
+        monkeypatch.setattr(paramiko.SFTPClient, "_async_request", late)
+        assert transport.read(str(tmp_path / "file")) == data
+        assert relay.passed - before < 1.1 * len(data)
+        transport.close()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_command_that_a_break_meets_runs_once_or_not_at_all(
     server: Server, tmp_path: Path, seed: int

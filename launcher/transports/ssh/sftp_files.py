@@ -8,7 +8,7 @@ import posixpath
 import secrets
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError
@@ -25,20 +25,19 @@ _PART_BYTES = 32 << 10
 """Bytes of one request: servers need not answer larger ones (draft-ietf-secsh-filexfer-02, 3)."""
 
 
-def _let_break_be_met_by_the_reader(file: paramiko.SFTPFile) -> None:
-    """Let the thread in which paramiko sends its requests end silently where the connection breaks.
+def _send_requests_at_once(file: paramiko.SFTPFile) -> None:
+    """Let paramiko send all requests of a `readv` before it reads an answer, and in the reader's thread.
 
-    The reader gets the break as an exception; that of the thread would be a traceback on the terminal.
+    In a thread of its own (paramiko/sftp_file.py:_prefetch_thread) a request may be sent after the answer to
+    the one before: the transfer then counts as complete, and all other parts are asked for again. A break
+    there is a traceback on the terminal. The requests for WHOLE_FILE_BYTES fit in the server's window.
     """
-    import paramiko
 
-    send: Callable[..., None] = file._prefetch_thread  # type: ignore[attr-defined]
+    def start(chunks: Sequence[tuple[int, int]], limit: int | None) -> None:
+        file._prefetching, file._prefetch_done = True, False  # type: ignore[attr-defined]
+        file._prefetch_thread(chunks, limit)  # type: ignore[attr-defined]
 
-    def send_all(*arguments: object) -> None:
-        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            send(*arguments)
-
-    file._prefetch_thread = send_all  # type: ignore[attr-defined]
+    file._start_prefetch = start  # type: ignore[attr-defined]
 
 
 class NoSftpError(TransportError):
@@ -91,7 +90,7 @@ class SftpFiles:
                     raise too_large_error(path)
                 begins = range(offset, offset + length, _PART_BYTES)
                 wanted = [(begin, min(_PART_BYTES, offset + length - begin)) for begin in begins]
-                _let_break_be_met_by_the_reader(file)
+                _send_requests_at_once(file)
                 return b"".join(file.readv(wanted))
 
         return self._do(parts)
