@@ -19,6 +19,7 @@ from recipes.checks import (
     model_rules,
     parallel_rules,
     read_rules,
+    resolver_rules,
     schema_rules,
     settings_rules,
     vllm_rules,
@@ -81,6 +82,7 @@ RULES: tuple[Rule, ...] = tuple(
             *megatron_rules.RULES,
             *megatron_option_rules.RULES,
             *memory_rules.RULES,
+            *resolver_rules.RULES,
         ),
         key=lambda rule: int(rule.id[1:]),
     )

@@ -170,6 +170,7 @@ SOURCES: dict[str, Anchor] = {
     "C85": Anchor(_MEGATRON, quote="Invalid attention backend: "),
     "C86": Anchor(_MEGATRON, quote="Context Parallelism is not supported with linear CE fusion loss"),
     "C87": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
+    "C88": Anchor(dependency="OmegaConf"),
 }
 """By rule."""
 
