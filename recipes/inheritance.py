@@ -62,6 +62,8 @@ class EffectiveRecipe:
     inherited: Map
     files: tuple[str, ...]
     evaluator: Evaluator
+    chain: Chain | None = None
+    """The recipe with its parents; None where it could be read in part only."""
 
     @cached_property
     def public(self) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def _note_reads(evaluator: Evaluator, path: KeyPath, value: Value) -> None:
 
 def _effective(chain: Chain, merged: Map, base: Map, evaluator: Evaluator, values: object) -> EffectiveRecipe:
     assert isinstance(values, dict)
-    return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator)
+    return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator, chain)
 
 
 def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
