@@ -66,7 +66,7 @@ class SshConnection:
         self._lock = threading.RLock()
         self._chain: list[paramiko.Transport] = []
         """Transports to the hosts on the way and, last, to the host itself."""
-        self._spare_lock = threading.Lock()
+        self._spare_ready = threading.Condition()
         self._spare: tuple[int, paramiko.Channel] | None = None
         self._is_preparing = False
         self._failures = 0
@@ -146,9 +146,14 @@ class SshConnection:
             raise
         return transport
 
-    def take_spare(self) -> paramiko.Channel | None:
-        """Return a channel whose shell waits for its script, made beforehand: it saves two round trips."""
-        with self._spare_lock:
+    def take_spare(self, timeout_s: float = 0.0) -> paramiko.Channel | None:
+        """Return a channel whose shell waits for its script, made beforehand: it saves a round trip.
+
+        One that is being made is waited for: it is there before another one would be.
+        """
+        with self._spare_ready:
+            if self._is_preparing:
+                self._spare_ready.wait(timeout_s)
             spare, self._spare = self._spare, None
         if spare is None or spare[0] != self.generation:
             return None
@@ -157,7 +162,7 @@ class SshConnection:
 
     def prepare_spare(self, open_channel: Callable[[], paramiko.Channel]) -> None:
         """Make the next spare channel meanwhile, unless one is there or being made."""
-        with self._spare_lock:
+        with self._spare_ready:
             if self._spare is not None or self._is_preparing or not self._is_up():
                 return
             self._is_preparing = True
@@ -170,9 +175,10 @@ class SshConnection:
         except TransportError:
             return  # a server that allows no more sessions: each command opens its own
         finally:
-            with self._spare_lock:
+            with self._spare_ready:
                 self._is_preparing = False
                 self._spare = (generation, channel) if channel is not None else None
+                self._spare_ready.notify_all()
 
     def _is_up(self) -> bool:
         chain = self._chain

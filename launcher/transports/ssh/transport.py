@@ -25,12 +25,12 @@ from launcher.transports.replies import CommandTimes, access_error, is_private_g
 from launcher.transports.ssh import host_streams
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
+from launcher.transports.ssh.file_access import FileAccess
 from launcher.transports.ssh.host_access import HostAccess
 from launcher.transports.ssh.host_files import HostFiles
 from launcher.transports.ssh.locked_change import LockedChange
 from launcher.transports.ssh.look_ahead import LookAhead
 from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
-from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
 from launcher.transports.ssh.shell_files import ShellFiles
 from launcher.transports.ssh.ssh_config import SshHost
 from recipes.cache_root import cache_root
@@ -59,7 +59,7 @@ class SshTransport:
     ) -> None:
         self.connection = connection or SshConnection(host, prompter)
         self._deadline_s = deadline_s
-        self._files: HostAccess = SftpFiles(self.connection, deadline_s)
+        self._files = FileAccess(self.connection, deadline_s)
         self._ahead = LookAhead(self.connection)
         self._commands = CommandTimes()
         self._node = ""
@@ -423,18 +423,14 @@ class SshTransport:
             raise access_error(error, failure, path) from error
 
     def with_files(self, action: Callable[[HostAccess], Result]) -> Result:
-        """Return what an action does with the files, by SFTP or, where the server has none, by `sh`.
+        """Return what an action does with the files.
 
         Raises:
             OSError: the refusal.
             TransportError: no connection, no answer in time, or one of another form.
         """
         with _readable(self.connection.host.alias):
-            try:
-                return action(self._files)
-            except NoSftpError:
-                self._files = ShellFiles(self.connection, self._deadline_s)
-                return action(self._files)
+            return action(self._files)
 
 
 @contextmanager
