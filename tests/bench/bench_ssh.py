@@ -40,18 +40,13 @@ class Counter:
         """Return a transport without a connection."""
         known = self._server.known_hosts(f"[127.0.0.1]:{self._relay.port} {self._server.host_key}\n")
         transport = SshTransport(self._server.host(known, port=self._relay.port))
-        take, with_files = transport.connection.take_spare, transport.with_files
+        take = transport.connection.take_spare
 
-        def shell() -> Any:
+        def shell(timeout_s: float = 0.0) -> Any:
             self.requests += 1
-            return take()
-
-        def files(action: Callable[..., Any]) -> Any:
-            self.requests += 1
-            return with_files(action)
+            return take(timeout_s)
 
         transport.connection.take_spare = shell  # type: ignore[method-assign]
-        transport.with_files = files  # type: ignore[method-assign]
         return transport
 
     def measured(self, name: str, action: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Large files on the far side by SFTP: pipelined reads and writes."""
+"""Large files written on the far side by SFTP, which takes them as they are, pipelined."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import posixpath
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError
 from launcher.text import clean
-from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.channels import open_channel
 from launcher.transports.ssh.connection import SshConnection
 
@@ -22,23 +21,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _WINDOW_BYTES = 8 << 20
-_PART_BYTES = 32 << 10
-"""Bytes of one request: servers need not answer larger ones (draft-ietf-secsh-filexfer-02, 3)."""
-
-
-def _send_requests_at_once(file: paramiko.SFTPFile) -> None:
-    """Let paramiko send all requests of a `readv` before it reads an answer, and in the reader's thread.
-
-    In a thread of its own (paramiko/sftp_file.py:_prefetch_thread) a request may be sent after the answer to
-    the one before: the transfer then counts as complete, and all other parts are asked for again. A break
-    there is a traceback on the terminal. The requests for WHOLE_FILE_BYTES fit in the server's window.
-    """
-
-    def start(chunks: Sequence[tuple[int, int]], limit: int | None) -> None:
-        file._prefetching, file._prefetch_done = True, False  # type: ignore[attr-defined]
-        file._prefetch_thread(chunks, limit)  # type: ignore[attr-defined]
-
-    file._start_prefetch = start  # type: ignore[attr-defined]
 
 
 class NoSftpError(TransportError):
@@ -46,7 +28,7 @@ class NoSftpError(TransportError):
 
 
 class SftpFiles:
-    """Contents of a host's files, over a channel of its own."""
+    """Writes files of a host, over a channel of its own."""
 
     def __init__(self, connection: SshConnection, deadline_s: float) -> None:
         self._connection = connection
@@ -54,29 +36,6 @@ class SftpFiles:
         self._lock = threading.Lock()
         self._client: paramiko.SFTPClient | None = None
         self._generation = -1
-
-    def read(self, path: str, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`; all up to the end for -1.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-
-        def parts(client: paramiko.SFTPClient) -> bytes:
-            with client.open(path, "rb") as file:
-                end = file.stat().st_size or 0
-                length = min(size, end - offset) if size >= 0 else end - offset
-                if length <= 0:
-                    return b""
-                if size < 0 and length > WHOLE_FILE_BYTES:
-                    raise too_large_error(path)
-                begins = range(offset, offset + length, _PART_BYTES)
-                wanted = [(begin, min(_PART_BYTES, offset + length - begin)) for begin in begins]
-                _send_requests_at_once(file)
-                return b"".join(file.readv(wanted))
-
-        return self._do(parts)
 
     def write_atomic(self, path: str, data: bytes, mode: int) -> None:
         """Write a file whole, under its name only when it is complete.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,18 +141,18 @@ class SshTransport:
         return self._environment
 
     def _login_environment(self) -> dict[str, str]:
+        mark = secrets.token_hex(8)
         # csh and tcsh take -l only alone; they read the user's files for -c, too.
         body = (
-            'case "${SHELL:=/bin/sh}" in *csh) exec "$SHELL" -c "exec env -0" </dev/null ;; esac\n'
-            'exec "$SHELL" -l -c "exec env -0" </dev/null'
+            f'set -- -c "echo {mark}; exec env -0"\n'
+            'case "${SHELL:=/bin/sh}" in *csh) ;; *) set -- -l "$@" ;; esac\n'
+            'exec "$SHELL" "$@" </dev/null'
         )
         done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
-        text = done.stdout.decode("utf-8", errors="surrogateescape")
-        # What a profile prints comes before the first variable.
-        pairs = (
-            item.rpartition("\n")[2] if number == 0 else item for number, item in enumerate(text.split("\0"))
-        )
-        variables = {name: value for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+        # What a profile prints comes before the mark.
+        _, _, text = done.stdout.decode("utf-8", errors="surrogateescape").partition(f"{mark}\n")
+        pairs = (item.partition("=") for item in text.split("\0"))
+        variables = {name: value for name, equals, value in pairs if equals}
         if done.code or not variables.get("HOME"):
             raise TransportError(
                 f"{self.host}: the login shell does not tell its variables"
