@@ -11,8 +11,10 @@ import io
 import json
 import os
 import sys
+from functools import cache
 
 from launcher.transports.ssh.authentication import LoginPrompt
+from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.second_factor import code
 from tui.cli import main
 from tui.headless import hosts
@@ -27,11 +29,19 @@ def serve() -> None:
         prompts.append(prompt.text)
         return passphrase if "Passphrase" in prompt.text else code()
 
+    connected = hosts.transport_to
+
+    def listed_anew(name: str) -> SshTransport:
+        """Return a transport of a command's own over the one connection, as each screen has."""
+        return connected(name).beside()
+
     hosts.answer = answer
+    hosts.transport_to = cache(listed_anew)
     for line in answers:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
+                hosts.transport_to.cache_clear()
                 result = main("test", json.loads(line))
             except SystemExit as end:
                 result = end.code if isinstance(end.code, int) else 1

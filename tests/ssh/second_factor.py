@@ -30,7 +30,7 @@ def code(moment: float | None = None) -> str:
 def wrapper(directory: Path, user: str, *, message: str = "") -> list[str]:
     """Return what is put before a server's command so that PAM asks a user for codes.
 
-    `message`: what PAM tells first, in a round without a question.
+    `message`: what PAM tells after the code, in a round without a question.
     """
     if os.geteuid() != 0 or not (_MODULES / "pam_oath.so").exists():
         pytest.skip("a PAM of its own is made by root only (Debian: libpam-oath)")
@@ -44,6 +44,6 @@ def wrapper(directory: Path, user: str, *, message: str = "") -> list[str]:
     ]
     if message:
         (directory / "message").write_text(f"{message}\n")
-        lines.insert(0, f"auth optional pam_echo.so file={directory / 'message'}")
+        lines.insert(1, f"auth optional pam_echo.so file={directory / 'message'}")
     pam.write_text("\n".join(lines) + "\n")
     return ["unshare", "-m", "sh", "-c", f'mount --bind {pam} /etc/pam.d/sshd && exec "$@"', "sh"]
