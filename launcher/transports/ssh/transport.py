@@ -75,6 +75,7 @@ class SshTransport:
         """
         other = SshTransport(self.connection.host, deadline_s=self._deadline_s, connection=self.connection)
         other._files, other._commands = self._files, self._commands
+        other._ahead = LookAhead(self.connection, self._ahead.contents)
         other._node, other._environment = self._node, self._environment
         return other
 
@@ -144,13 +145,14 @@ class SshTransport:
         mark = secrets.token_hex(8)
         # csh and tcsh take -l only alone; they read the user's files for -c, too.
         body = (
-            f'set -- -c "echo {mark}; exec env -0"\n'
+            f'uname -n; set -- -c "echo {mark}; exec env -0"\n'
             'case "${SHELL:=/bin/sh}" in *csh) ;; *) set -- -l "$@" ;; esac\n'
             'exec "$SHELL" "$@" </dev/null'
         )
         done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
         # What a profile prints comes before the mark.
-        _, _, text = done.stdout.decode("utf-8", errors="surrogateescape").partition(f"{mark}\n")
+        printed, _, text = done.stdout.decode("utf-8", errors="surrogateescape").partition(f"{mark}\n")
+        self._node = self._node or clean(printed.partition("\n")[0])
         pairs = (item.partition("=") for item in text.split("\0"))
         variables = {name: value for name, equals, value in pairs if equals}
         if done.code or not variables.get("HOME"):
