@@ -97,7 +97,6 @@ def no_secret_left(user: User, tmp_path: Path, watch: ArgvWatch) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in left)
     log = (home / "log").read_text(errors="replace")
     assert not [secret for secret in (PASSPHRASE, SECRET) if secret in log]
-    assert all("exec /bin/sh" in line for line in log.splitlines() if "Starting session: command" in line)
 
 
 def test_the_whole_path_with_one_login(
@@ -139,7 +138,9 @@ def test_the_whole_path_by_keys(
     variables = [f"{name}={value}" for name, value in far.environment.items()]
     program = [sys.executable, str(ROOT / "distill_tui.py"), "--no-mouse"]
     opened = ["new", str(user.place / "mine.yaml"), "--host", "far"]
-    tmux.start([*far.wrapper, "env", "-i", *variables, "LANG=C.UTF-8", *program, *opened])
+    tmux.start(
+        [*far.wrapper, "env", "-i", *variables, "LANG=C.UTF-8", "TERM=tmux-256color", *program, *opened]
+    )
     tmux.see("Log in to far", "Passphrase")
     tmux("send-keys", "-l", PASSPHRASE)
     tmux.press("Enter")
