@@ -27,6 +27,8 @@ class Relay:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.connections = 0
+        self.refused = 0
+        """Connections that were closed at once."""
         self.passed = 0
         """Bytes passed on, both ways."""
         self.cut_after: int | None = None
@@ -41,6 +43,7 @@ class Relay:
                 return
             if not self._open.is_set():
                 near.close()
+                self.refused += 1
                 continue
             self.connections += 1
             far = socket.create_connection(("127.0.0.1", self._target))

@@ -36,6 +36,8 @@ class SftpFiles:
         self._lock = threading.Lock()
         self._client: paramiko.SFTPClient | None = None
         self._generation = -1
+        self._left: set[str] = set()
+        """Unfinished files that broken connections have left there."""
 
     def write_atomic(self, path: str, data: bytes, mode: int) -> None:
         """Write a file whole, under its name only when it is complete.
@@ -48,7 +50,9 @@ class SftpFiles:
         temporary = posixpath.join(parent, f".{name}.{secrets.token_hex(4)}")
 
         def write(client: paramiko.SFTPClient) -> None:
+            self._remove_left(client)
             _make(client, parent)
+            self._left.add(temporary)
             try:
                 with client.open(temporary, "wxb") as file:
                     file.chmod(mode)
@@ -58,11 +62,23 @@ class SftpFiles:
                     raise OSError(errno.ENOSPC, "the file is incomplete: is the file system full?")
                 client.posix_rename(temporary, path)
             except OSError:
-                with contextlib.suppress(OSError):
-                    client.remove(temporary)
+                self._remove_left(client)
                 raise
+            self._left.discard(temporary)
 
         self._do(write)
+
+    def _remove_left(self, client: paramiko.SFTPClient) -> None:
+        """Remove unfinished files; over a connection that has broken, the next one does it."""
+        for path in tuple(self._left):
+            try:
+                client.remove(path)
+            except FileNotFoundError:
+                self._left.discard(path)
+            except OSError:
+                return
+            else:
+                self._left.discard(path)
 
     def _do(self, action: Callable[[paramiko.SFTPClient], Result]) -> Result:
         import paramiko
