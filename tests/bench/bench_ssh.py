@@ -1,6 +1,6 @@
 """Work over SSH behind a relay that delays: `python -m tests.bench.bench_ssh CHECKOUT [ROUND_TRIP_MS…]`.
 
-CHECKOUT is a NeMo-RL checkout. Prints seconds, requests and bytes: the first screen of a running job,
+CHECKOUT is a NeMo-RL checkout. Prints seconds, requests, round trips and bytes: a running job's first screen,
 30 logs that grow by a line a second, a list of 50 runs, the first and second open of a recipe and its checks.
 """
 
@@ -51,16 +51,14 @@ class Counter:
 
     def measured(self, name: str, action: Callable[[], object]) -> None:
         """Print what an action takes."""
-        requests, passed, begun, cpu = (
-            self.requests,
-            self._relay.passed,
-            time.monotonic(),
-            time.process_time(),
-        )
+        requests, passed, turns = self.requests, self._relay.passed, self._relay.turns
+        begun, cpu = time.monotonic(), time.process_time()
         action()
         print(
             f"  {name:44} {time.monotonic() - begun:6.2f} s {time.process_time() - cpu:6.2f} s CPU"
-            f" {self.requests - requests:4} requests {(self._relay.passed - passed) / 1000:8.1f} kB"
+            f" {self.requests - requests:4} requests {self._relay.turns - turns:4} round trips"
+            f" {(self._relay.passed - passed) / 1000:8.1f} kB",
+            flush=True,
         )
 
 
@@ -101,6 +99,7 @@ def measure(counter: Counter, root: Path, run: Path, checkout: Path, recipe: Pat
     transport.close()
     for time_ in ("first", "second"):
         fresh = counter.transport()
+        counter.measured("connect", lambda fresh=fresh: fresh.environment())  # type: ignore[misc]
 
         def check(fresh: SshTransport = fresh) -> None:
             inputs = Inputs.of(
@@ -108,7 +107,7 @@ def measure(counter: Counter, root: Path, run: Path, checkout: Path, recipe: Pat
             )
             assert Checker(inputs).check(fresh.path(str(recipe))).results
 
-        counter.measured(f"{time_} open of a recipe, with connecting", check)
+        counter.measured(f"{time_} open of a recipe", check)
         fresh.close()
 
 

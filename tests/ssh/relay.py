@@ -24,6 +24,7 @@ class Relay:
         self._flows = threading.Event()
         self._flows.set()
         self._sockets: list[socket.socket] = []
+        self._far: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.connections = 0
@@ -31,6 +32,9 @@ class Relay:
         """Connections that were closed at once."""
         self.passed = 0
         """Bytes passed on, both ways."""
+        self.turns = 0
+        """Times that something was sent after an answer: round trips, where one thing is done at a time."""
+        self._answered = False
         self.cut_after: int | None = None
         """Bytes after which it cuts by itself, once."""
         threading.Thread(target=self._serve, daemon=True).start()
@@ -50,6 +54,7 @@ class Relay:
             for sock in (near, far):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [near, far]
+            self._far.add(far)
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
@@ -59,8 +64,14 @@ class Relay:
         threading.Thread(target=self._deliver, args=(pieces, source, sink), daemon=True).start()
         with suppress(OSError):
             while data := source.recv(1 << 16):
+                self._note_turn(is_answer=source in self._far)
                 pieces.put((time.monotonic() + self._delay_s, data))
         pieces.put((time.monotonic() + self._delay_s, b""))
+
+    def _note_turn(self, *, is_answer: bool) -> None:
+        if self._answered and not is_answer:
+            self.turns += 1
+        self._answered = is_answer
 
     def _deliver(
         self, pieces: queue.Queue[tuple[float, bytes]], source: socket.socket, sink: socket.socket

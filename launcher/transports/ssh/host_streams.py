@@ -36,8 +36,8 @@ def connected(connection: SshConnection, port: int) -> paramiko.Channel:
     )
 
 
-def conversation(connection: SshConnection, argv: Sequence[str]) -> paramiko.Channel:
-    """Return the standard input and output of a command on the host.
+def conversation(connection: SshConnection, argv: Sequence[str], path: str) -> paramiko.Channel:
+    """Return the standard input and output of a command on the host, which is looked for in a PATH.
 
     Raises:
         TransportError: it cannot be started.
@@ -46,7 +46,8 @@ def conversation(connection: SshConnection, argv: Sequence[str]) -> paramiko.Cha
 
     def begin(transport: paramiko.Transport) -> paramiko.Channel:
         channel = open_channel(transport, "exec", "exec /bin/sh", _OPEN_TIMEOUT_S)
-        channel.sendall(b"echo %s; exec %s\n" % (mark[:-1], shlex.join(argv).encode()))
+        script = f"export PATH={shlex.quote(path)}; echo {mark.decode().strip()}; exec {shlex.join(argv)}\n"
+        channel.sendall(script.encode("utf-8", errors="surrogateescape"))
         # What a login shell prints does not belong to the stream, nor what `sh` would read ahead.
         before = bytearray()
         while not before.endswith(mark):

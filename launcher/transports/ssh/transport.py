@@ -125,7 +125,8 @@ class SshTransport:
         Raises:
             TransportError: it cannot be started.
         """
-        return host_streams.conversation(self.connection, argv)
+        path = self.environment().get("PATH", "/usr/local/bin:/usr/bin:/bin")
+        return host_streams.conversation(self.connection, argv, path)
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
