@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 
 DEEPEST_INCLUDE = 4
@@ -25,7 +26,9 @@ def split_line(line: str) -> tuple[str, list[str]]:
     match = _KEYWORD.match(line)
     if match is None:
         return "", []
-    return match["word"].lower(), [quoted or plain for quoted, plain in _WORD.findall(match["rest"])]
+    words = _WORD.findall(match["rest"])
+    until_comment = takewhile(lambda word: not word[1].startswith("#"), words)
+    return match["word"].lower(), [quoted or plain for quoted, plain in until_comment]
 
 
 def lines_of(config: Path, directory: Path | None = None, depth: int = DEEPEST_INCLUDE) -> Iterator[str]:

@@ -180,12 +180,11 @@ def _parsed(name: str, config: Path) -> Options:
 
     if not config.is_file():
         return {}
+    lines = list(lines_of(config))
+    if any(_runs_a_command(line) for line in lines):
+        raise InputError(f"host {name}: `Match exec` needs an ssh client", where=str(config))
     try:
-        found = paramiko.SSHConfig.from_text("\n".join(lines_of(config))).lookup(name)
-    except ImportError as error:
-        raise InputError(
-            f"host {name}: `Match exec` needs an ssh client", where=str(config), fix="Install one."
-        ) from error
+        found = paramiko.SSHConfig.from_text("\n".join(lines)).lookup(name)
     except (paramiko.ConfigParseError, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"host {name}: the ssh configuration cannot be read: {error}", where=str(config)
@@ -196,6 +195,12 @@ def _parsed(name: str, config: Path) -> Options:
         key: list(map(str, value)) if isinstance(value, list) else [str(value)]
         for key, value in values.items()
     }
+
+
+def _runs_a_command(line: str) -> bool:
+    """Return whether a condition of a line is a command; the one that paramiko runs reads the terminal."""
+    keyword, words = split_line(line)
+    return keyword == "match" and any(word.lower().lstrip("!") == "exec" for word in words)
 
 
 def _first(options: Options, key: str) -> str:
