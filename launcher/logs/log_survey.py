@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import IntEnum
 from statistics import median
@@ -16,7 +18,7 @@ from launcher.logs.events import FindingSeen, Role
 from launcher.logs.node_names import node_of_log, worker_number
 from launcher.logs.sources import LogFile
 from launcher.text import clean
-from launcher.transports.base import FileStat, Transport
+from launcher.transports.base import FileStat, ReadRange, Transport
 
 HEAD_BYTES = 8 * 1024
 """Bytes of a log's beginning in which it names its node and address."""
@@ -214,17 +216,29 @@ def read_entries(transport: Transport, logs: Sequence[LogFile]) -> dict[str, Fil
     return {log.path: entries[log.path] for log in logs if log.path in entries}
 
 
+def _beginnings(transport: Transport, logs: Sequence[LogFile]) -> Iterator[tuple[LogFile, bytes]]:
+    """Yield the logs that can be read with their beginnings, which are read together."""
+    sizes = {log.path: DRIVER_BYTES if log.role is Role.DRIVER else HEAD_BYTES for log in logs}
+    directories = tuple(dict.fromkeys(map(posixpath.dirname, sizes)))
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(transport.looking_at(directories, 1, ""))
+            transport.read_ahead([ReadRange(path, 0, size) for path, size in sizes.items()])
+        except TransportError:
+            return
+        for log in logs:
+            try:
+                yield log, transport.read(log.path, 0, sizes[log.path])
+            except TransportError:
+                continue
+
+
 def read_hints(transport: Transport, logs: Sequence[LogFile]) -> LogHints:
     """Read what the logs' beginnings say about nodes and ranks; a log that cannot be read says nothing."""
     nodes: dict[str, str] = {}
     addresses: dict[str, str] = {}
     ranks: dict[str, set[int]] = {}
-    for log in logs:
-        size = DRIVER_BYTES if log.role is Role.DRIVER else HEAD_BYTES
-        try:
-            data = transport.read(log.path, 0, size)
-        except TransportError:
-            continue
+    for log, data in _beginnings(transport, logs):
         if log.role is Role.DRIVER:
             for match in _RANK.finditer(data):
                 ranks.setdefault((match["ip"] or b"").decode(), set()).add(int(match["rank"]))

@@ -28,7 +28,10 @@ _JOB_ID = re.compile(r"\d+")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")
 _PROBE_TIMEOUT_S = 15.0
 _RELAY = 'exec 3<>/dev/tcp/127.0.0.1/"$0" || exit 1; { cat <&3; kill $$; } & cat >&3; kill $!'
-"""Program of bash that passes its input and output on to a port of its own node."""
+"""Program of bash that passes its input and output on to a port of its own node.
+
+With --norc: a bash that ssh has started reads the user's file, which may print (bash(1), INVOCATION).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def _ways(
     ssh = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-W", f"127.0.0.1:{port}", "--", node)
     yield lambda: opener.converse(ssh)
     srun = ("srun", "--overlap", f"--jobid={job.id}", f"--nodelist={node}", "--nodes=1", "--ntasks=1",
-            "--quiet", "bash", "-c", _RELAY, port)  # fmt: skip
+            "--quiet", "bash", "--norc", "-c", _RELAY, port)  # fmt: skip
     yield lambda: opener.converse(srun)
 
 

@@ -72,6 +72,8 @@ class Watch:
     now: Callable[[], float] = time.time
     _followers: dict[str, Follower] = field(default_factory=dict)
     _clocks: dict[str, LogClock] = field(default_factory=dict)
+    _clock_files: dict[str, tuple[str, FileStat]] = field(default_factory=dict)
+    """Clock -> its file's path and entry."""
     _live_from: dict[str, int] = field(default_factory=dict)
     _polls: int = 0
     _last_notices: float = 0.0
@@ -113,7 +115,8 @@ class Watch:
         try:
             present = self._list_logs()
             self.problem = ""
-            self.transport.read_ahead(list(self._unread(present, budget)))
+            self.transport.read_ahead([*self._unread_clocks(), *self._unread(present, budget)])
+            self._read_clocks()
         except TransportError as error:
             self.problem = str(error)
             return events
@@ -273,11 +276,13 @@ class Watch:
             self.working_directories = (locations.working_directory,) if locations.working_directory else ()
         present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
         contents = self._contents = self._contents or ContentRoles(self.transport)
+        self._clock_files.clear()
         for directory in self.directories:
             listing, prefix = discover(self.transport, directory, contents), self.prefixes.get(directory, "")
             self._note_gpu_tables(listing)
             for relative, entry in listing.clocks:
-                self._read_clock(directory, relative, f"{prefix}{relative}".rstrip("/"), entry)
+                path = os.path.join(directory, relative, CLOCK_NAME)
+                self._clock_files[f"{prefix}{relative}".rstrip("/")] = path, entry
             for log, entry in listing.logs:
                 named = replace(log, name=f"{prefix}{log.name}") if prefix else log
                 present[named.name] = (named, entry)
@@ -287,11 +292,18 @@ class Watch:
         )
         return list(present.values())
 
-    def _read_clock(self, directory: str, relative: str, name: str, entry: FileStat) -> None:
-        clock = self._clocks.setdefault(name, LogClock())
-        if entry.size > clock.offset:
-            path = os.path.join(directory, relative, CLOCK_NAME)
-            clock.follow(partial(self.transport.read, path), entry.size)
+    def _unread_clocks(self) -> Iterator[ReadRange]:
+        """Yield the parts of clocks that were not read yet."""
+        for name, (path, entry) in self._clock_files.items():
+            offset = self._clocks.setdefault(name, LogClock()).offset
+            if entry.size > offset:
+                yield ReadRange(path, offset, entry.size - offset)
+
+    def _read_clocks(self) -> None:
+        for name, (path, entry) in self._clock_files.items():
+            clock = self._clocks.setdefault(name, LogClock())
+            if entry.size > clock.offset:
+                clock.follow(partial(self.transport.read, path), entry.size)
 
     def _follow(self, log: LogFile, entry: FileStat | None, budget: int) -> Iterator[Event]:
         follower = self._followers.get(log.name)

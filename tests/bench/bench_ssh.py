@@ -1,6 +1,6 @@
 """Work over SSH behind a relay that delays: `python -m tests.bench.bench_ssh CHECKOUT [ROUND_TRIP_MS…]`.
 
-CHECKOUT is a NeMo-RL checkout. Prints seconds, requests and bytes: the first screen of a running job,
+CHECKOUT is a NeMo-RL checkout. Prints seconds, requests, round trips and bytes: a running job's first screen,
 30 logs that grow by a line a second, a list of 50 runs, the first and second open of a recipe and its checks.
 """
 
@@ -40,32 +40,25 @@ class Counter:
         """Return a transport without a connection."""
         known = self._server.known_hosts(f"[127.0.0.1]:{self._relay.port} {self._server.host_key}\n")
         transport = SshTransport(self._server.host(known, port=self._relay.port))
-        take, with_files = transport.connection.take_spare, transport.with_files
+        take = transport.connection.take_spare
 
-        def shell() -> Any:
+        def shell(timeout_s: float = 0.0) -> Any:
             self.requests += 1
-            return take()
-
-        def files(action: Callable[..., Any]) -> Any:
-            self.requests += 1
-            return with_files(action)
+            return take(timeout_s)
 
         transport.connection.take_spare = shell  # type: ignore[method-assign]
-        transport.with_files = files  # type: ignore[method-assign]
         return transport
 
     def measured(self, name: str, action: Callable[[], object]) -> None:
         """Print what an action takes."""
-        requests, passed, begun, cpu = (
-            self.requests,
-            self._relay.passed,
-            time.monotonic(),
-            time.process_time(),
-        )
+        requests, passed, turns = self.requests, self._relay.passed, self._relay.turns
+        begun, cpu = time.monotonic(), time.process_time()
         action()
         print(
             f"  {name:44} {time.monotonic() - begun:6.2f} s {time.process_time() - cpu:6.2f} s CPU"
-            f" {self.requests - requests:4} requests {(self._relay.passed - passed) / 1000:8.1f} kB"
+            f" {self.requests - requests:4} requests {self._relay.turns - turns:4} round trips"
+            f" {(self._relay.passed - passed) / 1000:8.1f} kB",
+            flush=True,
         )
 
 
@@ -106,6 +99,7 @@ def measure(counter: Counter, root: Path, run: Path, checkout: Path, recipe: Pat
     transport.close()
     for time_ in ("first", "second"):
         fresh = counter.transport()
+        counter.measured("connect", lambda fresh=fresh: fresh.environment())  # type: ignore[misc]
 
         def check(fresh: SshTransport = fresh) -> None:
             inputs = Inputs.of(
@@ -113,7 +107,7 @@ def measure(counter: Counter, root: Path, run: Path, checkout: Path, recipe: Pat
             )
             assert Checker(inputs).check(fresh.path(str(recipe))).results
 
-        counter.measured(f"{time_} open of a recipe, with connecting", check)
+        counter.measured(f"{time_} open of a recipe", check)
         fresh.close()
 
 

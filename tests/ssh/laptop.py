@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from launcher.transports.ssh.sftp_files import SftpFiles
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.server import Server
 
@@ -56,16 +57,16 @@ def command(
 def requests_of(far: SshTransport, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that gets a word for each request from now on."""
     calls: list[str] = []
-    take, with_files = far.connection.take_spare, far.with_files
+    take, sftp = far.connection.take_spare, SftpFiles._do
 
-    def shell() -> Any:
+    def shell(timeout_s: float) -> Any:
         calls.append("shell")
-        return take()
+        return take(timeout_s)
 
-    def files(action: Any) -> Any:
-        calls.append("files")
-        return with_files(action)
+    def files(self: SftpFiles, action: Any) -> Any:
+        calls.append("sftp")
+        return sftp(self, action)
 
     monkeypatch.setattr(far.connection, "take_spare", shell)
-    monkeypatch.setattr(far, "with_files", files)
+    monkeypatch.setattr(SftpFiles, "_do", files)
     return calls

@@ -24,11 +24,17 @@ class Relay:
         self._flows = threading.Event()
         self._flows.set()
         self._sockets: list[socket.socket] = []
+        self._far: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.connections = 0
+        self.refused = 0
+        """Connections that were closed at once."""
         self.passed = 0
         """Bytes passed on, both ways."""
+        self.turns = 0
+        """Times that something was sent after an answer: round trips, where one thing is done at a time."""
+        self._answered = False
         self.cut_after: int | None = None
         """Bytes after which it cuts by itself, once."""
         threading.Thread(target=self._serve, daemon=True).start()
@@ -41,12 +47,14 @@ class Relay:
                 return
             if not self._open.is_set():
                 near.close()
+                self.refused += 1
                 continue
             self.connections += 1
             far = socket.create_connection(("127.0.0.1", self._target))
             for sock in (near, far):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [near, far]
+            self._far.add(far)
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
@@ -56,8 +64,14 @@ class Relay:
         threading.Thread(target=self._deliver, args=(pieces, source, sink), daemon=True).start()
         with suppress(OSError):
             while data := source.recv(1 << 16):
+                self._note_turn(is_answer=source in self._far)
                 pieces.put((time.monotonic() + self._delay_s, data))
         pieces.put((time.monotonic() + self._delay_s, b""))
+
+    def _note_turn(self, *, is_answer: bool) -> None:
+        if self._answered and not is_answer:
+            self.turns += 1
+        self._answered = is_answer
 
     def _deliver(
         self, pieces: queue.Queue[tuple[float, bytes]], source: socket.socket, sink: socket.socket

@@ -11,7 +11,9 @@ import paramiko
 import pytest
 
 from launcher.errors import ConnectionLostError, TransportError, UnclearError
+from launcher.monitor.watch import watch_directory
 from launcher.transports.ssh.transport import SshTransport
+from tests.driver_text import DriverText
 from tests.ssh.relay import relayed
 from tests.ssh.server import Server
 
@@ -97,21 +99,31 @@ def test_a_command_that_a_break_meets_runs_once_or_not_at_all(
         transport.close()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_file_that_a_break_meets_is_old_or_new(server: Server, tmp_path: Path, seed: int) -> None:
+    """Small ones go by `sh`, large ones by SFTP; nothing unfinished is left once the line is back."""
     path = tmp_path / "run.json"
-    old, new = b"o" * 1000, bytes(range(256)) * 2000
+    small = seed % 2 == 0
+    old, new = b"o" * 1000, bytes(range(256)) * (100 if small else 2000)
     path.write_bytes(old)
     with relayed(server.port) as relay:
         transport = over(server, relay.port)
         transport.stat("/")
-        relay.cut_after = random.Random(seed).randrange(1, 520_000)
+        relay.cut_after = random.Random(seed).randrange(1, 90_000 if small else 520_000)
         try:
             transport.write_atomic(str(path), new)
             written = True
         except TransportError:
             written = False
         assert path.read_bytes() in ((new,) if written else (old, new))
+        for _ in range(100):
+            try:
+                transport.write_atomic(str(path), new)
+                break
+            except ConnectionLostError:
+                time.sleep(0.1)
+        assert path.read_bytes() == new
+        assert os.listdir(tmp_path) == ["run.json"]
         transport.close()
 
 
@@ -162,6 +174,45 @@ def test_a_server_that_is_gone_is_tried_less_and_less_and_comes_back(server: Ser
                 time.sleep(0.1)
         assert relay.connections == connected + 1
         assert asked > 10  # each of them was answered at once
+        transport.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_server_that_is_gone_for_two_minutes_comes_back_by_itself(server: Server, tmp_path: Path) -> None:
+    """A run is followed all the time: calm meanwhile, nothing lost, and few attempts to connect."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    lines = DriverText([1 / step for step in range(1, 21)], end="").text().splitlines(keepends=True)
+    half = len(lines) // 2
+    driver = logs / "ray-driver.log"
+    driver.write_text("".join(lines[:half]))
+    with relayed(server.port) as relay:
+        transport = over(server, relay.port)
+        watch = watch_directory(transport, str(logs))
+        watch.poll()
+        before = watch.state.step
+        relay.refuse()
+        gone = time.monotonic()
+        tries = relay.refused
+        while time.monotonic() - gone < 120:
+            asked = time.monotonic()
+            watch.poll()
+            assert time.monotonic() - asked < 15
+            assert watch.problem
+            assert watch.state.step == before
+            time.sleep(1)
+        assert 5 <= relay.refused - tries <= 10
+        with driver.open("a") as file:
+            file.writelines(lines[half:])
+        relay.accept()
+        back = time.monotonic()
+        while watch.state.step < 20:
+            assert time.monotonic() - back < 60
+            watch.poll()
+            time.sleep(0.5)
+        assert not watch.problem
+        assert relay.connections == 2
         transport.close()
 
 

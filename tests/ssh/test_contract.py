@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 
 from launcher.errors import TransportError
 from launcher.transports.base import NewFile, ProcessId, Transport
+from launcher.transports.local import LocalTransport
+from launcher.transports.ssh.transport import SshTransport
+from tests.ssh.server import Server
 
 pytestmark = pytest.mark.long
 # SFTP gives whole seconds and no inode.
@@ -75,6 +78,44 @@ def test_what_does_not_end_in_time_is_an_error_and_ends(transport: Transport) ->
     else:
         raise AssertionError("it goes on")
     assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_what_ignores_its_end_is_left_in_time(transport: Transport) -> None:
+    before = time.monotonic()
+    with pytest.raises(TransportError, match="did not end"):
+        transport.run(["sh", "-c", "trap '' TERM; for n in 1 2 3 4 5 6; do sleep 1; done"], timeout_s=4.0)
+    assert time.monotonic() - before < 60
+    assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_output_without_end_is_refused(transport: Transport) -> None:
+    with pytest.raises(TransportError, match="'yes' printed more than"):
+        transport.run(["yes"], timeout_s=60)
+    assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_bytes_that_are_no_text_are_shown_as_such(transport: Transport) -> None:
+    done = transport.run(["printf", "\\377\\000a\\303\\274\\303\\n"])
+    assert done.stdout.endswith("aü\ufffd\n")
+    assert "\ufffd" in done.stdout[:2]
+
+
+def test_a_file_that_never_answers_is_an_error_in_time(
+    transport: Transport, server: Server, tmp_path: Path
+) -> None:
+    """Whoever opens a pipe that nobody writes waits; the next file is read all the same."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("x")
+    short: Transport
+    if isinstance(transport, LocalTransport):
+        short = LocalTransport(deadline_s=1.0)
+    else:
+        short = SshTransport(server.host(), deadline_s=2.0)
+    before = time.monotonic()
+    with pytest.raises(TransportError):
+        short.read(str(tmp_path / "pipe"))
+    assert time.monotonic() - before < 30
+    assert short.read(str(tmp_path / "file")) == b"x"
 
 
 def test_a_command_that_is_missing(transport: Transport) -> None:

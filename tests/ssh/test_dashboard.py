@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,8 +24,9 @@ from launcher.runs import Run, load
 from launcher.transports.base import Transport
 from launcher.transports.local import LocalTransport
 from launcher.transports.port_forward import PortForward
+from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.laptop import ROOT, laptop
-from tests.ssh.server import Server
+from tests.ssh.server import SFTP, Server, running
 
 TOKEN = "0123456789abcdef" * 4
 COOKIE = "ray-authentication-token"
@@ -141,6 +143,49 @@ def test_a_node_is_reached_by_a_command(tmp_path: Path, page: int, monkeypatch: 
         assert tunnel.node == "n01"
     finally:
         tunnel.close()
+
+
+def test_through_hosts_on_the_way(server: Server, bare_server: Server, tmp_path: Path, page: int) -> None:
+    """The login node is behind another host: nothing but the one connection is used."""
+    transport = SshTransport(replace(server.host(), jumps=(bare_server.host(),)))
+    tunnel = open_dashboard(transport, run_with(tmp_path, page))
+    try:
+        cookies = browse(tunnel.url)
+        assert ask(tunnel.url, cookies, "/nodes")[:2] == (200, b"/nodes")
+        assert len(ask(tunnel.url, cookies, "/big")[1]) == 400_000
+    finally:
+        tunnel.close()
+        transport.close()
+
+
+@pytest.mark.parametrize("way", ["ssh", "srun"])
+def test_a_login_node_that_forwards_nothing(tmp_path: Path, page: int, way: str) -> None:
+    """Neither the login node passes connections on nor, with srun, the node lets anybody in by ssh.
+
+    The commands are those of the login shell's PATH, whose profile prints a greeting.
+    """
+    relay = f"exec 3<>/dev/tcp/127.0.0.1/{page}; {{ cat <&3; kill $$; }} & cat >&3"
+    bodies = {
+        "ssh": f"exec bash --norc -c '{relay}'" if way == "ssh" else "echo 'Access denied' >&2; exit 255",
+        "srun": 'while [ "$1" != bash ]; do shift; done; exec "$@"',
+    }
+    tools, sshd = tmp_path / "bin", tmp_path / "sshd"
+    for directory in (tools, sshd):
+        directory.mkdir()
+    for name, body in bodies.items():
+        (tools / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools / name).chmod(0o755)
+    for name in (".bashrc", ".bash_profile"):
+        (tmp_path / name).write_text(f'echo hello; export PATH="{tools}:$PATH"\n')
+    with running(sshd, SFTP, "AllowTcpForwarding no", f"SetEnv HOME={tmp_path}") as far:
+        transport = SshTransport(far.host())
+        tunnel = open_dashboard(transport, run_with(tmp_path, page, node="n01"))
+        try:
+            assert ask(tunnel.url, browse(tunnel.url), "/nodes")[1] == b"/nodes"
+            assert tunnel.node == "n01"
+        finally:
+            tunnel.close()
+            transport.close()
 
 
 @pytest.mark.parametrize(

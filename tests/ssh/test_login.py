@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,6 +139,21 @@ def test_a_code_is_asked_for_once_and_typed_wrong_asked_again(code_server: Serve
         assert transport.run(["echo", str(number)]).stdout == f"{number}\n"
         assert transport.stat("/") is not None
     assert len(prompts) == 2
+    transport.close()
+
+
+def test_who_takes_long_to_type_is_let_in_and_the_command_runs(server: Server, tmp_path: Path) -> None:
+    """The time of the login is none of the command's."""
+    make_key(tmp_path / "slow", "right")
+    authorized = server.directory / "authorized"
+    authorized.write_text(authorized.read_text() + (tmp_path / "slow.pub").read_text())
+
+    def answer(_: LoginPrompt) -> str:
+        time.sleep(1.5)
+        return "right"
+
+    transport = SshTransport(server.host(keys=[tmp_path / "slow"]), answer, deadline_s=1.2)
+    assert transport.run(["echo", "in"], timeout_s=1.2).stdout == "in\n"
     transport.close()
 
 

@@ -114,3 +114,82 @@ def test_names_to_complete(config: Path, tmp_path: Path) -> None:
 def test_the_name_of_a_key_has_the_port() -> None:
     assert SshHost("a", "h", "u").host_key_name == "h"
     assert SshHost("a", "h", "u", port=2200).host_key_name == "[h]:2200"
+
+
+GRAMMAR = """\
+Include conf.d/*.conf
+Host=jw*   # a comment is part of no name
+    HostName = %h.example.org
+    User carla
+    Port 2222
+    IdentityFile "~/.ssh/id of %r"
+    IdentityFile ${KEYS}/%n_%h_%p_%%
+    CertificateFile ~/.ssh/%r-cert.pub
+    UserKnownHostsFile ~/.ssh/known_%h
+    ProxyJump %r@gate:2022,ssh://bob@second:23
+Match originalhost odd user root
+    Port 77
+Match host plain
+    IdentitiesOnly yes
+Host *
+    User nobody
+    IdentityFile ~/.ssh/last
+"""
+
+
+@pytest.fixture
+def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file with tokens, quotes, blocks of Match, and files that it includes."""
+    monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "1.conf").write_text(
+        "Host first\n HostName one.example.org\n Include conf.d/deep\nHost f*\n User inner\n"
+    )
+    (tmp_path / "conf.d" / "2.conf").write_text("Host second-file\n HostName two.example.org\n")
+    (tmp_path / "conf.d" / "deep").write_text("Port 4000\n")
+    path = tmp_path / "config"
+    # ssh takes relative names from ~/.ssh, whatever file was named.
+    path.write_text(GRAMMAR.replace("conf.d/*", f"{tmp_path}/conf.d/*"))
+    included = tmp_path / "conf.d" / "1.conf"
+    included.write_text(included.read_text().replace("conf.d/deep", f"{tmp_path}/conf.d/deep"))
+    return path
+
+
+def test_tokens_variables_and_quotes(environment: dict[str, str], grammar: Path) -> None:
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    host = resolve_host("jw7", environment | {"KEYS": "/keys"}, config=grammar)
+    assert (host.hostname, host.user, host.port) == ("jw7.example.org", "carla", 2222)
+    assert host.identity_files == (
+        f"{home}/.ssh/id of carla", "/keys/jw7_jw7.example.org_2222_%", f"{home}/.ssh/last",
+    )  # fmt: skip
+    assert host.certificate_files == (f"{home}/.ssh/carla-cert.pub",)
+    assert host.known_hosts_files[0] == f"{home}/.ssh/known_jw7.example.org"
+    assert [(jump.user, jump.hostname, jump.port) for jump in host.jumps] == [
+        ("carla", "gate", 2022),
+        ("bob", "second", 23),
+    ]
+
+
+def test_included_files_and_blocks(environment: dict[str, str], grammar: Path) -> None:
+    first = resolve_host("first", environment, config=grammar)
+    assert (first.hostname, first.user, first.port) == ("one.example.org", "inner", 4000)
+    assert resolve_host("second-file", environment, config=grammar).hostname == "two.example.org"
+    assert not resolve_host("jw1", environment, config=grammar).identities_only
+    assert resolve_host("plain", environment, config=grammar).identities_only
+    assert host_names(grammar) == ("first", "second-file")
+
+
+def test_match_exec_needs_an_ssh_client(environment: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text('Match host a exec "test -d /"\n Port 99\n')
+    if "HOME" in environment and environment["PATH"] != str(tmp_path):
+        assert resolve_host("a", environment, config=path).port == 99
+    else:
+        with pytest.raises(InputError, match="`Match exec` needs an ssh client"):
+            resolve_host("a", environment, config=path)
+
+
+def test_a_file_that_includes_itself(environment: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"Host a\n HostName b\n Include {path}\n")
+    assert host_names(path) == ("a",)

@@ -7,12 +7,15 @@ share its line index without locks.
 from __future__ import annotations
 
 import math
+import posixpath
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from launcher.errors import TransportError
 from launcher.logs.merged_log import MergedLog
 from launcher.transports.base import Transport
 from tui.background import Background
@@ -103,18 +106,26 @@ class ReaderThread(Background):
         limit = time.monotonic() + _TOGETHER_S
         with self._lock:
             readers = [reader for reader, due in self._due.items() if due <= limit]
-        for reader in readers:
-            if self.stopped:
-                return None
-            with self._lock:
-                if reader not in self._due:
-                    continue
-                self._due[reader] = math.inf  # a request during the step makes it due again
-            self.alive()
-            pause = reader.step()
-            with self._lock:
-                if pause is not None and reader in self._due:
-                    self._due[reader] = min(self._due[reader], time.monotonic() + pause)
+        with ExitStack() as stack:
+            with suppress(TransportError):  # each reader says so of its own log
+                directories = dict.fromkeys(map(posixpath.dirname, self._texts))
+                stack.enter_context(self._transport.looking_at(tuple(directories), 1, ""))
+            for reader in readers:
+                if self.stopped:
+                    return None
+                self._run(reader)
         with self._lock:
             due = min(self._due.values(), default=math.inf)
         return None if due == math.inf else max(due - time.monotonic(), 0.0)
+
+    def _run(self, reader: PaneReader) -> None:
+        """Run a reader, if it was not dropped meanwhile, and note when it is due again."""
+        with self._lock:
+            if reader not in self._due:
+                return
+            self._due[reader] = math.inf  # a request during the step makes it due again
+        self.alive()
+        pause = reader.step()
+        with self._lock:
+            if pause is not None and reader in self._due:
+                self._due[reader] = min(self._due[reader], time.monotonic() + pause)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,31 +64,60 @@ def log_in(transport: paramiko.Transport, host: SshHost, prompter: Prompter) -> 
     """
     import paramiko
 
-    tried: list[str] = []
-    methods = _first_methods(transport, host)
-    if methods is None:
+    with closing(paramiko.Agent()) as agent:
+        methods, tried = _by_keys(transport, host, prompter, agent)
+    if transport.is_authenticated():
         return
-    if "publickey" in methods:
-        for name, key in _keys(host, prompter):
-            tried.append(name)
-            try:
-                methods = transport.auth_publickey(host.user, key)
-            except paramiko.BadAuthenticationType as error:
-                methods = error.allowed_types
-                break
-            except paramiko.AuthenticationException:
-                if not transport.is_active():
-                    raise _refused(host, tried, ["publickey"], "too many keys were tried") from None
-                continue
-            if transport.is_authenticated():
-                return
-            break  # accepted in part: what is left is asked below
     if "keyboard-interactive" in methods:
         _answer(transport, host, prompter)
     elif "password" in methods:
         _password(transport, host, prompter)
     if not transport.is_authenticated():
         raise _refused(host, tried, methods)
+
+
+def _by_keys(
+    transport: paramiko.Transport, host: SshHost, prompter: Prompter, agent: paramiko.Agent
+) -> tuple[list[str], list[str]]:
+    """Offer the user's keys; return what the server wants of who is not in by then, and what was offered.
+
+    Raises:
+        LoginError: the server has ended the connection.
+    """
+    tried: list[str] = []
+    plain, locked = _keys(host, agent)
+    # Asking first what the server accepts costs two round trips: a key that can be offered at once is.
+    methods: list[str] | None = ["publickey"] if plain else _first_methods(transport, host)
+    if "publickey" in (methods or ()):
+        methods = _offer_keys(transport, host, chain(plain, _unlocked(locked, host, prompter)), tried)
+    if methods is None and not transport.is_authenticated():
+        methods = _first_methods(transport, host)
+    return methods or [], tried
+
+
+def _offer_keys(
+    transport: paramiko.Transport, host: SshHost, keys: Iterable[_NamedKey], tried: list[str]
+) -> list[str] | None:
+    """Offer keys until one is accepted; return what is left to do, None where the server told nothing.
+
+    Raises:
+        LoginError: the server has ended the connection.
+    """
+    import paramiko
+
+    methods = None
+    for name, key in keys:
+        tried.append(name)
+        try:
+            methods = list(transport.auth_publickey(host.user, key))
+            if "publickey" not in methods:  # else it wants another key, too
+                return methods
+        except paramiko.BadAuthenticationType as error:
+            return list(error.allowed_types)
+        except paramiko.AuthenticationException:
+            if not transport.is_active():
+                raise _too_many(host, tried) from None
+    return methods
 
 
 def _first_methods(transport: paramiko.Transport, host: SshHost) -> list[str] | None:
@@ -100,27 +131,49 @@ def _first_methods(transport: paramiko.Transport, host: SshHost) -> list[str] | 
     return None if transport.is_authenticated() else []
 
 
-def _keys(host: SshHost, prompter: Prompter) -> Iterator[tuple[str, paramiko.PKey]]:
-    """Yield the keys to try: of the agent, then of the files."""
-    import paramiko
+_NamedKey = tuple[str, "paramiko.PKey"]
 
-    named = [blob for name in host.identity_files if (blob := _public(Path(f"{name}.pub"))) is not None]
-    agent = paramiko.Agent()
-    try:
-        for held in agent.get_keys():
-            if not host.identities_only or held.asbytes() in named:
-                yield f"the agent's {clean(held.comment or held.get_name())}", held
-    finally:
-        agent.close()
-    for name in host.identity_files:
-        path = Path(name)
-        if path.is_file() and (key := _load(path, host, prompter)) is not None:
-            certificates = [Path(f"{name}-cert.pub"), *map(Path, host.certificate_files)]
-            for certificate in certificates:
-                if certificate.is_file():
-                    key.load_certificate(str(certificate))
-                    break
-            yield str(path), key
+
+def _keys(host: SshHost, agent: paramiko.Agent) -> tuple[list[_NamedKey], list[Path]]:
+    """Return the keys to offer, the likeliest first, and files of keys with a passphrase.
+
+    A server ends the connection after some six keys (MaxAuthTries), so those that the configuration names
+    come before what else an agent holds.
+    """
+    files = [(path, _public(Path(f"{path}.pub"))) for path in map(Path, host.identity_files)]
+    named = [blob for _, blob in files if blob is not None]
+    held = [(f"the agent's {clean(key.comment or key.get_name())}", key) for key in agent.get_keys()]
+    first = [item for item in held if item[1].asbytes() in named]
+    others = [] if host.identities_only else [item for item in held if item not in first]
+    in_agent = {key.asbytes() for _, key in held}
+    own: list[_NamedKey] = []
+    locked: list[Path] = []
+    for path, blob in files:
+        if blob in in_agent or not path.is_file():
+            continue
+        key, is_encrypted = _read_key(path, None)
+        if key is not None:
+            own.append((str(path), _certified(key, path, host)))
+        elif is_encrypted:
+            locked.append(path)
+    return [*first, *own, *others], locked
+
+
+def _unlocked(paths: Iterable[Path], host: SshHost, prompter: Prompter) -> Iterator[_NamedKey]:
+    """Yield the keys of files, each after the question for its passphrase."""
+    for path in paths:
+        key = _load(path, host, prompter)
+        if key is not None:
+            yield str(path), _certified(key, path, host)
+
+
+def _certified(key: paramiko.PKey, path: Path, host: SshHost) -> paramiko.PKey:
+    """Return a file's key with its certificate, where there is one."""
+    for certificate in (Path(f"{path}-cert.pub"), *map(Path, host.certificate_files)):
+        if certificate.is_file():
+            key.load_certificate(str(certificate))
+            break
+    return key
 
 
 def _public(path: Path) -> bytes | None:
@@ -133,15 +186,13 @@ def _public(path: Path) -> bytes | None:
 
 def _load(path: Path, host: SshHost, prompter: Prompter) -> paramiko.PKey | None:
     """Return a file's key; its passphrase is asked for where it has one."""
-    passphrase: str | None = None
     text = f"Passphrase for key {path}: "
     for _ in range(_ROUNDS):
-        key, is_encrypted = _read_key(path, passphrase)
-        if key is not None or not is_encrypted:
+        key, _ = _read_key(path, prompter(LoginPrompt(host.alias, text)))
+        if key is not None:
             return key
-        passphrase = prompter(LoginPrompt(host.alias, text))
         text = f"Wrong passphrase; passphrase for key {path}: "
-    return _read_key(path, passphrase)[0]
+    return None
 
 
 def _read_key(path: Path, passphrase: str | None) -> tuple[paramiko.PKey | None, bool]:
@@ -195,11 +246,22 @@ def _password(transport: paramiko.Transport, host: SshHost, prompter: Prompter) 
         return
 
 
-def _refused(host: SshHost, tried: Sequence[str], methods: Sequence[str], why: str = "") -> LoginError:
-    keys = f"{len(tried)} keys were tried ({', '.join(tried)})" if tried else "there is no key to try"
+def _too_many(host: SshHost, tried: Sequence[str]) -> LoginError:
     return LoginError(
-        f"{host.alias}: {host.hostname} refuses {host.user}"
-        f" ({'; '.join(filter(None, (keys, why, 'it accepts ' + ', '.join(methods))))})",
+        f"{host.alias}: {host.hostname} has ended the connection after {len(tried)} keys"
+        f" (too many authentication failures; tried: {', '.join(tried)})",
+        fix=(
+            "Name the right key in ~/.ssh/config: `IdentityFile …` with `IdentitiesOnly yes` for this host;"
+            " other keys that the agent holds are then not offered."
+        ),
+    )
+
+
+def _refused(host: SshHost, tried: Sequence[str], methods: Sequence[str]) -> LoginError:
+    keys = f"{len(tried)} keys were tried ({', '.join(tried)})" if tried else "there is no key to try"
+    accepted = f"; it accepts {', '.join(methods)}" if methods else ""
+    return LoginError(
+        f"{host.alias}: {host.hostname} refuses {host.user} ({keys}{accepted})",
         fix=(
             f"Check that `ssh {host.alias}` works. A key that is in place is also refused from an address"
             ' that the `from="…"` clause of its entry in authorized_keys does not list: after a change of'

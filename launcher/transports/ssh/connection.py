@@ -9,12 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from launcher.errors import ConnectionLostError, TransportError
 from launcher.text import clean
 from launcher.transports.ssh.authentication import LoginError, Prompter, log_in
-from launcher.transports.ssh.host_keys import HostKeyError, check_host_key, known_keys
+from launcher.transports.ssh.host_keys import HostKeyError, KnownKeys, check_host_key, known_keys
 from launcher.transports.ssh.ssh_config import similar_host
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _BACKOFF_S = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _BANNER_TIMEOUT_S = 20.0
 _LOGIN_TIMEOUT_S = 110.0
 """With the time that the user takes to answer; a server gives 120 s (LoginGraceTime)."""
+_SILENT_KEEPALIVES = 3
 _WINDOW_BYTES = 8 << 20
 """Bytes in flight: 2 MiB, paramiko's default, allow 20 MB/s at a round trip of 100 ms; 8 MiB 80 MB/s."""
 
@@ -66,7 +67,7 @@ class SshConnection:
         self._lock = threading.RLock()
         self._chain: list[paramiko.Transport] = []
         """Transports to the hosts on the way and, last, to the host itself."""
-        self._spare_lock = threading.Lock()
+        self._spare_ready = threading.Condition()
         self._spare: tuple[int, paramiko.Channel] | None = None
         self._is_preparing = False
         self._failures = 0
@@ -122,22 +123,9 @@ class SshConnection:
 
     def _through(self, host: SshHost) -> paramiko.Transport:
         """Return a transport to a host, over the last one of the chain where there is one."""
-        import paramiko
-
-        sock: socket.socket | paramiko.Channel
-        if self._chain:
-            sock = self._chain[-1].open_channel(
-                "direct-tcpip", (host.hostname, host.port), ("127.0.0.1", 0), timeout=host.connect_timeout_s
-            )
-        else:
-            sock = _connected(host)
-        transport = paramiko.Transport(sock, default_window_size=_WINDOW_BYTES)
+        known = known_keys(host)
+        transport = self._begun(host, known)
         try:
-            transport.banner_timeout = _BANNER_TIMEOUT_S
-            transport.auth_timeout = _LOGIN_TIMEOUT_S
-            known = known_keys(host)
-            _prefer(transport, known)
-            transport.start_client(timeout=_BANNER_TIMEOUT_S)
             check_host_key(host, transport.get_remote_server_key(), known)
             transport.set_keepalive(host.keepalive_s)
             log_in(transport, host, self._prompter)
@@ -146,9 +134,35 @@ class SshConnection:
             raise
         return transport
 
-    def take_spare(self) -> paramiko.Channel | None:
-        """Return a channel whose shell waits for its script, made beforehand: it saves two round trips."""
-        with self._spare_lock:
+    def _begun(self, host: SshHost, known: KnownKeys) -> paramiko.Transport:
+        """Return a transport that has agreed on keys with a host.
+
+        The addresses of its name are tried in turn (JUWELS has several): one may be down, or take a
+        connection and close it.
+        """
+        if self._chain:
+            sock = self._chain[-1].open_channel(
+                "direct-tcpip", (host.hostname, host.port), ("127.0.0.1", 0), timeout=host.connect_timeout_s
+            )
+            return _started(sock, known)
+        import paramiko
+
+        problem: Exception = OSError("its name has no address")
+        for address in socket.getaddrinfo(host.hostname, host.port, type=socket.SOCK_STREAM):
+            try:
+                return _started(_connected(host, address), known)
+            except (OSError, EOFError, paramiko.SSHException) as error:
+                problem = error
+        raise problem
+
+    def take_spare(self, timeout_s: float = 0.0) -> paramiko.Channel | None:
+        """Return a channel whose shell waits for its script, made beforehand: it saves a round trip.
+
+        One that is being made is waited for: it is there before another one would be.
+        """
+        with self._spare_ready:
+            if self._is_preparing:
+                self._spare_ready.wait(timeout_s)
             spare, self._spare = self._spare, None
         if spare is None or spare[0] != self.generation:
             return None
@@ -157,7 +171,7 @@ class SshConnection:
 
     def prepare_spare(self, open_channel: Callable[[], paramiko.Channel]) -> None:
         """Make the next spare channel meanwhile, unless one is there or being made."""
-        with self._spare_lock:
+        with self._spare_ready:
             if self._spare is not None or self._is_preparing or not self._is_up():
                 return
             self._is_preparing = True
@@ -170,9 +184,10 @@ class SshConnection:
         except TransportError:
             return  # a server that allows no more sessions: each command opens its own
         finally:
-            with self._spare_lock:
+            with self._spare_ready:
                 self._is_preparing = False
                 self._spare = (generation, channel) if channel is not None else None
+                self._spare_ready.notify_all()
 
     def _is_up(self) -> bool:
         chain = self._chain
@@ -231,30 +246,46 @@ def _closed_on_error(chain: list[paramiko.Transport]) -> Iterator[None]:
         raise
 
 
-def _connected(host: SshHost) -> socket.socket:
-    """Return a socket to the host; the addresses of its name are tried in turn (JUWELS has several).
+def _connected(host: SshHost, address: tuple[Any, ...]) -> socket.socket:
+    """Return a socket to one address of a host, as `getaddrinfo` gives it.
 
     Raises:
-        OSError: none of them answers; the error of the last one.
+        OSError: it does not answer.
     """
-    addresses = socket.getaddrinfo(host.hostname, host.port, type=socket.SOCK_STREAM)
-    problem: OSError = OSError("its name has no address")
-    for family, kind, protocol, _, address in addresses:
-        sock = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, target = address
+    sock = socket.socket(family, kind, protocol)
+    try:
         sock.settimeout(host.connect_timeout_s)
-        try:
-            sock.connect(address)
-        except OSError as error:
-            sock.close()
-            problem = error
-            continue
+        sock.connect(target)
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return sock
-    raise problem
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Of a line that is gone (sleep, another network) the kernel tells after that, not after 15 min.
+            limit_ms = _SILENT_KEEPALIVES * host.keepalive_s * 1000
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
-def _prefer(transport: paramiko.Transport, known: dict[str, list[paramiko.PKey]]) -> None:
+def _started(sock: socket.socket | paramiko.Channel, known: KnownKeys) -> paramiko.Transport:
+    """Return a transport over a socket, after the exchange of keys."""
+    import paramiko
+
+    transport = paramiko.Transport(sock, default_window_size=_WINDOW_BYTES)
+    try:
+        transport.banner_timeout = _BANNER_TIMEOUT_S
+        transport.auth_timeout = _LOGIN_TIMEOUT_S
+        _prefer(transport, known)
+        transport.start_client(timeout=_BANNER_TIMEOUT_S)
+    except BaseException:
+        transport.close()
+        raise
+    return transport
+
+
+def _prefer(transport: paramiko.Transport, known: KnownKeys) -> None:
     """Ask for a key of a type that is known: a server has several, and shows one."""
     options = transport.get_security_options()
     types = list(options.key_types)

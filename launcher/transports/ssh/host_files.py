@@ -14,7 +14,7 @@ import os
 import posixpath
 import re
 import tarfile
-import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -204,12 +204,7 @@ class HostFiles:
             entry = self._listings.entry(path)
             if entry.size != len(data) or entry.mtime_ns / 1e9 > self._listings.now - _SETTLED_S:
                 return
-            kept = self._kept(path, entry)
-            kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=kept.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            os.replace(temporary, kept)
+            _write_kept(self._kept(path, entry), data)
         except OSError:
             return
 
@@ -220,6 +215,20 @@ class HostFiles:
             with contextlib.suppress(OSError):
                 if path.stat().st_mtime < limit:
                     path.unlink()
+
+
+def _write_kept(path: Path, data: bytes) -> None:
+    """Write a file of the cache under its name only when it is complete, for this user alone."""
+    temporary = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(temporary, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(temporary, flags, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)
 
 
 def _digest(text: str) -> str:

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from launcher.transports.ssh.ssh_config import SshHost
 
 
+KnownKeys = dict[str, list["paramiko.PKey"]]
+"""Keys of a host by their type."""
+
+
 class HostKeyError(TransportError):
     """A host's key is not the one of known_hosts."""
 
 
-def known_keys(host: SshHost) -> dict[str, list[paramiko.PKey]]:
+def known_keys(host: SshHost) -> KnownKeys:
     """Return the host's keys by type, hashed names too; lines that cannot be read are skipped."""
     import paramiko
     from paramiko.hostkeys import InvalidHostKey
 
     damaged = (paramiko.SSHException, InvalidHostKey, ValueError, IndexError, TypeError, struct.error)
-    keys: dict[str, list[paramiko.PKey]] = {}
+    keys: KnownKeys = {}
     for name in host.known_hosts_files:
         for line in _lines(Path(name)):
             try:
@@ -42,7 +46,7 @@ def known_keys(host: SshHost) -> dict[str, list[paramiko.PKey]]:
     return keys
 
 
-def check_host_key(host: SshHost, key: paramiko.PKey, known: dict[str, list[paramiko.PKey]]) -> None:
+def check_host_key(host: SshHost, key: paramiko.PKey, known: KnownKeys) -> None:
     """Accept the key that a host shows, or say why not.
 
     Raises:

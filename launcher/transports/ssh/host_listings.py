@@ -7,7 +7,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from shlex import quote
 
@@ -135,19 +135,24 @@ class HostListings:
         return None
 
     def _list(self, directory: str) -> None:
-        above = [directory]
-        while above[-1] != "/":
-            above.append(posixpath.dirname(above[-1]))
-        new = [path for path in above if path not in self._listings]
-        # Of the directories above, links are not followed: that could mount every file system of a site.
-        links = (
-            f"find {quote(directory)}/ -mindepth 1 -maxdepth 1 -type l"
-            f" -exec stat -L --printf 'L %f %s %.9Y %i %n\\0' {{}} + 2>/dev/null"
-        )
-        self._run_listing(new, [*(listing_script(path) for path in new), links])
+        new = self._unlisted((directory,))
+        self._run_listing(new, [*(listing_script(path) for path in new), links_script(directory)])
+
+    def _unlisted(self, directories: Iterable[str]) -> list[str]:
+        """Return the directories, and those above them, that have not been listed."""
+        new: dict[str, None] = {}
+        for directory in directories:
+            while directory not in new and directory not in self._listings:
+                new[directory] = None
+                if directory == "/":
+                    break
+                directory = posixpath.dirname(directory)
+        return list(new)
 
     def survey(self, trees: Iterable[str]) -> None:
-        """List whole trees in one request; hidden directories and environments are left out.
+        """List whole trees, and the directories above them, in one request.
+
+        Hidden directories and environments are left out.
 
         Raises:
             TransportError: the host does not answer.
@@ -155,12 +160,16 @@ class HostListings:
         new = [tree for tree in trees if f"{tree}/" not in self._listings]
         if not new:
             return
+        parents = dict.fromkeys(map(posixpath.dirname, new))
+        above = self._unlisted(parents)
+        left_out = "\\( -type d \\( -name '.?*' -o -name venvs \\) -prune \\)"
         lines = [
-            f"find -L {quote(tree)}/ -mindepth 1 \\( -type d \\( -name '.?*' -o -name venvs \\)"
-            " -prune \\) -o -printf 'T %y %s %T@ %i %p\\0' 2>/dev/null"
+            f"find -L {quote(tree)}/ -mindepth 1 {left_out} -o -printf 'T %y %s %T@ %i %p\\0' 2>/dev/null\n"
+            f"find {quote(tree)}/ -mindepth 1 {left_out} -o -type l -printf 'K %p\\0' 2>/dev/null"
             for tree in new
         ]
-        self._run_listing(new, lines)
+        listings = [*map(listing_script, above), *map(links_script, parents)]
+        self._run_listing(above, [*listings, *lines])
         for tree in new:
             self._listings[f"{tree}/"] = HostListing({})
 
@@ -206,6 +215,16 @@ class HostListings:
             if what == "d":
                 self._listings.setdefault(path, HostListing({}))
             self._put(path, HostEntry(_mode(what), int(size), _ns(mtime), int(inode)))
+        elif kind == "K":
+            self._mark_link(posixpath.normpath(rest))
+
+    def _mark_link(self, path: str) -> None:
+        """Note of an entry of a tree that a link leads to it."""
+        parent, name = posixpath.split(path)
+        listing = self._listings.get(parent)
+        entry = listing.entries.get(name) if isinstance(listing, HostListing) else None
+        if entry is not None:
+            self._put(path, replace(entry, is_link=True))
 
     def _put(self, path: str, entry: HostEntry | None) -> None:
         parent, name = posixpath.split(posixpath.normpath(path))
@@ -240,6 +259,17 @@ def listing_script(directory: str) -> str:
         f" [ \"$(wc -c)\" -eq 0 ] || printf '\\0= 1 %s\\0' {name}; }};"
         f" else printf 'E %s %s\\0' \"$([ -e {name} ] && {{ [ -d {name} ] && echo EACCES || echo ENOTDIR; }}"
         f' || echo ENOENT)" {name}; fi'
+    )
+
+
+def links_script(directory: str) -> str:
+    """Return the line of `sh` that tells what the links in a directory lead to.
+
+    Not for the directories above: that could mount every file system of a site.
+    """
+    return (
+        f"find {quote(directory)}/ -mindepth 1 -maxdepth 1 -type l"
+        f" -exec stat -L --printf 'L %f %s %.9Y %i %n\\0' {{}} + 2>/dev/null"
     )
 
 

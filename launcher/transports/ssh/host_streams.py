@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from launcher.errors import TransportError
 from launcher.text import clean
+from launcher.transports.ssh.channels import open_channel
 
 if TYPE_CHECKING:
     import paramiko
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from launcher.transports.ssh.connection import SshConnection
 
 _OPEN_TIMEOUT_S = 15.0
+_GREETING_BYTES = 1 << 20
+"""Most that a login shell may print."""
 
 
 def connected(connection: SshConnection, port: int) -> paramiko.Channel:
@@ -32,17 +36,26 @@ def connected(connection: SshConnection, port: int) -> paramiko.Channel:
     )
 
 
-def conversation(connection: SshConnection, argv: Sequence[str]) -> paramiko.Channel:
-    """Return the standard input and output of a command on the host.
+def conversation(connection: SshConnection, argv: Sequence[str], path: str) -> paramiko.Channel:
+    """Return the standard input and output of a command on the host, which is looked for in a PATH.
 
     Raises:
         TransportError: it cannot be started.
     """
+    mark = f"begin-{secrets.token_hex(8)}\n".encode()
 
     def begin(transport: paramiko.Transport) -> paramiko.Channel:
-        channel = transport.open_session(timeout=_OPEN_TIMEOUT_S)
-        channel.settimeout(_OPEN_TIMEOUT_S)
-        channel.exec_command(shlex.join(argv))
+        channel = open_channel(transport, "exec", "exec /bin/sh", _OPEN_TIMEOUT_S)
+        script = f"export PATH={shlex.quote(path)}; echo {mark.decode().strip()}; exec {shlex.join(argv)}\n"
+        channel.sendall(script.encode("utf-8", errors="surrogateescape"))
+        # What a login shell prints does not belong to the stream, nor what `sh` would read ahead.
+        before = bytearray()
+        while not before.endswith(mark):
+            byte = channel.recv(1)
+            if not byte or len(before) > _GREETING_BYTES:
+                channel.close()
+                raise TransportError(f"{connection.host.alias}: '{clean(argv[0])}' cannot be run")
+            before += byte
         return channel
 
     return _channel(connection, begin, f"'{clean(argv[0])}' cannot be run")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.text import clean
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
+from launcher.transports.ssh.channels import open_channel
 from launcher.transports.ssh.connection import SshConnection
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 1 << 18
 _STARTED = "started"
 _SHELL = "exec /bin/sh"
+_SPARE_TIMEOUT_S = 20.0
+_PROBE_TIMEOUT_S = 5.0
+_SLOWEST_BYTES_S = 16 << 10
+"""What a line passes that is slow and not silent."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROCESS_IDENTITY = (
     "identity() { s=$(cat /proc/$1/stat 2>/dev/null) || return 1; s=${s##*) }; set -- $1 $s;"
@@ -91,6 +96,47 @@ def run_remote(
     return run_script(connection, body, argv[0], env=env, cwd=cwd, timeout_s=timeout_s)
 
 
+@dataclass(slots=True)
+class _Order:
+    """A script on its way: what it is called, and until when its answer is waited for."""
+
+    name: str
+    script: bytes
+    marker: str
+    timeout_s: float
+    limit: int
+    while_it_comes: bool
+    deadline: float = 0.0
+
+    def begin(self) -> None:
+        """Let the time begin, which neither logging in counts to nor sending over a slow line."""
+        self.deadline = time.monotonic() + self.timeout_s + len(self.script) / _SLOWEST_BYTES_S
+
+    @property
+    def remaining_s(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.1)
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def heard(self) -> None:
+        """Note that something came."""
+        if self.while_it_comes:
+            self.deadline = max(self.deadline, time.monotonic() + self.timeout_s)
+
+    def answer(self, out: bytes | bytearray) -> tuple[str, int] | None:
+        """Return the process id that comes with the marker, and where the answer begins.
+
+        A login shell may print before it, even without an end of line.
+        """
+        begin = out.find(self.marker.encode())
+        end = out.find(b"\n", begin)
+        if begin < 0 or end < 0:
+            return None
+        return bytes(out[begin + len(self.marker) : end]).decode("ascii", "replace").strip(), end + 1
+
+
 def run_script(
     connection: SshConnection,
     body: str,
@@ -100,36 +146,38 @@ def run_script(
     cwd: str | None = None,
     timeout_s: float = 30,
     limit: int = MAX_OUTPUT_BYTES,
+    while_it_comes: bool = False,
 ) -> RawResult:
     """Run lines of `sh` to their end; `name` is what errors call them, `limit` the most bytes they may print.
+
+    `while_it_comes`: the time begins anew with each piece of the answer; a slow line is no silent one.
 
     Raises:
         TransportError: they do not end in time (they are then terminated), or cannot be run.
         UnclearError: the connection broke while they ran.
         ConnectionLostError: the host cannot be reached; nothing was sent.
     """
-    deadline = time.monotonic() + timeout_s
     marker = f"{_STARTED}-{secrets.token_hex(8)}"
     script = script_of(body, env, cwd, marker).encode("utf-8", errors="surrogateescape")
+    order = _Order(name, script, marker, timeout_s, limit, while_it_comes)
     try:
-        return _sent(connection, name, script, marker, deadline, limit)
+        return _sent(connection, order)
     except _NotSentError:
-        return _sent(connection, name, script, marker, deadline, limit)
+        return _sent(connection, order)
 
 
 class _NotSentError(ConnectionLostError):
     """The connection broke before the whole script was sent: the shell carries out none of it."""
 
 
-def _sent(
-    connection: SshConnection, name: str, script: bytes, marker: str, deadline: float, limit: int
-) -> RawResult:
+def _sent(connection: SshConnection, order: _Order) -> RawResult:
     """Send a script to a shell, and follow it to its end."""
-    timeout_s = max(deadline - time.monotonic(), 0.1)
-    channel = connection.take_spare() or _opened(connection, _SHELL, timeout_s)
-    connection.prepare_spare(lambda: _opened(connection, _SHELL, timeout_s))
+    connection.transport()
+    order.begin()
+    channel = connection.take_spare(order.remaining_s) or _opened(connection, _SHELL, order.remaining_s)
+    connection.prepare_spare(lambda: _opened(connection, _SHELL, _SPARE_TIMEOUT_S))
     try:
-        return _followed(connection, channel, name, script, marker, deadline, limit)
+        return _followed(connection, channel, order)
     finally:
         channel.close()
 
@@ -141,9 +189,7 @@ def _opened(connection: SshConnection, command: str, timeout_s: float) -> parami
     for attempt in (1, 2):
         transport = connection.transport()
         try:
-            channel = transport.open_session(timeout=timeout_s)
-            channel.settimeout(timeout_s)
-            channel.exec_command(command)
+            channel = open_channel(transport, "exec", command, timeout_s)
         except (paramiko.SSHException, EOFError, OSError) as error:
             if isinstance(error, paramiko.ChannelException):
                 raise TransportError(
@@ -158,58 +204,75 @@ def _opened(connection: SshConnection, command: str, timeout_s: float) -> parami
     raise AssertionError("unreachable")
 
 
-def _followed(
-    connection: SshConnection,
-    channel: paramiko.Channel,
-    name: str,
-    script: bytes,
-    marker: str,
-    deadline: float,
-    limit: int,
-) -> RawResult:
+def _followed(connection: SshConnection, channel: paramiko.Channel, order: _Order) -> RawResult:
     import paramiko
 
     out, err = bytearray(), bytearray()
     try:
-        _send(connection, channel, script, deadline)
+        _send(connection, channel, order)
         channel.shutdown_write()
         while not _ended(channel):
-            remaining_s = deadline - time.monotonic()
-            if remaining_s <= 0:
-                _end(connection, bytes(out), marker)
-                raise TransportError(f"'{clean(name)}' did not end in time on {connection.host.alias}")
-            select.select([channel], [], [], min(remaining_s, 1.0))
-            if _drain(channel, out, err, limit):
+            if order.is_late:
+                raise _late(connection, channel, order, out)
+            select.select([channel], [], [], min(order.remaining_s, 1.0))
+            if _drain(channel, out, err, order.limit):
                 connection.received()
-            if len(out) + len(err) > limit:
-                _end(connection, bytes(out[:_CHUNK_BYTES]), marker)
+                order.heard()
+            if len(out) + len(err) > order.limit:
+                if (begun := order.answer(out[:_CHUNK_BYTES])) is not None:
+                    _end(connection, begun[0])
                 raise TransportError(
-                    f"'{clean(name)}' printed more than {limit >> 20} MiB on {connection.host.alias}"
+                    f"'{clean(order.name)}' printed more than {order.limit >> 20} MiB"
+                    f" on {connection.host.alias}"
                 )
-        channel.status_event.wait(max(deadline - time.monotonic(), 0.1))
+        channel.status_event.wait(order.remaining_s)
     except (OSError, EOFError, paramiko.SSHException) as error:
-        raise _unclear(connection, channel, name) from error
-    _drain(channel, out, err, limit)
+        raise _unclear(connection, channel, order.name) from error
+    _drain(channel, out, err, order.limit)
+    return _result(connection, channel, order, out, err)
+
+
+def _result(
+    connection: SshConnection, channel: paramiko.Channel, order: _Order, out: bytearray, err: bytearray
+) -> RawResult:
+    """Return what a script that ended has answered."""
     code = channel.exit_status if channel.exit_status_ready() else -1
-    first, newline, rest = bytes(out).partition(b"\n")
-    if not newline or not first.startswith(marker.encode()):
+    answer = order.answer(out)
+    if code == -1 and not _answers(channel):
+        raise _unclear(connection, channel, order.name)
+    if answer is None:
         reason = clean(bytes(err or out).decode("utf-8", errors="replace").strip().rpartition("\n")[2])
-        if code == -1:
-            raise _unclear(connection, channel, name)
+        refusal = f"exit {code}" if code != -1 else "the server does not run a shell"
         raise TransportError(
-            f"'{clean(name)}' cannot be run on {connection.host.alias}: {reason or f'exit {code}'}"
+            f"'{clean(order.name)}' cannot be run on {connection.host.alias}: {reason or refusal}"
         )
     if code == -1:
-        raise _unclear(connection, channel, name)
-    return RawResult(code, rest, bytes(err))
+        raise UnclearError(
+            f"'{clean(order.name)}' was ended by a signal on {connection.host.alias};"
+            " it may have been carried out"
+        )
+    return RawResult(code, bytes(out[answer[1] :]), bytes(err))
 
 
-def _send(connection: SshConnection, channel: paramiko.Channel, script: bytes, deadline: float) -> None:
+def _answers(channel: paramiko.Channel) -> bool:
+    """Return whether the connection of a channel that has closed still works; asked for, never guessed."""
     import paramiko
 
-    channel.settimeout(max(deadline - time.monotonic(), 0.1))
     try:
-        channel.sendall(script)
+        channel.get_transport().open_session(timeout=_PROBE_TIMEOUT_S).close()
+    except paramiko.ChannelException:  # no further session, says the server
+        return True
+    except (paramiko.SSHException, EOFError, OSError):
+        return False
+    return True
+
+
+def _send(connection: SshConnection, channel: paramiko.Channel, order: _Order) -> None:
+    import paramiko
+
+    channel.settimeout(order.remaining_s)
+    try:
+        channel.sendall(order.script)
     except TimeoutError:
         raise
     except (OSError, EOFError, paramiko.SSHException) as error:
@@ -241,12 +304,24 @@ def _unclear(connection: SshConnection, channel: paramiko.Channel, name: str) ->
     )
 
 
-def _end(connection: SshConnection, out: bytes, marker: str) -> None:
-    """Terminate a command that took too long, by the process id that came with the marker."""
-    first, newline, _ = out.partition(b"\n")
-    pid = first.removeprefix(marker.encode()).strip()
-    if not newline or not pid.isdigit():
-        connection.broken("no answer in time")
+def _late(
+    connection: SshConnection, channel: paramiko.Channel, order: _Order, out: bytearray
+) -> TransportError:
+    """Terminate a command that took too long; return the error to raise."""
+    begun = order.answer(out)
+    if begun is not None:
+        _end(connection, begun[0])
+        return TransportError(f"'{clean(order.name)}' did not end in time on {connection.host.alias}")
+    connection.broken("no answer in time", channel.get_transport())
+    return UnclearError(
+        f"{connection.host.alias}: no answer for {order.timeout_s:.0f} s to '{clean(order.name)}';"
+        " it may have been carried out"
+    )
+
+
+def _end(connection: SshConnection, pid: str) -> None:
+    """Terminate a command by the process id that came with the marker."""
+    if not pid.isdigit():
         return
     try:
         channel = _opened(connection, f"kill -TERM {int(pid)}", timeout_s=5.0)

@@ -1,4 +1,4 @@
-"""Files on the far side by SFTP: one round trip for a listing or a stat, pipelined reads and writes."""
+"""Large files written on the far side by SFTP, which takes them as they are, pipelined."""
 
 from __future__ import annotations
 
@@ -8,36 +8,19 @@ import posixpath
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError
 from launcher.text import clean
-from launcher.transports.base import FileStat
-from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
+from launcher.transports.ssh.channels import open_channel
 from launcher.transports.ssh.connection import SshConnection
 
 if TYPE_CHECKING:
     import paramiko
 
 Result = TypeVar("Result")
-_PART_BYTES = 32 << 10
-"""Bytes of one request: servers need not answer larger ones (draft-ietf-secsh-filexfer-02, 3)."""
-
-
-def _send_requests_at_once(file: paramiko.SFTPFile) -> None:
-    """Let paramiko send all requests of a `readv` before it reads an answer, and in the reader's thread.
-
-    In a thread of its own (paramiko/sftp_file.py:_prefetch_thread) a request may be sent after the answer to
-    the one before: the transfer then counts as complete, and all other parts are asked for again. A break
-    there is a traceback on the terminal. The requests for WHOLE_FILE_BYTES fit in the server's window.
-    """
-
-    def start(chunks: Sequence[tuple[int, int]], limit: int | None) -> None:
-        file._prefetching, file._prefetch_done = True, False  # type: ignore[attr-defined]
-        file._prefetch_thread(chunks, limit)  # type: ignore[attr-defined]
-
-    file._start_prefetch = start  # type: ignore[attr-defined]
+_WINDOW_BYTES = 8 << 20
 
 
 class NoSftpError(TransportError):
@@ -45,7 +28,7 @@ class NoSftpError(TransportError):
 
 
 class SftpFiles:
-    """Files of a host, over a channel of its own."""
+    """Writes files of a host, over a channel of its own."""
 
     def __init__(self, connection: SshConnection, deadline_s: float) -> None:
         self._connection = connection
@@ -53,47 +36,8 @@ class SftpFiles:
         self._lock = threading.Lock()
         self._client: paramiko.SFTPClient | None = None
         self._generation = -1
-
-    def listdir(self, path: str) -> list[FileStat]:
-        """Return a directory's entries; what a link points to, where it can be reached.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-        return self._do(lambda client: _entries(client, path))
-
-    def stat(self, path: str) -> FileStat:
-        """Return the entry of a path.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-        return self._do(lambda client: _entry(posixpath.basename(path), client.stat(path)))
-
-    def read(self, path: str, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`; all up to the end for -1.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-
-        def parts(client: paramiko.SFTPClient) -> bytes:
-            with client.open(path, "rb") as file:
-                end = file.stat().st_size or 0
-                length = min(size, end - offset) if size >= 0 else end - offset
-                if length <= 0:
-                    return b""
-                if size < 0 and length > WHOLE_FILE_BYTES:
-                    raise too_large_error(path)
-                begins = range(offset, offset + length, _PART_BYTES)
-                wanted = [(begin, min(_PART_BYTES, offset + length - begin)) for begin in begins]
-                _send_requests_at_once(file)
-                return b"".join(file.readv(wanted))
-
-        return self._do(parts)
+        self._left: set[str] = set()
+        """Unfinished files that broken connections have left there."""
 
     def write_atomic(self, path: str, data: bytes, mode: int) -> None:
         """Write a file whole, under its name only when it is complete.
@@ -106,7 +50,9 @@ class SftpFiles:
         temporary = posixpath.join(parent, f".{name}.{secrets.token_hex(4)}")
 
         def write(client: paramiko.SFTPClient) -> None:
+            self._remove_left(client)
             _make(client, parent)
+            self._left.add(temporary)
             try:
                 with client.open(temporary, "wxb") as file:
                     file.chmod(mode)
@@ -116,29 +62,23 @@ class SftpFiles:
                     raise OSError(errno.ENOSPC, "the file is incomplete: is the file system full?")
                 client.posix_rename(temporary, path)
             except OSError:
-                with contextlib.suppress(OSError):
-                    client.remove(temporary)
+                self._remove_left(client)
                 raise
+            self._left.discard(temporary)
 
         self._do(write)
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-        self._do(lambda client: _make(client, path))
-
-    def remove(self, path: str) -> None:
-        """Remove a file.
-
-        Raises:
-            OSError: the server's refusal.
-            TransportError: no connection, or no answer in time.
-        """
-        self._do(lambda client: client.remove(path))
+    def _remove_left(self, client: paramiko.SFTPClient) -> None:
+        """Remove unfinished files; over a connection that has broken, the next one does it."""
+        for path in tuple(self._left):
+            try:
+                client.remove(path)
+            except FileNotFoundError:
+                self._left.discard(path)
+            except OSError:
+                return
+            else:
+                self._left.discard(path)
 
     def _do(self, action: Callable[[paramiko.SFTPClient], Result]) -> Result:
         import paramiko
@@ -164,42 +104,26 @@ class SftpFiles:
         transport = self._connection.transport()
         if self._client is None or self._generation != self._connection.generation:
             try:
-                client = paramiko.SFTPClient.from_transport(
-                    transport, window_size=8 << 20, max_packet_size=1 << 15
+                channel = open_channel(
+                    transport, "subsystem", "sftp", self._deadline_s, window_bytes=_WINDOW_BYTES
                 )
-            except (paramiko.SSHException, EOFError) as error:
-                if transport.is_active():
+                client = paramiko.SFTPClient(channel)
+            except TimeoutError as error:
+                raise self._connection.broken(f"no answer for {self._deadline_s:.0f} s", transport) from error
+            # SFTPError: what a login shell prints comes before the answer.
+            except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError) as error:
+                if _is_refusal(error, transport):
                     raise NoSftpError(
                         f"{self._connection.host.alias}: no SFTP: {clean(str(error))}"
                     ) from error
-                raise self._connection.broken("the connection broke") from error
-            if client is None:
-                raise NoSftpError(f"{self._connection.host.alias}: no SFTP")
-            channel = client.get_channel()
-            if channel is not None:
-                channel.settimeout(self._deadline_s)
+                raise self._connection.broken("the connection broke", transport) from error
             self._client, self._generation = client, self._connection.generation
         return self._client
 
 
-def _entries(client: paramiko.SFTPClient, path: str) -> list[FileStat]:
-    entries = []
-    for attributes in client.listdir_attr(path):
-        name = attributes.filename
-        if stat.S_ISLNK(attributes.st_mode or 0):
-            try:
-                entries.append(_entry(name, client.stat(posixpath.join(path, name))))
-            except FileNotFoundError:  # a broken link
-                continue
-        else:
-            entries.append(_entry(name, attributes))
-    return sorted(entries, key=lambda entry: entry.name)
-
-
-def _entry(name: str, attributes: paramiko.SFTPAttributes) -> FileStat:
-    """Return an entry; SFTP (version 3) tells no inode, and whole seconds."""
-    is_directory = stat.S_ISDIR(attributes.st_mode or 0)
-    return FileStat(name, attributes.st_size or 0, float(attributes.st_mtime or 0), 0, is_directory)
+def _is_refusal(error: Exception, transport: paramiko.Transport) -> bool:
+    """Return whether the server has answered, and said no."""
+    return transport.is_active() and "Timeout opening channel" not in str(error)
 
 
 def _make(client: paramiko.SFTPClient, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Files on the far side by `sh`, for servers without SFTP: GNU coreutils and findutils, as on every Linux."""
+"""Files on the far side by `sh`, one round trip each: GNU coreutils and findutils, as on every Linux."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
-        done = self._sh(f"stat -L -c '%s %Y %i %F' -- {quote(path)}")
+        done = self._sh(f"stat -L -c '%s %.9Y %i %F' -- {quote(path)}")
         size, mtime, inode, kind = done.stdout.decode().strip().split(" ", 3)
         return FileStat(posixpath.basename(path), int(size), float(mtime), int(inode), kind == "directory")
 
@@ -126,6 +126,7 @@ class ShellFiles:
             env=PLAIN_ENVIRONMENT,
             timeout_s=self._deadline_s,
             limit=limit + _MESSAGE_BYTES,
+            while_it_comes=True,
         )
         if done.code != 0:
             raise _error(done)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import getpass
-import glob
 import os
 import pwd
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +15,17 @@ from pathlib import Path
 
 from launcher.errors import InputError
 from launcher.text import clean, did_you_mean
+from launcher.transports.ssh.config_text import expanded, lines_of, split_line
 
 _ALIAS = re.compile(r"(?:[A-Za-z0-9_.+-]+@)?[A-Za-z0-9_][A-Za-z0-9_.:%-]*")
 _DEEPEST_JUMP = 8
-_DEEPEST_INCLUDE = 4
 _SSH_TIMEOUT_S = 10.0
 KEEPALIVE_S = 15
 """Seconds between keepalives where the configuration has none (ServerAliveInterval)."""
 CONNECT_TIMEOUT_S = 10.0
 _DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _DEFAULT_KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts")
+_WITH_TOKENS = frozenset({"identityfile", "certificatefile", "userknownhostsfile", "proxyjump"})
 Options = Mapping[str, Sequence[str]]
 """Values of an option by its lower-case name, as `ssh -G` prints them."""
 
@@ -69,28 +70,14 @@ def resolve_host(alias: str, environment: Mapping[str, str], *, config: Path | N
 
 def host_names(config: Path) -> tuple[str, ...]:
     """Return the names of hosts that a configuration file lists, without patterns; none if unreadable."""
-    names = _named_in(config, config.parent, _DEEPEST_INCLUDE)
+    names = [name for line in lines_of(config) for name in _named_in(line)]
     return tuple(dict.fromkeys(name for name in names if _ALIAS.fullmatch(name)))
 
 
-def _named_in(config: Path, directory: Path, depth: int) -> list[str]:
-    """Return the words of the Host lines of a file and of those it includes."""
-    try:
-        lines = config.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    names: list[str] = []
-    for line in lines:
-        words = re.split(r"[\s=]+", line.strip())
-        if words[0].lower() == "host":
-            names += words[1:]
-        elif words[0].lower() == "include" and depth:
-            for pattern in words[1:]:
-                matches = glob.glob(str(directory / Path(pattern.strip('"')).expanduser()))
-                names += [
-                    name for file in sorted(matches) for name in _named_in(Path(file), directory, depth - 1)
-                ]
-    return names
+def _named_in(line: str) -> list[str]:
+    """Return the words of a Host line."""
+    keyword, words = split_line(line)
+    return words if keyword == "host" else []
 
 
 def similar_host(alias: str, environment: Mapping[str, str]) -> str:
@@ -114,15 +101,28 @@ def _resolve(alias: str, environment: Mapping[str, str], config: Path | None, de
             fix="Use ProxyJump HOST, which does the same for hosts that speak SSH.",
         )
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # as ssh expands `~` (ssh_config(5), TOKENS)
-    jump = _first(options, "proxyjump")
-    jumps = [] if jump in ("", "none") else [part.strip() for part in jump.split(",")]
     port = _number(alias, options, "port", 22)
     if not 0 < port < 1 << 16:
         raise InputError(f"host {alias}: invalid port: {port} (expected 1 to 65535)")
+    local_user = environment.get("USER") or getpass.getuser()
+    remote_user = user or _first(options, "user") or local_user
+    hostname = _first(options, "hostname") or name
+    # What `ssh -G` prints as it stands in the file.
+    tokens = {
+        "h": hostname, "n": name, "p": str(port), "r": remote_user, "u": local_user, "d": str(home),
+        "k": _first(options, "hostkeyalias") or name, "i": str(os.getuid()),
+        "l": socket.gethostname(), "L": socket.gethostname().partition(".")[0],
+    }  # fmt: skip
+    options = {
+        key: [expanded(value, tokens, environment) for value in values] if key in _WITH_TOKENS else values
+        for key, values in options.items()
+    }
+    jump = _first(options, "proxyjump")
+    jumps = [] if jump in ("", "none") else [part.strip() for part in jump.split(",")]
     return SshHost(
         alias=name,
-        hostname=_first(options, "hostname") or name,
-        user=user or _first(options, "user") or environment.get("USER") or getpass.getuser(),
+        hostname=hostname,
+        user=remote_user,
         port=port,
         identity_files=_files(options, "identityfile", _DEFAULT_KEYS, home),
         certificate_files=_files(options, "certificatefile", (), home),
@@ -180,8 +180,11 @@ def _parsed(name: str, config: Path) -> Options:
 
     if not config.is_file():
         return {}
+    lines = list(lines_of(config))
+    if any(_runs_a_command(line) for line in lines):
+        raise InputError(f"host {name}: `Match exec` needs an ssh client", where=str(config))
     try:
-        found = paramiko.SSHConfig.from_path(str(config)).lookup(name)
+        found = paramiko.SSHConfig.from_text("\n".join(lines)).lookup(name)
     except (paramiko.ConfigParseError, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"host {name}: the ssh configuration cannot be read: {error}", where=str(config)
@@ -192,6 +195,12 @@ def _parsed(name: str, config: Path) -> Options:
         key: list(map(str, value)) if isinstance(value, list) else [str(value)]
         for key, value in values.items()
     }
+
+
+def _runs_a_command(line: str) -> bool:
+    """Return whether a condition of a line is a command; the one that paramiko runs reads the terminal."""
+    keyword, words = split_line(line)
+    return keyword == "match" and any(word.lower().lstrip("!") == "exec" for word in words)
 
 
 def _first(options: Options, key: str) -> str:

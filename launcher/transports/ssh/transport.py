@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,12 +26,12 @@ from launcher.transports.replies import CommandTimes, access_error, is_private_g
 from launcher.transports.ssh import host_streams
 from launcher.transports.ssh.authentication import Prompter, no_answer
 from launcher.transports.ssh.connection import ConnectionState, SshConnection
+from launcher.transports.ssh.file_access import FileAccess
 from launcher.transports.ssh.host_access import HostAccess
 from launcher.transports.ssh.host_files import HostFiles
 from launcher.transports.ssh.locked_change import LockedChange
 from launcher.transports.ssh.look_ahead import LookAhead
 from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
-from launcher.transports.ssh.sftp_files import NoSftpError, SftpFiles
 from launcher.transports.ssh.shell_files import ShellFiles
 from launcher.transports.ssh.ssh_config import SshHost
 from recipes.cache_root import cache_root
@@ -59,7 +60,7 @@ class SshTransport:
     ) -> None:
         self.connection = connection or SshConnection(host, prompter)
         self._deadline_s = deadline_s
-        self._files: HostAccess = SftpFiles(self.connection, deadline_s)
+        self._files = FileAccess(self.connection, deadline_s)
         self._ahead = LookAhead(self.connection)
         self._commands = CommandTimes()
         self._node = ""
@@ -74,6 +75,7 @@ class SshTransport:
         """
         other = SshTransport(self.connection.host, deadline_s=self._deadline_s, connection=self.connection)
         other._files, other._commands = self._files, self._commands
+        other._ahead = LookAhead(self.connection, self._ahead.contents)
         other._node, other._environment = self._node, self._environment
         return other
 
@@ -123,7 +125,8 @@ class SshTransport:
         Raises:
             TransportError: it cannot be started.
         """
-        return host_streams.conversation(self.connection, argv)
+        path = self.environment().get("PATH", "/usr/local/bin:/usr/bin:/bin")
+        return host_streams.conversation(self.connection, argv, path)
 
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
@@ -140,18 +143,19 @@ class SshTransport:
         return self._environment
 
     def _login_environment(self) -> dict[str, str]:
+        mark = secrets.token_hex(8)
         # csh and tcsh take -l only alone; they read the user's files for -c, too.
         body = (
-            'case "${SHELL:=/bin/sh}" in *csh) exec "$SHELL" -c "exec env -0" </dev/null ;; esac\n'
-            'exec "$SHELL" -l -c "exec env -0" </dev/null'
+            f'uname -n; set -- -c "echo {mark}; exec env -0"\n'
+            'case "${SHELL:=/bin/sh}" in *csh) ;; *) set -- -l "$@" ;; esac\n'
+            'exec "$SHELL" "$@" </dev/null'
         )
         done = run_script(self.connection, body, "env", timeout_s=self._deadline_s)
-        text = done.stdout.decode("utf-8", errors="surrogateescape")
-        # What a profile prints comes before the first variable.
-        pairs = (
-            item.rpartition("\n")[2] if number == 0 else item for number, item in enumerate(text.split("\0"))
-        )
-        variables = {name: value for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+        # What a profile prints comes before the mark.
+        printed, _, text = done.stdout.decode("utf-8", errors="surrogateescape").partition(f"{mark}\n")
+        self._node = self._node or clean(printed.partition("\n")[0])
+        pairs = (item.partition("=") for item in text.split("\0"))
+        variables = {name: value for name, equals, value in pairs if equals}
         if done.code or not variables.get("HOME"):
             raise TransportError(
                 f"{self.host}: the login shell does not tell its variables"
@@ -423,18 +427,14 @@ class SshTransport:
             raise access_error(error, failure, path) from error
 
     def with_files(self, action: Callable[[HostAccess], Result]) -> Result:
-        """Return what an action does with the files, by SFTP or, where the server has none, by `sh`.
+        """Return what an action does with the files.
 
         Raises:
             OSError: the refusal.
             TransportError: no connection, no answer in time, or one of another form.
         """
         with _readable(self.connection.host.alias):
-            try:
-                return action(self._files)
-            except NoSftpError:
-                self._files = ShellFiles(self.connection, self._deadline_s)
-                return action(self._files)
+            return action(self._files)
 
 
 @contextmanager
