@@ -36,6 +36,7 @@ class JobSize:
     time_s: int | None = None
     partition: str | None = None
     account: str | None = None
+    qos: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launcher.errors import InputError
+from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
@@ -224,7 +224,10 @@ def inspect_machine(transport: Transport, environment: Mapping[str, str]) -> Mac
 
 
 def _other_users(transport: Transport, own_name: str) -> tuple[str, ...]:
-    who = transport.run(["who"], timeout_s=5)
+    try:
+        who = transport.run(["who"], timeout_s=5)
+    except TransportError:  # a node without that program
+        return ()
     names = {line.split()[0] for line in who.stdout.splitlines() if line.strip()}
     return tuple(sorted(names - {own_name, "root"}))
 

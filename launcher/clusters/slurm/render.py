@@ -123,7 +123,7 @@ def sbatch_options(options: JobOptions, name: str, token: str) -> list[str]:
         **{row.sbatch: value for row in FIELDS if row.sbatch and (value := request.option(row.name))},
         "nodes": options.nodes,
         "ntasks-per-node": 1,
-        "gres": f"gpu:{options.gpus_per_node}" if options.gpus_per_node else None,
+        "gres": f"gpu:{options.gpus_per_node}" if options.gpus_per_node and request.gres else None,
         "mem": 0,
         "time": format_time_limit(request.time_s),
         "open-mode": "append",

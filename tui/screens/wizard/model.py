@@ -148,7 +148,7 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     )
     if name:
         return status.detection.partition(name)
-    default = next((item for item in status.detection.partitions if item.default), None)
+    default = status.detection.partition(status.detection.default_partition or "")
     return default or next(iter(status.detection.partitions), None)
 
 
@@ -268,7 +268,7 @@ def _packaged_recipe(name: str, status: DraftStatus) -> str:
 def _default_account(partition: Partition | None, status: DraftStatus) -> str:
     if status.detection is None:
         return ""
-    default = next((item.account for item in status.detection.accounts or () if item.default), "")
+    default = status.detection.account_for(partition) or ""
     usable = status.detection.accounts_in(partition) if partition is not None else None
     if usable and default not in usable:
         return usable[0]
