@@ -109,7 +109,7 @@ class Account:
     default: bool = False
     """Whether jobs that name no account are charged to this one."""
     cluster: str = ""
-    default_qos: str = ""
+    default_qos: str = field(default="", compare=False)
     """The QoS of its jobs that name none; empty where Slurm does not tell."""
 
 

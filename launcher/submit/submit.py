@@ -29,7 +29,13 @@ from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
 from launcher.submit.complete import complete, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
-from launcher.submit.hints import cluster_hints, hints, measured_memory_hint, usual_time_hint
+from launcher.submit.hints import (
+    cluster_hints,
+    hints,
+    measured_memory_hint,
+    shell_hints,
+    usual_time_hint,
+)
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
@@ -188,6 +194,7 @@ def _planned(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
+        *shell_hints(environment, request, options.slurm_request),
         *filter(
             None,
             (
@@ -378,7 +385,7 @@ def estimate_start(
         UnreachableError: it gave no answer.
     """
     cluster = slurm_cluster(store.transport, store.root, environment)
-    options = plan.options
+    options = _with_profile_arguments(plan)
     limit_s = options.slurm_request.time_s
     requested = _start(cluster, options, limit_s)
     if not shorter or requested.now:
@@ -394,6 +401,13 @@ def estimate_start(
         if start.now:
             break
     return StartEstimate(requested, tuple(sooner))
+
+
+def _with_profile_arguments(plan: SubmissionPlan) -> JobOptions:
+    """Return a plan's options with its profile's arguments of sbatch before its own, as its jobs get them."""
+    options = plan.options
+    arguments = (*options.profile_of(plan.submission.layout.site).sbatch_args, *options.request.sbatch_args)
+    return replace(options, request=replace(options.request, sbatch_args=arguments))
 
 
 def _start(cluster: Scheduler, options: JobOptions, time_s: int) -> StartTime:

@@ -18,6 +18,7 @@ from launcher.clusters.inventory import (
     Detection,
     DetectionProblem,
 )
+from launcher.clusters.shell_defaults import submission_defaults
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.answers import Answers, interpret
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
@@ -29,7 +30,6 @@ from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
 )
-from launcher.clusters.slurm.shell_defaults import submission_defaults
 from launcher.errors import NotConfiguredError, RefusedError, TransportError, UnreachableError
 from launcher.sites import site_here
 from launcher.text import clean

@@ -68,7 +68,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
         ParseError: the text is not a list of partitions.
     """
     if columns == SINFO_COLUMNS:
-        text = "\n".join(_with_state(line) for line in text.splitlines())
+        text = "\n".join(_with_last(line, SINFO_COLUMNS) for line in text.splitlines())
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
     unread = list(table.unread)
@@ -99,9 +99,9 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
     return rows, Table(table.rows, tuple(unread))
 
 
-def _with_state(line: str) -> str:
-    """Return a line of sinfo with an empty state where it ends before the state."""
-    return line + "|" if line.count("|") == len(SINFO_COLUMNS) - 2 else line
+def _with_last(line: str, columns: Sequence[str]) -> str:
+    """Return a line with an empty last cell where it ends before that."""
+    return line + "|" if line.count("|") == len(columns) - 2 else line
 
 
 def _cpus(row: Mapping[str, str]) -> Cpus:
@@ -116,6 +116,8 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
     Raises:
         ParseError: the text is not a list of QoS.
     """
+    if columns == QOS_COLUMNS:
+        text = "\n".join(_with_last(line, QOS_COLUMNS) for line in text.splitlines())
     qos_by_name = {}
     for row in read_table(text, columns, what="list of QoS").rows:
         row = {key.lower(): value for key, value in row.items()}
