@@ -92,6 +92,8 @@ class SlurmRequest(BaseModel):
     """Number of jobs that follow one another."""
     options: Mapping[str, str] = Field(default_factory=dict)
     """Further options by the name of their row in `launcher.fields`."""
+    cluster: str | None = None
+    """One of several clusters that share a login node; None: the login node's own."""
     gres: bool = True
     """Whether GPUs are asked for; a Slurm that lists none refuses that, and gives whole nodes."""
 

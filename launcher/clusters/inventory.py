@@ -165,6 +165,8 @@ class SubmissionDefaults:
     reservation: str | None = None
     time: str | None = None
     """Time limit as Slurm takes it."""
+    cluster: str | None = None
+    """One of several clusters under one accounting; None: that of the login node."""
 
 
 NO_DEFAULTS = SubmissionDefaults()

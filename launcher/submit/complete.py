@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from recipes.planning import Setup
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
+    from launcher.sites import Site
     from recipes.inheritance import Resolver
 
 
@@ -89,6 +91,7 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
     Raises:
         InputError: there is no partition or no time limit to take.
     """
+    _refuse_clusters(request, detection.site)
     limit_s = time_limit_of(request.time if request.time is not None else detection.defaults.time)
     name, reservation = _partition_name(request, detection, nodes, limit_s)
     partition = detection.partition(name)
@@ -101,8 +104,24 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
         reservation=reservation,
         chain=request.chain,
         options=request.options,
+        cluster=detection.defaults.cluster,
         gres=detection.lists_gpus or not detection.partitions,
     )
+
+
+def _refuse_clusters(request: SubmitRequest, site: Site) -> None:
+    """Refuse an argument of sbatch that sends jobs to another cluster than the one that is asked for them.
+
+    Raises:
+        InputError: there is one.
+    """
+    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
+    for argument in (*profile, *request.sbatch_args):
+        if re.match(r"--clusters?\b|-M", argument):
+            raise InputError(
+                f"invalid sbatch argument '{argument}': jobs of another cluster would not be found again",
+                fix="Name the cluster for all commands: export SLURM_CLUSTERS=NAME, then submit.",
+            )
 
 
 def qos_in(detection: Detection, partition: Partition | None, account: str | None) -> str | None:

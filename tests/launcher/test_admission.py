@@ -10,10 +10,12 @@ import pytest
 
 from launcher.clusters.admission import JobAdmission, not_listed, obstacles
 from launcher.clusters.inventory import Detection, Gpus, Mix, QosLimits
+from launcher.clusters.registry import cluster_of
 from launcher.clusters.shell_defaults import submission_defaults
 from launcher.clusters.slurm.answers import Answers, interpret
 from launcher.clusters.slurm.client import SlurmClient
-from launcher.clusters.slurm.detect import ask
+from launcher.clusters.slurm.cluster import SlurmCluster
+from launcher.clusters.slurm.detect import ask, detect
 from launcher.errors import InputError
 from launcher.request import SubmitRequest
 from launcher.sites import Profile
@@ -228,3 +230,77 @@ def test_a_start_is_estimated_with_the_profile_s_arguments(tmp_path: Path) -> No
     estimate_start(there.plan_of(request), there.store, there.environment, shorter=False)
     (argv,) = (argv for argv in there.transport.asked if argv[0] == "sbatch")
     assert argv[-3:-1] == ("--constraint=a100", "--nice")
+
+
+# ------------------------------------------------------------ several clusters under one accounting
+
+
+def test_a_cluster_that_the_shell_names_gets_the_job_and_all_questions(desk: Desk) -> None:
+    plan = plan_of(desk, DETECTION, {"SLURM_CLUSTERS": "wice"})
+    (launch,) = plan.submission.plans
+    assert "--clusters=wice" in launch.argv
+    assert "SLURM_CLUSTERS" not in launch.environment  # the job itself is on that cluster
+    assert plan.submission.spec.slurm is not None
+    assert plan.submission.spec.slurm.cluster == "wice"
+    machine = Machine(sinfo=[Completed(0, "CLUSTER: wice\ngpu|up\n", "")])
+    client = SlurmClient(machine, {"USER": "u", "SLURM_CLUSTERS": "genius", "SBATCH_CLUSTERS": "wice"})
+    assert client.ask(["sinfo"]) == "gpu|up\n"
+    client.ask(["sacct", "-X"])
+    assert machine.asked[-1] == ("sacct", "-M", "wice", "-X")
+    assert [environment["SLURM_CLUSTERS"] for environment in machine.with_environment if environment] == [
+        "wice"
+    ] * 2
+
+
+def test_a_run_is_followed_on_its_own_cluster_from_any_shell(desk: Desk) -> None:
+    there = plan_of(desk, DETECTION, {"SLURM_CLUSTERS": "wice"}).submission
+    here = plan_of(desk, DETECTION, {}).submission
+    for spec, shell, named in (
+        (there.spec, {}, "wice"),
+        (there.spec, {"SLURM_CLUSTERS": "genius"}, "wice"),
+        (here.spec, {"SLURM_CLUSTERS": "genius", "SBATCH_CLUSTERS": "genius"}, None),
+    ):
+        machine = Shell(shell)
+        run = desk.store.create(spec.model_copy(update={"id": f"{spec.id}-{len(shell)}"}), {})
+        cluster = cluster_of(run, machine)
+        assert isinstance(cluster, SlurmCluster)
+        assert cluster.client.environment.get("SLURM_CLUSTERS") == named
+        cluster.queue.ask()
+        assert (machine.with_environment[-1] or {}).get("SLURM_CLUSTERS") == named
+
+
+class Shell(Machine):
+    """A machine with a user's shell."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__()
+        self.variables = variables
+
+    def environment(self) -> Mapping[str, str]:
+        return {"USER": "u", "XDG_CACHE_HOME": "/nonexistent", **self.variables}
+
+
+@pytest.mark.parametrize("argument", ["--clusters=wice", "--cluster=wice", "-M", "-Mwice"])
+def test_an_argument_for_another_cluster_is_refused(desk: Desk, argument: str) -> None:
+    with pytest.raises(InputError, match="would not be found again") as raised:
+        plan_of(desk, DETECTION, {}, sbatch_args=(argument,))
+    assert "export SLURM_CLUSTERS=NAME" in raised.value.fix
+
+
+@pytest.mark.parametrize("value", ["t4,c3,c4", "all"])
+def test_several_clusters_are_the_login_nodes_own_and_that_is_told(tmp_path: Path, value: str) -> None:
+    machine = Machine(sinfo=[Completed(0, "slurm 24.11.5\n", ""), Completed(0, ROWS, "")])
+    detection = detect(machine, {"USER": "u", "SLURM_CLUSTERS": value}, tmp_path, budgets_s=0.01)
+    assert not [env for env in machine.with_environment if env and "SLURM_CLUSTERS" in env]
+    assert detection.defaults.cluster is None
+    assert any(
+        f"SLURM_CLUSTERS={value} of your shell names several" in item.what for item in detection.problems
+    )
+
+
+def test_cached_answers_are_of_the_cluster_that_is_named(tmp_path: Path) -> None:
+    for name, nodes in (("wice", 5), ("genius", 6)):
+        rows = ROWS.replace("|8|", f"|{nodes}|")
+        machine = Machine(sinfo=[Completed(0, "slurm 24.11.5\n", ""), Completed(0, rows, "")])
+        detection = detect(machine, {"USER": "u", "SLURM_CLUSTERS": name}, tmp_path, budgets_s=0.01)
+        assert (detection.partitions[0].nodes, detection.cluster) == (nodes, name)

@@ -10,6 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from launcher.clusters.inventory import (
     Detection,
     DetectionProblem,
 )
-from launcher.clusters.shell_defaults import submission_defaults
+from launcher.clusters.shell_defaults import named_cluster, several_clusters, submission_defaults
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
 from launcher.clusters.slurm.answers import Answers, interpret
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
@@ -73,6 +74,10 @@ def detect(
         answers = ask(client, budgets_s)
         if not answers.problems:
             _save_cached(transport, cache_file, environment, answers, now())
+    if several := several_clusters(environment):
+        text = f"{several} of your shell names several clusters: the login node's own is asked, and gets jobs"
+        problem = DetectionProblem(text, "export SLURM_CLUSTERS=NAME names one.")
+        answers = replace(answers, problems=(*answers.problems, problem))
     return interpret(site, answers, client.user, submission_defaults(environment))
 
 
@@ -119,7 +124,9 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
     if partitions is not None and accounts is not None and _has_qos(partitions, accounts):
         qos = output_of("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
     cluster = None
-    if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
+    if named := named_cluster(client.environment):
+        cluster = f"ClusterName={named}"
+    elif accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
     budgets, quotas, more = asked_budgets.answer(_left_s(deadline))
     problems += more
@@ -230,6 +237,11 @@ def _explained(command: str, error: TransportError | RefusedError) -> DetectionP
     return DetectionProblem(error.what, error.fix)
 
 
+def _configuration(environment: Mapping[str, str]) -> str:
+    """Return which cluster answers: by its configuration, and by name where the shell names one."""
+    return ":".join(filter(None, (environment.get("SLURM_CONF", ""), named_cluster(environment))))
+
+
 def _load_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], now: float
 ) -> Answers | None:
@@ -238,7 +250,7 @@ def _load_cached(
             return None
         value: dict[str, Any] = json.loads(transport.read(str(path)))
         is_fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < CACHE_S
-        is_same_conf = value["conf"] == environment.get("SLURM_CONF", "")
+        is_same_conf = value["conf"] == _configuration(environment)
         return _answers_of(value["answers"]) if is_fresh and is_same_conf else None
     except (TransportError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -268,7 +280,7 @@ def _save_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], answers: Answers, now: float
 ) -> None:
     texts = {name: getattr(answers, name) for name in Answers.__dataclass_fields__ if name != "problems"}
-    value = {"schema": _SCHEMA, "at": now, "conf": environment.get("SLURM_CONF", ""), "answers": texts}
+    value = {"schema": _SCHEMA, "at": now, "conf": _configuration(environment), "answers": texts}
     try:
         transport.write_atomic(str(path), json.dumps(value).encode(), 0o600)
     except TransportError:

@@ -120,6 +120,7 @@ def sbatch_options(options: JobOptions, name: str, token: str) -> list[str]:
     values: dict[str, Any] = {
         "job-name": name,
         "comment": comment_of(token),
+        "clusters": request.cluster,
         **{row.sbatch: value for row in FIELDS if row.sbatch and (value := request.option(row.name))},
         "nodes": options.nodes,
         "ntasks-per-node": 1,
