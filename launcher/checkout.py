@@ -6,6 +6,7 @@ Nothing of it is imported: it may need another Python, and importing it takes mi
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from recipes.drivers import choose_driver
 from recipes.remote_path import RemotePath, prefetch
 
 VARIABLE = "NEMO_RL_ROOT"
+VENV = "RAY_BARE_VENV"
+"""Names the Python environment of the driver and of Ray."""
 REMEMBERED = "checkout"
 # The name changed between v0.5 and v0.6.
 DRIVERS = ("examples/run_distillation.py", "examples/run_distillation_math.py")
@@ -174,16 +177,41 @@ def _text(transport: Transport, path: str) -> str:
     return data.decode(errors="replace")
 
 
-def check_venv(transport: Transport, venv: Path) -> None:
-    """Check that Ray can be started from a Python environment.
+def driver_venv(
+    transport: Transport, checkout: str, job: Mapping[str, str], shell: Mapping[str, str]
+) -> Path:
+    """Return the Python environment of the driver and of Ray.
+
+    It is the one that RAY_BARE_VENV names in the job's environment, else the checkout's `.venv`, else the one
+    that uv has for projects in the shell (UV_PROJECT_ENVIRONMENT), where that has Ray.
+    """
+    if named := job.get(VENV):
+        return transport.path(named).expanduser().absolute()
+    own = transport.path(f"{checkout}/.venv")
+    of_uv = shell.get("UV_PROJECT_ENVIRONMENT", "")
+    if not of_uv or _is_there(transport, own / "bin" / "python"):
+        return own
+    other = transport.path(checkout) / transport.path(of_uv).expanduser()
+    return other if _is_there(transport, other / "bin" / "ray") else own
+
+
+def check_venv(transport: Transport, venv: Path, shell: Mapping[str, str] | None = None) -> None:
+    """Check that Ray can be started from a Python environment; `shell` may have another one that is active.
 
     Raises:
         TransportError: `bin/python` or `bin/ray` is missing.
     """
     for program in ("python", "ray"):
         if transport.stat(str(venv / "bin" / program)) is None:
-            raise TransportError(
-                f"there is no bin/{program} in the Python environment",
-                where=venv,
-                fix="Install `ray[default]` into it, or name another one with RAY_BARE_VENV.",
-            )
+            fix = f"Install `ray[default]` into it, or name another one with {VENV}."
+            if active := _active(transport, shell or {}):
+                fix = f"The one that is active in your shell has Ray: export {VENV}={shlex.quote(active)}"
+            elif program == "python":
+                fix = f"Make it with `uv sync` in the checkout, or name another one with {VENV}."
+            raise TransportError(f"there is no bin/{program} in the Python environment", where=venv, fix=fix)
+
+
+def _active(transport: Transport, shell: Mapping[str, str]) -> str:
+    """Return the Python environment that is active in a shell, if it has Ray."""
+    paths = (shell.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX"))
+    return next((path for path in paths if path and transport.stat(f"{path}/bin/ray") is not None), "")

@@ -92,13 +92,18 @@ VARIABLES: tuple[VariableRule, ...] = (
     _rule("TORCH_(?:CUDA_ARCH_LIST|DISTRIBUTED_DEBUG|SHOW_CPP_STACKTRACES|LOGS)", "setting"),
     _rule("WANDB_(?:MODE|PROJECT|ENTITY|NAME|RUN_\\w+|TAGS|NOTES|BASE_URL|SILENT)|LLM_JUDGE_\\w+", "setting"),
     # What `module load` sets.
-    _rule("LD_LIBRARY_PATH|MODULEPATH|LOADEDMODULES|_LMFILES_|CUDA_HOME|EBROOT\\w+", "module"),
+    _rule("LD_LIBRARY_PATH|MODULEPATH|LOADEDMODULES|_LMFILES_|EBROOT\\w+", "module"),
+    # What a job needs that compiles: environments of workers, kernels.
+    _rule("CUDA_(?:HOME|PATH|ROOT)|CUDNN_(?:HOME|PATH|ROOT)|CUDAHOSTCXX|CC|CXX", "module"),
+    _rule("CPATH|C(?:PLUS)?_INCLUDE_PATH|LIBRARY_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH", "module"),
     # What would break the job.
     _rule(
-        "VIRTUAL_ENV|CONDA_PREFIX|UV_PROJECT_ENVIRONMENT|PYTHON(?:PATH|HOME)",
+        "VIRTUAL_ENV|CONDA_PREFIX|PYTHON(?:PATH|HOME)",
         "shell",
         "the job runs the checkout's .venv",
     ),
+    _rule("UV_PROJECT_ENVIRONMENT", "shell", "RAY_BARE_VENV says which environment the job runs"),
+    _rule("LD_PRELOAD|LD_AUDIT", "shell", "it would be loaded into every process of the job"),
     _rule(
         "(?:CUDA|NVIDIA)_VISIBLE_DEVICES|RANK|LOCAL_RANK|WORLD_SIZE|MASTER_(?:ADDR|PORT)", "shell", _JOBS_OWN
     ),
@@ -108,6 +113,13 @@ VARIABLES: tuple[VariableRule, ...] = (
 DEFAULT_SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 """Secrets that reach the driver unless the user says no: NeMo-RL itself reads them."""
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - compared with, never written to
+_NODES_OWN = re.compile(r"/(?:local[_-]?scratch|scratch[_-]?local|scratch/local|lscratch|jobfs)(?:/|$)")
+"""Directories that sites give each node, by their names."""
+_OF_MODULES = ("MODULEPATH", "LOADEDMODULES", "_LMFILES_")
+_EXPANDED = re.compile(
+    r"(?:HF|HUGGINGFACE|XDG)_\w+|TRANSFORMERS_CACHE|TORCH_HOME|(?:VLLM|NLTK)_\w+", re.ASCII
+)
+"""Variables whose libraries expand `~` in them (huggingface_hub/constants.py, vllm/envs.py)."""
 _OFFLINE_MODES = ("offline", "disabled", "dryrun")
 _CREDENTIALS = re.compile(r"^\w+://[^/@\s]*:[^/@\s]+@")
 
@@ -266,6 +278,8 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
         return VariableDecision(name, value, Outcome.PASSED, "by your choice")
     if rule is None or not value:
         return None
+    if rule.kind == "storage" and value.startswith("~/") and _EXPANDED.fullmatch(name):
+        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
     obstacle = _obstacle(rule, name, value, sources)
     if obstacle:
         return VariableDecision(name, "", Outcome.DROPPED, obstacle)
@@ -292,21 +306,30 @@ def _obstacle(rule: VariableRule, name: str, value: str, sources: _Sources) -> s
     if rule.kind == "module":
         if sources.site.modules:
             return f"the job loads the site's modules: {', '.join(sources.site.modules)}"
-        loaded = sources.shell.get("LOADEDMODULES") or name == "LD_LIBRARY_PATH"
-        return "" if loaded else "no module is loaded"
+        needs_modules = name in _OF_MODULES or name.startswith("EBROOT")
+        return "no module is loaded" if needs_modules and not sources.shell.get("LOADEDMODULES") else ""
     if rule.kind == "storage":
-        return _storage_obstacle(name, value, sources.node_local)
+        return _storage_obstacle(name, value, sources)
     return ""
 
 
-def _storage_obstacle(name: str, value: str, node_local: tuple[str, ...]) -> str:
+def _storage_obstacle(name: str, value: str, sources: _Sources) -> str:
     if name == "BASE_LOG_DIR":
         return "a run keeps its logs in its own directory"
     if not value.startswith("/"):
         return "not an absolute path"
-    if any(_is_below(value, local) for local in node_local):
+    if _NODES_OWN.match(value) or any(_is_below(value, local) for local in sources.node_local):
         return "on this node's own disk, which other nodes do not have"
+    if _is_of_a_job(value, sources.shell):
+        return "of the job that your shell is in, whose directories go with it"
     return ""
+
+
+def _is_of_a_job(path: str, shell: Mapping[str, str]) -> bool:
+    """Return whether a directory is that of the Slurm job that a shell runs in."""
+    job, own = shell.get("SLURM_JOB_ID", ""), shell.get("SLURM_TMPDIR", "")
+    by_number = bool(job) and re.search(rf"(?<!\d){re.escape(job)}(?!\d)", path) is not None
+    return by_number or (own.startswith("/") and _is_below(path, own))
 
 
 def _is_below(path: str, directory: str) -> bool:

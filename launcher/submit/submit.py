@@ -242,7 +242,7 @@ def _interpreter(
     if venv is None:
         return None, ""
     try:
-        check_venv(transport, Path(venv))
+        check_venv(transport, Path(venv), environment)
     except TransportError as error:
         return error, ""
     if submission.layout.site.modules:

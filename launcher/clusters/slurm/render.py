@@ -73,7 +73,7 @@ def render_script(
     script: str,
 ) -> RenderedJobs:
     """Render a job that runs a script of a run's directory instead of the launcher."""
-    files = {"job.sh": job_script(site, options, script)}
+    files = {"job.sh": job_script(environment, site, options, script)}
     token, output = new_token(), str(directory / "logs" / "slurm-%j.out")
     argv = (
         "sbatch",
