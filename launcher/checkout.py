@@ -24,6 +24,8 @@ VENV = "RAY_BARE_VENV"
 REMEMBERED = "checkout"
 # The name changed between v0.5 and v0.6.
 DRIVERS = ("examples/run_distillation.py", "examples/run_distillation_math.py")
+ALGORITHMS = "nemo_rl/algorithms"
+"""Directory of every checkout, also of a fork that has given its scripts other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class NemoCheckout:
     version: str | None
     """From `nemo_rl/package_info.py`, which has been wrong on the main branch."""
     driver: str
-    """The distillation script, relative to the checkout."""
+    """The distillation script, relative to the checkout; empty where a fork has none of a known name."""
     python: str | None
     """The Python of its environment; None without one."""
     features: frozenset[str]
@@ -83,7 +85,7 @@ def _holding(transport: Transport, near: Sequence[Path]) -> tuple[str, str] | No
     """Return the checkout that holds one of the paths, and that path."""
     for path in near:
         for parent in (path.absolute(), *path.absolute().parents):
-            if any(_is_there(transport, parent / name) for name in DRIVERS):
+            if any(_is_there(transport, parent / name) for name in (*DRIVERS, ALGORITHMS)):
                 return str(parent), str(path)
     return None
 
@@ -116,7 +118,7 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
     """
     prefetch(transport.path(path))
     driver = next((name for name in DRIVERS if _is_there(transport, transport.path(f"{path}/{name}"))), None)
-    if driver is None:
+    if driver is None and not _is_there(transport, transport.path(f"{path}/{ALGORITHMS}")):
         raise InputError(
             f"not a NeMo-RL checkout (no {DRIVERS[0]})" + (f", as given by {source}" if source else ""),
             where=path,
@@ -126,7 +128,7 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
     return NemoCheckout(
         path=path,
         version=_version(_text(transport, f"{path}/nemo_rl/package_info.py")),
-        driver=driver,
+        driver=driver or "",
         python=python if _is_there(transport, transport.path(python)) else None,
         features=frozenset(
             name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
@@ -140,8 +142,18 @@ def with_driver_of(
     """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
 
     A recipe for which the checkout has no driver keeps the usual one.
+
+    Raises:
+        InputError: there is no usual one either.
     """
-    driver = choose_driver(values, _scripts(transport, checkout.path))
+    scripts = _scripts(transport, checkout.path)
+    driver = choose_driver(values, scripts)
+    if driver.script is None and not checkout.driver:
+        raise InputError(
+            f"the checkout has no driver script of a known name: {driver.reason}",
+            where=checkout.path,
+            fix=f"--driver names it; there are {', '.join(scripts) or 'none in examples/'}.",
+        )
     if driver.script is None:
         return checkout, f"the checkout has no driver for this recipe: {driver.reason}"
     if driver.script == checkout.driver:

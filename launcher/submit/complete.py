@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.durations import DurationError, parse_time_limit
@@ -70,6 +71,17 @@ def complete(
         environment=job,
     )
     return partition, options
+
+
+def near_checkout(transport: Transport, request: SubmitRequest, resolver: Resolver) -> tuple[Path, ...]:
+    """Return files that may lie in the checkout: the recipe, the current directory, the recipe's parents.
+
+    Raises:
+        RecipeError: the recipe cannot be read.
+    """
+    files = resolver.resolve(request.recipe, request.overrides).files
+    here = transport.path("").absolute()
+    return (request.recipe, here, *(transport.path(name) for name in reversed(files)))
 
 
 def _valid_nodes(request: SubmitRequest, resolver: Resolver) -> int:

@@ -27,7 +27,7 @@ from launcher.interpreter import interpreter_state
 from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
-from launcher.submit.complete import complete, nodes_of
+from launcher.submit.complete import complete, near_checkout, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
 from launcher.submit.hints import (
     cluster_hints,
@@ -175,8 +175,8 @@ def _planned(
     from launcher.submit.preflight import preflight
 
     transport = store.transport
-    near = (request.recipe, transport.path("").absolute())
     rehearsal = request.kind == "rehearsal"
+    near = () if rehearsal else near_checkout(transport, request, resolver)
     checkout = None if rehearsal else choose(transport, request.checkout, environment, near=near)
     partition, options = complete(request, detection, transport, environment, checkout, resolver, store.root)
     cluster = slurm_cluster(transport, store.root, environment)

@@ -11,6 +11,7 @@ from launcher.clusters.base import RenderedJobs, RunLayout
 from launcher.clusters.slurm.batch import Batch, bare_batch, common_environment, job_script, key_file
 from launcher.clusters.slurm.containers import container_batch
 from launcher.durations import format_time_limit
+from launcher.errors import InputError
 from launcher.fields import FIELDS
 from launcher.plan import LaunchPlan, new_token
 from launcher.request import JobOptions
@@ -89,8 +90,18 @@ def render_script(
 
 
 def _file_pattern(output: str) -> str:
-    """Return the path of a job's output as Slurm's file name pattern, in which `%%` means `%`."""
+    """Return the path of a job's output as Slurm's file name pattern, in which `%%` means `%`.
+
+    Raises:
+        InputError: it has a backslash, which turns the pattern off and cannot be quoted (man sbatch).
+    """
     directory, name = output.rsplit("/", 1)
+    if "\\" in directory:
+        raise InputError(
+            "Slurm writes no output into a directory with a backslash in its name",
+            where=directory,
+            fix="`distill-tui settings storage.runs DIR` names another directory for runs.",
+        )
     return f"{directory.replace('%', '%%')}/{name}"
 
 
