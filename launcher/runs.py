@@ -94,6 +94,8 @@ class SlurmRequest(BaseModel):
     """Further options by the name of their row in `launcher.fields`."""
     cluster: str | None = None
     """One of several clusters that share a login node; None: the login node's own."""
+    without: tuple[str, ...] = ()
+    """Long options of sbatch, without dashes, that the site does not take from users."""
     gres: bool = True
     """Whether GPUs are asked for; a Slurm that lists none refuses that, and gives whole nodes."""
 

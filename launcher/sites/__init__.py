@@ -114,6 +114,8 @@ class Site:
     scratch: str = ""
     """Directory for large files; may contain `$VARIABLES` of the user's environment."""
     smoke: SmokeTarget = SmokeTarget()
+    sbatch_without: tuple[str, ...] = ()
+    """Long options, without dashes, that its sbatch does not take from users."""
     stores_environments: bool = False
     """True if its accounting stores the environment of jobs, readable by others."""
     front_s: float = 30.0
@@ -336,6 +338,7 @@ def _site(file: SiteFile) -> Site:
         mounts=job.mounts,
         scratch=job.scratch,
         smoke=SmokeTarget(**dict(file.smoke)),
+        sbatch_without=job.sbatch_without,
         stores_environments=job.stores_environments,
         front_s=max(file.polling.front_s, 15.0),
         behind_s=max(file.polling.behind_s, 15.0),

@@ -117,6 +117,7 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
         chain=request.chain,
         options=request.options,
         cluster=detection.defaults.cluster,
+        without=detection.site.sbatch_without,
         gres=detection.lists_gpus or not detection.partitions,
     )
 

@@ -28,6 +28,12 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
     if kind == "rehearsal":
         return tuple(lines)
     lines += _dropped_variables(submission)
+    job = submission.plans[0].environment
+    if job.get("NRL_FORCE_REBUILD_VENVS", "").lower() == "true":
+        lines.append(
+            "NRL_FORCE_REBUILD_VENVS of your shell makes the job build the workers' environments anew"
+            " (--no-env NRL_FORCE_REBUILD_VENVS)"
+        )
     if kind == "training":
         lines += _big_files(environment, submission)
     return tuple(lines)

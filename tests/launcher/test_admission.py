@@ -304,3 +304,16 @@ def test_cached_answers_are_of_the_cluster_that_is_named(tmp_path: Path) -> None
         machine = Machine(sinfo=[Completed(0, "slurm 24.11.5\n", ""), Completed(0, rows, "")])
         detection = detect(machine, {"USER": "u", "SLURM_CLUSTERS": name}, tmp_path, budgets_s=0.01)
         assert (detection.partitions[0].nodes, detection.cluster) == (nodes, name)
+
+
+def test_options_that_a_site_refuses_are_left_out(desk: Desk) -> None:
+    site = replace(SITE, sbatch_without=("mem", "exclusive"))
+    argv = plan_of(desk, replace(DETECTION, site=site), {}).submission.plans[0].argv
+    assert not [text for text in argv if text.startswith(("--mem", "--exclusive"))]
+    assert {"--gres=gpu:4", "--requeue"} <= set(argv)
+
+
+def test_building_the_environments_anew_in_the_job_is_told(desk: Desk) -> None:
+    (note,) = plan_of(desk, DETECTION, {"NRL_FORCE_REBUILD_VENVS": "true"}).notes
+    assert "--no-env NRL_FORCE_REBUILD_VENVS" in note
+    assert plan_of(desk, DETECTION, {"NRL_FORCE_REBUILD_VENVS": "false"}).notes == ()

@@ -141,8 +141,15 @@ def sbatch_options(options: JobOptions, name: str, token: str) -> list[str]:
         "open-mode": "append",
         "export": "ALL",
     }
-    options_given = [f"--{key}={value}" for key, value in values.items() if value is not None]
-    return [*options_given, "--exclusive", "--requeue" if request.chain == 1 else "--no-requeue"]
+    flags = ("exclusive", "requeue" if request.chain == 1 else "no-requeue")
+    return [
+        *(
+            f"--{key}={value}"
+            for key, value in values.items()
+            if value is not None and key not in request.without
+        ),
+        *(f"--{flag}" for flag in flags if flag not in request.without),
+    ]
 
 
 def script_for_test_only() -> Path:
