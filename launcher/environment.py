@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
+from string import Template
 from typing import Literal
 
 from launcher.plan import PASSED_ON
@@ -116,7 +117,7 @@ _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - compared 
 _NODES_OWN = re.compile(r"/(?:local[_-]?scratch|scratch[_-]?local|scratch/local|lscratch|jobfs)(?:/|$)")
 """Directories that sites give each node, by their names."""
 _OF_MODULES = ("MODULEPATH", "LOADEDMODULES", "_LMFILES_")
-_EXPANDED = re.compile(
+_EXPANDED_BY_LIBRARY = re.compile(
     r"(?:HF|HUGGINGFACE|XDG)_\w+|TRANSFORMERS_CACHE|TORCH_HOME|(?:VLLM|NLTK)_\w+", re.ASCII
 )
 """Variables whose libraries expand `~` in them (huggingface_hub/constants.py, vllm/envs.py)."""
@@ -265,12 +266,13 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
     if name in choices.dropped:
         return VariableDecision(name, "", Outcome.DROPPED, "by your choice")
     if name in choices.values:
-        return VariableDecision(name, choices.values[name], Outcome.CHOSEN)
+        return VariableDecision(name, _expanded(name, choices.values[name], sources), Outcome.CHOSEN)
     if name in sources.profile:
-        return VariableDecision(name, sources.profile[name], Outcome.PROFILE)
+        return VariableDecision(name, _expanded(name, sources.profile[name], sources), Outcome.PROFILE)
     if name in sources.set_by_site and not _stands(name, value, sources.set_by_site[name]):
         reason = sources.why_offline if name in OFFLINE else ""
-        return VariableDecision(name, sources.set_by_site[name], Outcome.SITE, reason)
+        value = _expanded(name, sources.set_by_site[name], sources)
+        return VariableDecision(name, value, Outcome.SITE, reason)
     rule = _rule_of(name)
     if value and is_secret(name, value) and (rule is not None or name in choices.passed):
         return VariableDecision(name, "", Outcome.OFFERED, f"--env {name} gives it to the driver")
@@ -278,12 +280,21 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
         return VariableDecision(name, value, Outcome.PASSED, "by your choice")
     if rule is None or not value:
         return None
-    if rule.kind == "storage" and value.startswith("~/") and _EXPANDED.fullmatch(name):
+    if rule.kind == "storage" and value.startswith("~/") and _EXPANDED_BY_LIBRARY.fullmatch(name):
         value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
     obstacle = _obstacle(rule, name, value, sources)
     if obstacle:
         return VariableDecision(name, "", Outcome.DROPPED, obstacle)
     return VariableDecision(name, value, Outcome.PASSED)
+
+
+def _expanded(name: str, value: str, sources: _Sources) -> str:
+    """Return a path that was written down with `~` and `$NAME` replaced; other values as they are."""
+    if kind_of(name) not in ("storage", "scratch"):
+        return value
+    if value.startswith("~/"):
+        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
+    return Template(value).safe_substitute(sources.shell)
 
 
 def _stands(name: str, value: str, set_by_site: str) -> bool:

@@ -50,6 +50,19 @@ def not_listed(name: str, detection: Detection) -> str:
     )
 
 
+def no_account_text(partition: Partition, detection: Detection) -> str:
+    """Return why none of the user's accounts may be charged in a partition, and where some may."""
+    others = ", ".join(item.name for item in detection.partitions if detection.accounts_in(item))
+    elsewhere = f"; partitions that take yours: {others}" if others else ""
+    if partition.allowed is not None:
+        return f"{partition.name} takes jobs of {', '.join(partition.allowed[:_MOST])} only{elsewhere}"
+    return f"none of your accounts may use {partition.name}{elsewhere}"
+
+
+_MOST = 5
+"""Accounts of a partition that are named; some sites list hundreds."""
+
+
 def is_misspelt(name: str, detection: Detection) -> bool:
     """Return whether a partition that is not listed has nearly the name of one that is."""
     return bool(did_you_mean(name, [item.name for item in detection.partitions]))

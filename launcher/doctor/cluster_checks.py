@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from launcher.clusters.admission import JobAdmission, is_misspelt, not_listed, obstacles
+from launcher.clusters.admission import (
+    JobAdmission,
+    is_misspelt,
+    no_account_text,
+    not_listed,
+    obstacles,
+)
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.errors import UnreachableError
 from launcher.request import Cost
@@ -75,6 +81,8 @@ def account_is_usable(subject: Subject) -> Verdict | None:
         return passed("this cluster keeps no accounts") if detection.accounts is None else None
     if not usable:
         text = f"none of your accounts may use {partition.name}"
+        if detection.accounts:
+            return failed(f"{text}: {no_account_text(partition, detection)}", _DETECT)
         return failed(f"{text}: this may be the wrong login node, or the project has no budget here", _DETECT)
     if account is None:
         names = ", ".join(usable)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
-from launcher.clusters.admission import JobAdmission, not_listed, obstacles
+from launcher.clusters.admission import JobAdmission, no_account_text, not_listed, obstacles
 from launcher.clusters.inventory import Detection, Partition
 from launcher.clusters.shell_defaults import NOT_USED, VARIABLES
 from launcher.durations import in_words
@@ -73,6 +73,8 @@ def _admission(detection: Detection, options: JobOptions) -> Iterator[str]:
     )
     yield from (f"Slurm may refuse the job: {text}" for text in obstacles(job, detection))
     usable = detection.accounts_in(partition) if partition is not None else None
+    if partition is not None and usable == () and detection.accounts:
+        yield f"Slurm may refuse the job: {no_account_text(partition, detection)}"
     if usable and slurm.account is not None and slurm.account not in usable:
         text = f"{slurm.account} may not use {slurm.partition}; {', '.join(usable)} may"
         yield f"Slurm may refuse the job: {text}"
@@ -135,6 +137,8 @@ def _dropped_variables(submission: Submission) -> Iterator[str]:
     for item in decisions:
         if item.outcome is Outcome.DROPPED and kind_of(item.name) == "storage" and item.name != "TMPDIR":
             yield f"{item.name} of your shell does not reach the job: {item.reason}"
+        if kind_of(item.name) == "storage" and "$" in item.value:
+            yield f"{item.name} of the job is {item.value}: your shell has no such variable"
     offered = [item.name for item in decisions if item.outcome is Outcome.OFFERED]
     if offered:
         yield f"secrets that stay out of the job: {', '.join(offered)} (--env NAME gives one to the driver)"

@@ -317,3 +317,17 @@ def test_building_the_environments_anew_in_the_job_is_told(desk: Desk) -> None:
     (note,) = plan_of(desk, DETECTION, {"NRL_FORCE_REBUILD_VENVS": "true"}).notes
     assert "--no-env NRL_FORCE_REBUILD_VENVS" in note
     assert plan_of(desk, DETECTION, {"NRL_FORCE_REBUILD_VENVS": "false"}).notes == ()
+
+
+def test_a_partition_for_other_accounts_is_told_with_those_that_take_yours(desk: Desk) -> None:
+    theirs = replace(BOOSTER, allowed=("theirs",))
+    plan = plan_of(desk, replace(DETECTION, partitions=(theirs, OTHER)), {})
+    (note,) = plan.notes
+    assert note == (
+        "Slurm may refuse the job: booster takes jobs of theirs only; partitions that take yours: other"
+    )
+
+
+def test_a_variable_of_a_path_that_the_shell_has_not_is_told(desk: Desk) -> None:
+    (note,) = plan_of(desk, DETECTION, {}, env=("HF_HOME=$NOPE/hf",)).notes
+    assert note == "HF_HOME of the job is $NOPE/hf: your shell has no such variable"

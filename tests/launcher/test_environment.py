@@ -278,3 +278,18 @@ def test_directories_of_the_job_that_a_shell_is_in_go_with_it(path: str) -> None
     assert [item.reason for item in job.decisions if item.name == "HF_HOME"] == [
         "of the job that your shell is in, whose directories go with it"
     ]
+
+
+def test_paths_that_a_profile_or_the_user_wrote_down_are_expanded() -> None:
+    shell = {"HOME": "/home/u", "SCRATCH": "/scratch/u"}
+    profile = {"HF_HOME": "$SCRATCH/hf", "UV_CACHE_DIR": "~/uv", "WANDB_NOTES": "$SCRATCH costs $5"}
+    chosen = EnvironmentChoices({"NEMO_RL_VENV_DIR": "${SCRATCH}/venvs", "VLLM_CACHE_ROOT": "$NOPE/v"})
+    job = job_environment(shell, SITE, profile, chosen)
+    assert job.variables == {
+        "HOME": "/home/u",
+        "HF_HOME": "/scratch/u/hf",
+        "UV_CACHE_DIR": "/home/u/uv",
+        "WANDB_NOTES": "$SCRATCH costs $5",
+        "NEMO_RL_VENV_DIR": "/scratch/u/venvs",
+        "VLLM_CACHE_ROOT": "$NOPE/v",
+    }
