@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.sites import Site
 
@@ -88,6 +88,16 @@ class Partition:
     def gpu_nodes(self) -> int:
         """The nodes that a job with GPUs can get: those with GPUs; all where Slurm lists none."""
         return sum(item.nodes for item in self.mix if item.gpus.count) or self.nodes
+
+    def with_gpus_of(self, kind: str) -> Partition:
+        """Return the partition for a job that asks for a type of GPU; as it is where no node has that."""
+        mix = tuple(item for item in self.mix if item.gpus.type.lower() == kind.lower())
+        return replace(self, mix=mix) if mix else self
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        """The types of GPUs of its nodes, those of most nodes first."""
+        return tuple(dict.fromkeys(item.gpus.type for item in self.mix if item.gpus.count))
 
     def admits(self, account: str) -> bool:
         """Return whether the partition lets an account in (associations aside)."""

@@ -43,6 +43,8 @@ def complete(
     nodes = _valid_nodes(request, resolver)
     slurm = _slurm_request(request, detection, nodes)
     partition = detection.partition(slurm.partition)
+    if partition is not None and (chosen := gpu_type_in(request, detection.site)):
+        partition = partition.with_gpus_of(chosen)
     gpus_per_node = _gpus_per_node(request, detection, partition, resolver)
     shared = (root, *((checkout.path,) if checkout is not None else ()))
     secrets = resolver.resolve(request.recipe, request.overrides).secret_variables
@@ -120,6 +122,18 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
         without=detection.site.sbatch_without,
         gres=detection.lists_gpus or not detection.partitions,
     )
+
+
+def gpu_type_in(request: SubmitRequest, site: Site) -> str:
+    """Return the type of GPU that an argument of sbatch asks for (`--gres=gpu:h100:4`); empty for any."""
+    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
+    matches = [_GPU_TYPE.match(argument) for argument in (*profile, *request.sbatch_args)]
+    return next((match[1] for match in reversed(matches) if match is not None), "")
+
+
+_GPU_TYPE = re.compile(
+    r"--(?:gres=(?:.*,)?gpu:|gpus-per-node=)([^:,=\s]*[^:,=\s\d][^:,=\s]*)(?::\d+)?(?:,|$)"
+)
 
 
 def _refuse_clusters(request: SubmitRequest, site: Site) -> None:

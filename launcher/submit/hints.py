@@ -43,7 +43,7 @@ def cluster_hints(
     detection: Detection, partition: Partition | None, options: JobOptions, cost: Cost
 ) -> Iterator[str]:
     """Yield hints about what Slurm may refuse, nodes that are down, and a budget that does not suffice."""
-    yield from _admission(detection, options)
+    yield from _admission(detection, partition, options)
     usable = partition.nodes_usable if partition is not None else None
     # More nodes than there are is Slurm's refusal, and no matter of nodes that are down.
     if partition is not None and usable is not None and usable < options.nodes <= partition.nodes:
@@ -62,7 +62,9 @@ def cluster_hints(
             )
 
 
-def _admission(detection: Detection, options: JobOptions) -> Iterator[str]:
+def _admission(
+    detection: Detection, partition_of_job: Partition | None, options: JobOptions
+) -> Iterator[str]:
     """Yield why Slurm may refuse the job or let it wait for ever, and what it lacks to know of GPUs."""
     slurm, gpus = options.slurm_request, options.gpus_per_node
     if unlisted := not_listed(slurm.partition, detection):
@@ -78,6 +80,12 @@ def _admission(detection: Detection, options: JobOptions) -> Iterator[str]:
     if usable and slurm.account is not None and slurm.account not in usable:
         text = f"{slurm.account} may not use {slurm.partition}; {', '.join(usable)} may"
         yield f"Slurm may refuse the job: {text}"
+    if options.gpus_per_node and partition_of_job is not None and len(partition_of_job.gpu_types) > 1:
+        kinds = ", ".join(kind or "untyped" for kind in partition_of_job.gpu_types)
+        yield (
+            f"nodes of {slurm.partition} have different GPUs ({kinds}), and the job may get any:"
+            f" --sbatch-arg=--gres=gpu:TYPE:{gpus} chooses"
+        )
     if gpus and not slurm.gres:
         yield (f"Slurm lists no GPUs here: the job asks for whole nodes, and each must have {gpus} GPUs")
 

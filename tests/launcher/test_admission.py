@@ -19,6 +19,7 @@ from launcher.clusters.slurm.detect import ask, detect
 from launcher.errors import InputError
 from launcher.request import SubmitRequest
 from launcher.sites import Profile
+from launcher.submit.complete import gpu_type_in
 from launcher.submit.submit import SubmissionPlan, estimate_start
 from launcher.transports.base import Completed
 from tests.launcher.ordering import BOOSTER, DETECTION, OTHER, SITE, Desk
@@ -331,3 +332,35 @@ def test_a_partition_for_other_accounts_is_told_with_those_that_take_yours(desk:
 def test_a_variable_of_a_path_that_the_shell_has_not_is_told(desk: Desk) -> None:
     (note,) = plan_of(desk, DETECTION, {}, env=("HF_HOME=$NOPE/hf",)).notes
     assert note == "HF_HOME of the job is $NOPE/hf: your shell has no such variable"
+
+
+@pytest.mark.parametrize(
+    ("argument", "kind"),
+    [
+        ("--gres=gpu:h100:4", "h100"),
+        ("--gres=nvme:100,gpu:H100:4", "H100"),
+        ("--gpus-per-node=h100:4", "h100"),
+        ("--gres=gpu:nvidia_h100_80gb_hbm3:4", "nvidia_h100_80gb_hbm3"),
+        ("--gres=gpu:4", ""),
+        ("--gpus-per-node=4", ""),
+        ("--constraint=h100", ""),
+    ],
+)
+def test_the_type_of_gpu_that_an_argument_asks_for(argument: str, kind: str) -> None:
+    request = SubmitRequest(Path("r"), 1, sbatch_args=("--nice", argument))
+    assert gpu_type_in(request, SITE) == kind
+
+
+def test_nodes_with_different_gpus(desk: Desk) -> None:
+    """Without a type the job may get any of them; with one, its number and memory count."""
+    mixed = replace(BOOSTER, mix=(Mix(Gpus(8, "v100"), 6), Mix(Gpus(4, "a100"), 2)))
+    there = replace(DETECTION, partitions=(mixed,))
+    (note, *_) = (text for text in plan_of(desk, there, {}).notes if "different GPUs" in text)
+    assert "(v100, a100)" in note
+    assert "--sbatch-arg=--gres=gpu:TYPE:8" in note
+    plan = plan_of(desk, there, {}, sbatch_args=("--gres=gpu:a100:4",))
+    assert plan.options.gpus_per_node == 4
+    assert plan.memory is not None
+    assert plan.memory.gpu_gib == 40
+    assert plan.notes == ()
+    assert plan.submission.plans[0].argv[-2] == "--gres=gpu:a100:4"
