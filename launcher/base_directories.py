@@ -9,6 +9,7 @@ from string import Template
 
 from launcher.errors import InputError
 from launcher.text import clean
+from recipes.cache_root import base_directory
 
 DRAFTS, RUN_DRAFTS = "drafts", "run-drafts"
 """Directories below the state directory: of recipes with unsaved edits, and of runs being prepared."""
@@ -21,13 +22,12 @@ def default_runs_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 def state_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of the program's state: $XDG_STATE_HOME/distill-tui."""
-    state = environment.get("XDG_STATE_HOME") or _home(environment) / ".local" / "state"
-    return Path(state) / "distill-tui"
+    return base_directory(environment, "XDG_STATE_HOME", ".local/state") / "distill-tui"
 
 
 def config_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of the user's settings: $XDG_CONFIG_HOME/distill-tui."""
-    return Path(environment.get("XDG_CONFIG_HOME") or _home(environment) / ".config") / "distill-tui"
+    return base_directory(environment, "XDG_CONFIG_HOME", ".config") / "distill-tui"
 
 
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> Path:

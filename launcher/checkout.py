@@ -6,6 +6,7 @@ Nothing of it is imported: it may need another Python, and importing it takes mi
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +19,13 @@ from recipes.drivers import choose_driver
 from recipes.remote_path import RemotePath, prefetch
 
 VARIABLE = "NEMO_RL_ROOT"
+VENV = "RAY_BARE_VENV"
+"""Names the Python environment of the driver and of Ray."""
 REMEMBERED = "checkout"
 # The name changed between v0.5 and v0.6.
 DRIVERS = ("examples/run_distillation.py", "examples/run_distillation_math.py")
+ALGORITHMS = "nemo_rl/algorithms"
+"""Directory of every checkout, also of a fork that has given its scripts other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class NemoCheckout:
     version: str | None
     """From `nemo_rl/package_info.py`, which has been wrong on the main branch."""
     driver: str
-    """The distillation script, relative to the checkout."""
+    """The distillation script, relative to the checkout; empty where a fork has none of a known name."""
     python: str | None
     """The Python of its environment; None without one."""
     features: frozenset[str]
@@ -80,7 +85,7 @@ def _holding(transport: Transport, near: Sequence[Path]) -> tuple[str, str] | No
     """Return the checkout that holds one of the paths, and that path."""
     for path in near:
         for parent in (path.absolute(), *path.absolute().parents):
-            if any(_is_there(transport, parent / name) for name in DRIVERS):
+            if any(_is_there(transport, parent / name) for name in (*DRIVERS, ALGORITHMS)):
                 return str(parent), str(path)
     return None
 
@@ -113,7 +118,7 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
     """
     prefetch(transport.path(path))
     driver = next((name for name in DRIVERS if _is_there(transport, transport.path(f"{path}/{name}"))), None)
-    if driver is None:
+    if driver is None and not _is_there(transport, transport.path(f"{path}/{ALGORITHMS}")):
         raise InputError(
             f"not a NeMo-RL checkout (no {DRIVERS[0]})" + (f", as given by {source}" if source else ""),
             where=path,
@@ -123,7 +128,7 @@ def probe(transport: Transport, path: str, source: str = "") -> NemoCheckout:
     return NemoCheckout(
         path=path,
         version=_version(_text(transport, f"{path}/nemo_rl/package_info.py")),
-        driver=driver,
+        driver=driver or "",
         python=python if _is_there(transport, transport.path(python)) else None,
         features=frozenset(
             name for name, file, says in _FEATURES if re.search(says, _text(transport, f"{path}/{file}"))
@@ -137,8 +142,18 @@ def with_driver_of(
     """Return the checkout with the driver that a recipe is for, and a note where that is not the usual one.
 
     A recipe for which the checkout has no driver keeps the usual one.
+
+    Raises:
+        InputError: there is no usual one either.
     """
-    driver = choose_driver(values, _scripts(transport, checkout.path))
+    scripts = _scripts(transport, checkout.path)
+    driver = choose_driver(values, scripts)
+    if driver.script is None and not checkout.driver:
+        raise InputError(
+            f"the checkout has no driver script of a known name: {driver.reason}",
+            where=checkout.path,
+            fix=f"--driver names it; there are {', '.join(scripts) or 'none in examples/'}.",
+        )
     if driver.script is None:
         return checkout, f"the checkout has no driver for this recipe: {driver.reason}"
     if driver.script == checkout.driver:
@@ -174,16 +189,41 @@ def _text(transport: Transport, path: str) -> str:
     return data.decode(errors="replace")
 
 
-def check_venv(transport: Transport, venv: Path) -> None:
-    """Check that Ray can be started from a Python environment.
+def driver_venv(
+    transport: Transport, checkout: str, job: Mapping[str, str], shell: Mapping[str, str]
+) -> Path:
+    """Return the Python environment of the driver and of Ray.
+
+    It is the one that RAY_BARE_VENV names in the job's environment, else the checkout's `.venv`, else the one
+    that uv has for projects in the shell (UV_PROJECT_ENVIRONMENT), where that has Ray.
+    """
+    if named := job.get(VENV):
+        return transport.path(named).expanduser().absolute()
+    own = transport.path(f"{checkout}/.venv")
+    of_uv = shell.get("UV_PROJECT_ENVIRONMENT", "")
+    if not of_uv or _is_there(transport, own / "bin" / "python"):
+        return own
+    other = transport.path(checkout) / transport.path(of_uv).expanduser()
+    return other if _is_there(transport, other / "bin" / "ray") else own
+
+
+def check_venv(transport: Transport, venv: Path, shell: Mapping[str, str] | None = None) -> None:
+    """Check that Ray can be started from a Python environment; `shell` may have another one that is active.
 
     Raises:
         TransportError: `bin/python` or `bin/ray` is missing.
     """
     for program in ("python", "ray"):
         if transport.stat(str(venv / "bin" / program)) is None:
-            raise TransportError(
-                f"there is no bin/{program} in the Python environment",
-                where=venv,
-                fix="Install `ray[default]` into it, or name another one with RAY_BARE_VENV.",
-            )
+            fix = f"Install `ray[default]` into it, or name another one with {VENV}."
+            if active := _active(transport, shell or {}):
+                fix = f"The one that is active in your shell has Ray: export {VENV}={shlex.quote(active)}"
+            elif program == "python":
+                fix = f"Make it with `uv sync` in the checkout, or name another one with {VENV}."
+            raise TransportError(f"there is no bin/{program} in the Python environment", where=venv, fix=fix)
+
+
+def _active(transport: Transport, shell: Mapping[str, str]) -> str:
+    """Return the Python environment that is active in a shell, if it has Ray."""
+    paths = (shell.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX"))
+    return next((path for path in paths if path and transport.stat(f"{path}/bin/ray") is not None), "")

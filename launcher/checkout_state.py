@@ -14,6 +14,8 @@ from launcher.transports.base import Transport
 TIMEOUT_S = 10.0
 """For each question: a cold file system may take seconds for a checkout of 3,000 files."""
 _LINES = 60
+_OWN_FILES = ("--", "nemo_rl/package_info.py", "nemo_rl/__init__.py")
+"""Files that every checkout has."""
 
 
 class CheckoutState(BaseModel):
@@ -46,13 +48,15 @@ def checkout_state(transport: Transport, environment: Mapping[str, str], path: s
             return ""
         return done.stdout if done.code == 0 else ""
 
-    commit = clean(git("rev-parse", "HEAD").strip())
-    if not commit:
+    commit, _, inside = clean_lines(git("rev-parse", "HEAD", "--show-prefix")).partition("\n")
+    # An unpacked release in somebody's own repository: that one's commit says nothing of it.
+    if not commit or (inside.strip() and not git("ls-files", *_OWN_FILES).strip()):
         return CheckoutState()
-    stat = clean_lines(git("diff", "--stat", "--no-color", "--no-ext-diff", "HEAD").rstrip()).split("\n")
+    diff = ("diff", "--stat", "--no-color", "--no-ext-diff", "HEAD", "--", ".")
+    stat = clean_lines(git(*diff).rstrip()).split("\n")
     if len(stat) > _LINES:
         stat = [*stat[: _LINES - 2], f" … {len(stat) - _LINES + 1} more files", stat[-1]]
-    status = git("status", "--porcelain", "--untracked-files=normal", "--no-renames")
+    status = git("status", "--porcelain", "--untracked-files=normal", "--no-renames", "--", ".")
     return CheckoutState(
         commit=commit,
         branch=clean(git("rev-parse", "--abbrev-ref", "HEAD").strip()),

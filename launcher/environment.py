@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
+from string import Template
 from typing import Literal
 
 from launcher.plan import PASSED_ON
@@ -92,13 +93,18 @@ VARIABLES: tuple[VariableRule, ...] = (
     _rule("TORCH_(?:CUDA_ARCH_LIST|DISTRIBUTED_DEBUG|SHOW_CPP_STACKTRACES|LOGS)", "setting"),
     _rule("WANDB_(?:MODE|PROJECT|ENTITY|NAME|RUN_\\w+|TAGS|NOTES|BASE_URL|SILENT)|LLM_JUDGE_\\w+", "setting"),
     # What `module load` sets.
-    _rule("LD_LIBRARY_PATH|MODULEPATH|LOADEDMODULES|_LMFILES_|CUDA_HOME|EBROOT\\w+", "module"),
+    _rule("LD_LIBRARY_PATH|MODULEPATH|LOADEDMODULES|_LMFILES_|EBROOT\\w+", "module"),
+    # What a job needs that compiles: environments of workers, kernels.
+    _rule("CUDA_(?:HOME|PATH|ROOT)|CUDNN_(?:HOME|PATH|ROOT)|CUDAHOSTCXX|CC|CXX", "module"),
+    _rule("CPATH|C(?:PLUS)?_INCLUDE_PATH|LIBRARY_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH", "module"),
     # What would break the job.
     _rule(
-        "VIRTUAL_ENV|CONDA_PREFIX|UV_PROJECT_ENVIRONMENT|PYTHON(?:PATH|HOME)",
+        "VIRTUAL_ENV|CONDA_PREFIX|PYTHON(?:PATH|HOME)",
         "shell",
         "the job runs the checkout's .venv",
     ),
+    _rule("UV_PROJECT_ENVIRONMENT", "shell", "RAY_BARE_VENV says which environment the job runs"),
+    _rule("LD_PRELOAD|LD_AUDIT", "shell", "it would be loaded into every process of the job"),
     _rule(
         "(?:CUDA|NVIDIA)_VISIBLE_DEVICES|RANK|LOCAL_RANK|WORLD_SIZE|MASTER_(?:ADDR|PORT)", "shell", _JOBS_OWN
     ),
@@ -108,6 +114,13 @@ VARIABLES: tuple[VariableRule, ...] = (
 DEFAULT_SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 """Secrets that reach the driver unless the user says no: NeMo-RL itself reads them."""
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - compared with, never written to
+_NODES_OWN = re.compile(r"/(?:local[_-]?scratch|scratch[_-]?local|scratch/local|lscratch|jobfs)(?:/|$)")
+"""Directories that sites give each node, by their names."""
+_OF_MODULES = ("MODULEPATH", "LOADEDMODULES", "_LMFILES_")
+_EXPANDED_BY_LIBRARY = re.compile(
+    r"(?:HF|HUGGINGFACE|XDG)_\w+|TRANSFORMERS_CACHE|TORCH_HOME|(?:VLLM|NLTK)_\w+", re.ASCII
+)
+"""Variables whose libraries expand `~` in them (huggingface_hub/constants.py, vllm/envs.py)."""
 _OFFLINE_MODES = ("offline", "disabled", "dryrun")
 _CREDENTIALS = re.compile(r"^\w+://[^/@\s]*:[^/@\s]+@")
 
@@ -253,12 +266,13 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
     if name in choices.dropped:
         return VariableDecision(name, "", Outcome.DROPPED, "by your choice")
     if name in choices.values:
-        return VariableDecision(name, choices.values[name], Outcome.CHOSEN)
+        return VariableDecision(name, _expanded(name, choices.values[name], sources), Outcome.CHOSEN)
     if name in sources.profile:
-        return VariableDecision(name, sources.profile[name], Outcome.PROFILE)
+        return VariableDecision(name, _expanded(name, sources.profile[name], sources), Outcome.PROFILE)
     if name in sources.set_by_site and not _stands(name, value, sources.set_by_site[name]):
         reason = sources.why_offline if name in OFFLINE else ""
-        return VariableDecision(name, sources.set_by_site[name], Outcome.SITE, reason)
+        value = _expanded(name, sources.set_by_site[name], sources)
+        return VariableDecision(name, value, Outcome.SITE, reason)
     rule = _rule_of(name)
     if value and is_secret(name, value) and (rule is not None or name in choices.passed):
         return VariableDecision(name, "", Outcome.OFFERED, f"--env {name} gives it to the driver")
@@ -266,10 +280,21 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
         return VariableDecision(name, value, Outcome.PASSED, "by your choice")
     if rule is None or not value:
         return None
+    if rule.kind == "storage" and value.startswith("~/") and _EXPANDED_BY_LIBRARY.fullmatch(name):
+        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
     obstacle = _obstacle(rule, name, value, sources)
     if obstacle:
         return VariableDecision(name, "", Outcome.DROPPED, obstacle)
     return VariableDecision(name, value, Outcome.PASSED)
+
+
+def _expanded(name: str, value: str, sources: _Sources) -> str:
+    """Return a path that was written down with `~` and `$NAME` replaced; other values as they are."""
+    if kind_of(name) not in ("storage", "scratch"):
+        return value
+    if value.startswith("~/"):
+        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
+    return Template(value).safe_substitute(sources.shell)
 
 
 def _stands(name: str, value: str, set_by_site: str) -> bool:
@@ -292,21 +317,30 @@ def _obstacle(rule: VariableRule, name: str, value: str, sources: _Sources) -> s
     if rule.kind == "module":
         if sources.site.modules:
             return f"the job loads the site's modules: {', '.join(sources.site.modules)}"
-        loaded = sources.shell.get("LOADEDMODULES") or name == "LD_LIBRARY_PATH"
-        return "" if loaded else "no module is loaded"
+        needs_modules = name in _OF_MODULES or name.startswith("EBROOT")
+        return "no module is loaded" if needs_modules and not sources.shell.get("LOADEDMODULES") else ""
     if rule.kind == "storage":
-        return _storage_obstacle(name, value, sources.node_local)
+        return _storage_obstacle(name, value, sources)
     return ""
 
 
-def _storage_obstacle(name: str, value: str, node_local: tuple[str, ...]) -> str:
+def _storage_obstacle(name: str, value: str, sources: _Sources) -> str:
     if name == "BASE_LOG_DIR":
         return "a run keeps its logs in its own directory"
     if not value.startswith("/"):
         return "not an absolute path"
-    if any(_is_below(value, local) for local in node_local):
+    if _NODES_OWN.match(value) or any(_is_below(value, local) for local in sources.node_local):
         return "on this node's own disk, which other nodes do not have"
+    if _is_of_a_job(value, sources.shell):
+        return "of the job that your shell is in, whose directories go with it"
     return ""
+
+
+def _is_of_a_job(path: str, shell: Mapping[str, str]) -> bool:
+    """Return whether a directory is that of the Slurm job that a shell runs in."""
+    job, own = shell.get("SLURM_JOB_ID", ""), shell.get("SLURM_TMPDIR", "")
+    by_number = bool(job) and re.search(rf"(?<!\d){re.escape(job)}(?!\d)", path) is not None
+    return by_number or (own.startswith("/") and _is_below(path, own))
 
 
 def _is_below(path: str, directory: str) -> bool:

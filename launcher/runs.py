@@ -92,6 +92,12 @@ class SlurmRequest(BaseModel):
     """Number of jobs that follow one another."""
     options: Mapping[str, str] = Field(default_factory=dict)
     """Further options by the name of their row in `launcher.fields`."""
+    cluster: str | None = None
+    """One of several clusters that share a login node; None: the login node's own."""
+    without: tuple[str, ...] = ()
+    """Long options of sbatch, without dashes, that the site does not take from users."""
+    gres: bool = True
+    """Whether GPUs are asked for; a Slurm that lists none refuses that, and gives whole nodes."""
 
     def option(self, name: str) -> str | None:
         """Return an option by the name of its row; None where it is left to Slurm."""

@@ -16,14 +16,15 @@ def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
 
     A named directory that others can write is not used, since cached answers are believed.
     """
-    if base := environment.get("XDG_CACHE_HOME"):
-        return Path(base).expanduser() / "distill-tui"
+    default = default_cache_root(environment)
+    if environment.get("XDG_CACHE_HOME"):
+        return base_directory(environment, "XDG_CACHE_HOME", ".cache") / "distill-tui"
     try:
         text = pointer(environment).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         text = ""  # the usual case: nobody decided
     path = Path(text)
-    return path if path.is_absolute() and _is_own(path) else default_cache_root(environment)
+    return path if path.is_absolute() and _is_own(path) else default
 
 
 def _is_own(path: Path) -> bool:
@@ -45,7 +46,17 @@ def default_cache_root(environment: Mapping[str, str]) -> Path:
 
 def pointer(environment: Mapping[str, str]) -> Path:
     """Return the file that names another directory."""
-    return Path(environment.get("XDG_CONFIG_HOME") or _home(environment) / ".config") / POINTER
+    return base_directory(environment, "XDG_CONFIG_HOME", ".config") / POINTER
+
+
+def base_directory(environment: Mapping[str, str], name: str, default: str) -> Path:
+    """Return a base directory: the variable's, else one in the home directory.
+
+    A relative path counts as none (XDG Base Directory Specification): it would be another one everywhere.
+    """
+    text = environment.get(name, "")
+    path = Path(text).expanduser() if text else Path()
+    return path if path.is_absolute() else _home(environment) / default
 
 
 def _home(environment: Mapping[str, str]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -218,3 +219,14 @@ def test_a_reader_that_leaves_is_no_crash(command: Command, logs: Path) -> None:
     _, said = process.communicate(timeout=30)
     assert "Traceback" not in said
     assert process.returncode == 141
+
+
+def test_a_current_directory_that_was_removed_is_named(command: Command, tmp_path: Path) -> None:
+    gone, recipe = tmp_path / "gone", tmp_path / "recipe.yaml"
+    gone.mkdir()
+    recipe.write_text("distillation: {}\n")
+    script = 'cd "$1" && rmdir "$1" && exec "$2" check "$3"'
+    argv = ["bash", "-c", script, "x", str(gone), str(command.program), str(recipe)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "the current directory was removed" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.clusters.base import Cluster, Scheduler
+from launcher.clusters.shell_defaults import on_cluster
 from launcher.runs import Run
 from launcher.transports.base import Transport, is_remote
 
@@ -42,9 +43,9 @@ def cluster_of(
             from launcher.clusters.slurm.cluster import SlurmCluster
 
             root = str(Path(run.directory).parent)
-            return SlurmCluster(
-                transport, root, transport.environment(), every_s=every_s, say=say or (lambda _: None)
-            )
+            cluster = run.spec.slurm.cluster if run.spec.slurm is not None else None
+            environment = on_cluster(transport.environment(), cluster)
+            return SlurmCluster(transport, root, environment, every_s=every_s, say=say or (lambda _: None))
 
 
 def slurm_cluster(transport: Transport, root: str, environment: Mapping[str, str]) -> Scheduler:

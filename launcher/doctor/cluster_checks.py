@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from launcher.clusters.admission import (
+    JobAdmission,
+    is_misspelt,
+    no_account_text,
+    not_listed,
+    obstacles,
+)
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
 from launcher.errors import UnreachableError
 from launcher.request import Cost
@@ -44,16 +51,14 @@ def partition_takes_jobs(subject: Subject) -> Verdict:
         return failed(f"no partition is given, and there is no default one (there are {names})", _DETECT)
     partition = detection.partition(name)
     if partition is None:
-        return failed(f"there is no partition {name} (there are {names})", _DETECT)
-    if partition.state.lower() != "up":
-        return failed(f"{name} is {partition.state}", _DETECT)
-    if partition.max_nodes is not None and nodes > partition.max_nodes:
-        return failed(f"{nodes} nodes are asked for, {name} gives a job {partition.max_nodes}", _DETECT)
-    if nodes > partition.nodes:
-        return failed(f"{nodes} nodes are asked for, {name} has {partition.nodes}", _DETECT)
-    limit = partition.max_time_s
-    if limit is not None and subject.size.time_s is not None and subject.size.time_s > limit:
-        return failed(f"{subject.size.time_s} s are asked for, {name} gives a job {limit} s", _DETECT)
+        judge = failed if is_misspelt(name, detection) else warned
+        return judge(not_listed(name, detection), _DETECT)
+    size = subject.size
+    job = JobAdmission(
+        name, nodes, size.time_s, size.account, size.qos, with_gpus=subject.context is not None
+    )
+    if found := tuple(obstacles(job, detection)):
+        return failed("; ".join(found), _DETECT)
     usable = partition.nodes_usable
     if usable is not None and usable < nodes:
         return warned(f"only {usable} of {partition.nodes} nodes of {name} can be used now", _DETECT)
@@ -76,6 +81,8 @@ def account_is_usable(subject: Subject) -> Verdict | None:
         return passed("this cluster keeps no accounts") if detection.accounts is None else None
     if not usable:
         text = f"none of your accounts may use {partition.name}"
+        if detection.accounts:
+            return failed(f"{text}: {no_account_text(partition, detection)}", _DETECT)
         return failed(f"{text}: this may be the wrong login node, or the project has no budget here", _DETECT)
     if account is None:
         names = ", ".join(usable)

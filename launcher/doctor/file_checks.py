@@ -95,6 +95,9 @@ def prompts_are_there(subject: Subject) -> Verdict | None:
     assert context is not None
     files = list(_prompt_files(subject))
     missing = [(key, path) for key, path in files if not is_file(path)]
+    if missing and subject.checkout is None:
+        names = ", ".join(f"{context.get(key)} ({key})" for key, _ in missing)
+        return unknown(f"it is relative to the checkout, which is not known: {names}")
     if missing:
         text = ", ".join(f"{path} ({key})" for key, path in missing)
         return failed(f"there is no {text}", f"distill-tui edit {shlex.quote(str(context.recipe.path))}")

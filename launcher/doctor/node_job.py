@@ -157,6 +157,9 @@ def _options(subject: Subject, size: JobSize, reservation: str | None) -> JobOpt
             account=size.account,
             time_s=size.time_s or DEFAULT_TIME_S,
             reservation=reservation,
+            without=subject.site.sbatch_without,
+            cluster=subject.detection.defaults.cluster if subject.detection is not None else None,
+            gres=subject.detection is None or subject.detection.lists_gpus,
         ),
         environment=JobEnvironment(variables, {}, ()),
     )

@@ -110,7 +110,7 @@ def checkout_is_clean(subject: Subject) -> Verdict:
     state = checkout_state(subject.transport, subject.shell, checkout.path)
     name = f"NeMo-RL {checkout.version or 'of an unknown version'} in {checkout.path}"
     if not state.commit:
-        return unknown(f"{name}; git tells no commit")
+        return unknown(f"{name}; git tells no commit", f"git -C {shlex.quote(checkout.path)} status")
     text = f"{name}, {state.branch or 'no branch'} at {state.commit[:10]}"
     if not state.dirty:
         return passed(text)

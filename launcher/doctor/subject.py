@@ -36,6 +36,7 @@ class JobSize:
     time_s: int | None = None
     partition: str | None = None
     account: str | None = None
+    qos: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,12 @@ class Subject:
     @cached_property
     def venv(self) -> Path | None:
         """The Python environment of the driver and of Ray; None without a checkout."""
-        if named := self.job.get("RAY_BARE_VENV") or self.shell.get("RAY_BARE_VENV"):
-            return Path(named)
-        return Path(self.checkout.path, ".venv") if self.checkout is not None else None
+        from launcher.checkout import VENV, driver_venv
+
+        named = self.job.get(VENV) or self.shell.get(VENV, "")
+        if self.checkout is None:
+            return Path(named) if named else None
+        return driver_venv(self.transport, self.checkout.path, {VENV: named}, self.shell)
 
     @cached_property
     def worker_venvs(self) -> Path | None:

@@ -7,12 +7,12 @@ from launcher.fields.request_field import Field
 JOB_FIELDS: tuple[Field, ...] = (
     Field(
         "partition", "Partition", "The group of nodes that the job runs on.",
-        "choice", flag="--partition", metavar="P", default="Slurm's; with --smoke the site's for tests",
+        "choice", flag="--partition", metavar="P", default="your shell's, else Slurm's; with --smoke the site's for tests",
         step="cluster", sbatch="partition", scheduler=True,
     ),
     Field(
         "account", "Account", "The account that is charged. F2 lists those that may use the partition.",
-        "text", flag="--account", metavar="A", default="your default account",
+        "text", flag="--account", metavar="A", default="your shell's, else your default one",
         step="cluster", sbatch="account", scheduler=True, optional=True,
     ),
     Field(

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launcher.errors import InputError
+from launcher.errors import InputError, TransportError
 from launcher.paths import config_root
 from launcher.text import clean, did_you_mean
 from launcher.transports.base import Transport
@@ -114,6 +114,8 @@ class Site:
     scratch: str = ""
     """Directory for large files; may contain `$VARIABLES` of the user's environment."""
     smoke: SmokeTarget = SmokeTarget()
+    sbatch_without: tuple[str, ...] = ()
+    """Long options, without dashes, that its sbatch does not take from users."""
     stores_environments: bool = False
     """True if its accounting stores the environment of jobs, readable by others."""
     front_s: float = 30.0
@@ -224,7 +226,10 @@ def inspect_machine(transport: Transport, environment: Mapping[str, str]) -> Mac
 
 
 def _other_users(transport: Transport, own_name: str) -> tuple[str, ...]:
-    who = transport.run(["who"], timeout_s=5)
+    try:
+        who = transport.run(["who"], timeout_s=5)
+    except TransportError:  # a node without that program
+        return ()
     names = {line.split()[0] for line in who.stdout.splitlines() if line.strip()}
     return tuple(sorted(names - {own_name, "root"}))
 
@@ -333,6 +338,7 @@ def _site(file: SiteFile) -> Site:
         mounts=job.mounts,
         scratch=job.scratch,
         smoke=SmokeTarget(**dict(file.smoke)),
+        sbatch_without=job.sbatch_without,
         stores_environments=job.stores_environments,
         front_s=max(file.polling.front_s, 15.0),
         behind_s=max(file.polling.behind_s, 15.0),

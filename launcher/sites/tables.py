@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -126,6 +126,7 @@ class JobTable(SiteTable):
     container: str = ""
     mounts: Mounts = ()
     scratch: str = ""
+    sbatch_without: tuple[Literal["exclusive", "mem", "gres", "requeue", "no-requeue", "export"], ...] = ()
     stores_environments: bool = False
 
 

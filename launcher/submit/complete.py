@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.durations import DurationError, parse_time_limit
@@ -17,6 +19,7 @@ from recipes.planning import Setup
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
+    from launcher.sites import Site
     from recipes.inheritance import Resolver
 
 
@@ -40,6 +43,9 @@ def complete(
     nodes = _valid_nodes(request, resolver)
     slurm = _slurm_request(request, detection, nodes)
     partition = detection.partition(slurm.partition)
+    if partition is not None and (chosen := gpu_type_in(request, detection.site)):
+        partition = partition.with_gpus_of(chosen)
+    gpus_per_node = _gpus_per_node(request, detection, partition, resolver)
     shared = (root, *((checkout.path,) if checkout is not None else ()))
     secrets = resolver.resolve(request.recipe, request.overrides).secret_variables
     job = environment_of(
@@ -59,7 +65,7 @@ def complete(
     options = JobOptions(
         request,
         nodes=nodes,
-        gpus_per_node=_gpus_per_node(request, partition, resolver),
+        gpus_per_node=gpus_per_node,
         user=user_of(transport, environment),
         slurm=slurm,
         keys={**job.secrets, **_env_file(request, transport)},
@@ -67,6 +73,17 @@ def complete(
         environment=job,
     )
     return partition, options
+
+
+def near_checkout(transport: Transport, request: SubmitRequest, resolver: Resolver) -> tuple[Path, ...]:
+    """Return files that may lie in the checkout: the recipe, the current directory, the recipe's parents.
+
+    Raises:
+        RecipeError: the recipe cannot be read.
+    """
+    files = resolver.resolve(request.recipe, request.overrides).files
+    here = transport.path("").absolute()
+    return (request.recipe, here, *(transport.path(name) for name in reversed(files)))
 
 
 def _valid_nodes(request: SubmitRequest, resolver: Resolver) -> int:
@@ -88,17 +105,58 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
     Raises:
         InputError: there is no partition or no time limit to take.
     """
-    limit_s = time_limit_of(request.time)
+    _refuse_clusters(request, detection.site)
+    limit_s = time_limit_of(request.time if request.time is not None else detection.defaults.time)
     name, reservation = _partition_name(request, detection, nodes, limit_s)
+    partition = detection.partition(name)
+    account = request.account or detection.account_for(partition)
     return SlurmRequest(
         partition=name,
-        account=request.account or account_in(detection, detection.partition(name)),
+        account=account,
         time_s=limit_s,
-        qos=request.qos,
+        qos=request.qos or qos_in(detection, partition, account),
         reservation=reservation,
         chain=request.chain,
         options=request.options,
+        cluster=detection.defaults.cluster,
+        without=detection.site.sbatch_without,
+        gres=detection.lists_gpus or not detection.partitions,
     )
+
+
+def gpu_type_in(request: SubmitRequest, site: Site) -> str:
+    """Return the type of GPU that an argument of sbatch asks for (`--gres=gpu:h100:4`); empty for any."""
+    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
+    matches = [_GPU_TYPE.match(argument) for argument in (*profile, *request.sbatch_args)]
+    return next((match[1] for match in reversed(matches) if match is not None), "")
+
+
+_GPU_TYPE = re.compile(
+    r"--(?:gres=(?:.*,)?gpu:|gpus-per-node=)([^:,=\s]*[^:,=\s\d][^:,=\s]*)(?::\d+)?(?:,|$)"
+)
+
+
+def _refuse_clusters(request: SubmitRequest, site: Site) -> None:
+    """Refuse an argument of sbatch that sends jobs to another cluster than the one that is asked for them.
+
+    Raises:
+        InputError: there is one.
+    """
+    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
+    for argument in (*profile, *request.sbatch_args):
+        if re.match(r"--clusters?\b|-M", argument):
+            raise InputError(
+                f"invalid sbatch argument '{argument}': jobs of another cluster would not be found again",
+                fix="Name the cluster for all commands: export SLURM_CLUSTERS=NAME, then submit.",
+            )
+
+
+def qos_in(detection: Detection, partition: Partition | None, account: str | None) -> str | None:
+    """Return the QoS of a request that names none: the shell's, else the only one that may be chosen."""
+    if detection.defaults.qos is not None:
+        return detection.defaults.qos
+    choices = detection.qos_choices(partition, account) if partition is not None else ()
+    return choices[0] if len(choices) == 1 else None
 
 
 def time_limit_of(time: str | int | None) -> int:
@@ -140,22 +198,21 @@ def _partition_name(
     Raises:
         InputError: there is no default partition.
     """
-    default = next((item.name for item in detection.partitions if item.default), None)
     if request.kind == "smoke" and request.partition is None and request.reservation is None:
         target = smoke_target(detection, nodes, limit_s)
         if target is not None:
             return target
-    name = request.partition or default
+    name = request.partition or detection.default_partition
     if name is None:
         raise InputError(
             "this cluster has no default partition", fix="Give --partition; `detect` lists them."
         )
-    return name, request.reservation
+    return name, request.reservation or detection.defaults.reservation
 
 
 def smoke_target(detection: Detection, nodes: int, limit_s: int) -> tuple[str, str | None] | None:
     """Return the site's partition and reservation for tests; None without any that takes the job."""
-    default = next((item.name for item in detection.partitions if item.default), None)
+    default = detection.default_partition
     smoke = detection.site.smoke
     own = detection.partition(smoke.partition) if smoke.partition else None
     if own is not None and _admits(own.max_nodes, nodes) and _admits(own.max_time_s, limit_s):
@@ -168,22 +225,26 @@ def _admits(limit: int | None, value: int) -> bool:
     return limit is None or value <= limit
 
 
-def _gpus_per_node(request: SubmitRequest, partition: Partition | None, resolver: Resolver) -> int:
+def _gpus_per_node(
+    request: SubmitRequest, detection: Detection, partition: Partition | None, resolver: Resolver
+) -> int:
+    """Return the GPUs of each node: as requested, the partition's, the recipe's where Slurm lists none.
+
+    Raises:
+        InputError: the partition's nodes have none, and others have.
+    """
     if request.gpus_per_node is not None:
         return request.gpus_per_node
-    if partition is not None:
+    if partition is not None and (partition.gpus.count or request.kind == "rehearsal"):
         return partition.gpus.count
+    if partition is not None and detection.lists_gpus:
+        names = ", ".join(item.name for item in detection.partitions if item.gpus.count)
+        raise InputError(
+            f"the nodes of {partition.name} have no GPUs",
+            fix=f"Give --partition; these have some: {names}.",
+        )
     count = resolver.resolve(request.recipe, request.overrides).get("cluster.gpus_per_node", 1)
     return count if isinstance(count, int) else 1
-
-
-def account_in(detection: Detection, partition: Partition | None) -> str | None:
-    """Return the account of a request that names none: the only usable one, else the default."""
-    default = next((item.account for item in detection.accounts or () if item.default), None)
-    usable = detection.accounts_in(partition) if partition is not None else None
-    if usable is not None and len(usable) == 1:
-        return usable[0]
-    return default
 
 
 def _env_file(request: SubmitRequest, transport: Transport) -> dict[str, str]:

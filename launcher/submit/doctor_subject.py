@@ -6,7 +6,7 @@ report = ready_report(plan, detection, store, environment)     the wizard's ques
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from launcher.paths import cache_root
 from launcher.request import Kind, SubmitRequest, with_profile
 from launcher.site_choices import load_choices
 from launcher.sites import site_here
-from launcher.submit.complete import account_in, smoke_target, time_limit_of
+from launcher.submit.complete import near_checkout, qos_in, smoke_target, time_limit_of
 from launcher.submit.job_environment import environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.preflight import cluster_request
@@ -62,7 +62,8 @@ def subject_of(
     wish, cluster = _asked_cluster(request, transport, environment)
     resolver = Resolver()
     recipe = resolver.resolve(request.recipe, request.overrides) if request.recipe is not None else None
-    checkout, checkout_problem = _checkout(wish, transport, environment, with_recipe=recipe is not None)
+    near = near_checkout(transport, wish, resolver) if recipe is not None else (Path.cwd(),)
+    checkout, checkout_problem = _checkout(wish, transport, environment, near)
     size = _size(wish, cluster.detection, recipe)
     job = environment_of(
         wish,
@@ -158,6 +159,7 @@ def _planned(
         slurm.time_s * slurm.chain if slurm is not None else None,
         slurm.partition if slurm is not None else None,
         slurm.account if slurm is not None else None,
+        slurm.qos if slurm is not None else None,
     )
     layout = plan.submission.layout
     subject = Subject(
@@ -202,9 +204,8 @@ def _detect(
 
 
 def _checkout(
-    request: SubmitRequest, transport: Transport, environment: Mapping[str, str], *, with_recipe: bool
+    request: SubmitRequest, transport: Transport, environment: Mapping[str, str], near: Sequence[Path]
 ) -> tuple[NemoCheckout | None, ExplainedError | None]:
-    near = (request.recipe, Path.cwd()) if with_recipe else (Path.cwd(),)
     try:
         return choose(transport, request.checkout, environment, near=near), None
     except (InputError, TransportError) as error:
@@ -219,14 +220,14 @@ def _size(request: SubmitRequest, detection: Detection | None, recipe: Effective
     name = request.partition
     if detection is not None and name is None:
         target = smoke_target(detection, nodes, time_s or 0) if request.kind == "smoke" else None
-        default = next((item.name for item in detection.partitions if item.default), None)
-        name = target[0] if target is not None else default
+        name = target[0] if target is not None else detection.default_partition
     partition = detection.partition(name) if detection is not None and name is not None else None
-    account = request.account or (account_in(detection, partition) if detection is not None else None)
+    account = request.account or (detection.account_for(partition) if detection is not None else None)
+    qos = request.qos or (qos_in(detection, partition, account) if detection is not None else None)
     gpus = request.gpus_per_node
     if gpus is None and partition is not None:
-        gpus = partition.gpus.count
-    return JobSize(nodes, gpus, time_s, name, account)
+        gpus = partition.gpus.count or None
+    return JobSize(nodes, gpus, time_s, name, account, qos)
 
 
 def _context(subject: Subject, recipe: EffectiveRecipe, kind: Kind) -> Context:

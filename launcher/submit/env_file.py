@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from launcher.errors import InputError
@@ -23,7 +24,16 @@ def read_env_file(text: str, where: Path) -> dict[str, str]:
         if match is None:
             raise InputError(f"invalid line {number} (expected NAME=value)", where=where)
         name, value = match.groups()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        variables[name] = value
+        variables[name] = _unquoted(value)
     return variables
+
+
+def _unquoted(text: str) -> str:
+    """Return a value as a shell would have it: without quotes, and without a comment after it."""
+    if text[:1] in ("'", '"'):
+        try:
+            words = shlex.split(text, comments=True)
+        except ValueError:  # a quote that is not closed
+            return text
+        return words[0] if len(words) == 1 else text
+    return re.sub(r"(?:\s+#|^#\s).*", "", text)

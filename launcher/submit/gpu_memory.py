@@ -20,7 +20,9 @@ def with_gpu_memory(
     site = detection.site
     known = {**remembered, **site.gpu_memory_gib}
     if given_gib is not None:
-        known |= {gpu_type(item): float(given_gib) for item in detection.partitions if item.gpus.count}
+        listed = [item for item in detection.partitions if item.gpus.count] or detection.partitions
+        known |= {gpu_type(item): float(given_gib) for item in listed}
+        known |= {kind.lower(): float(given_gib) for item in listed for kind in item.gpu_types if kind}
     return (
         detection
         if known == site.gpu_memory_gib

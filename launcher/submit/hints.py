@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
+from launcher.clusters.admission import JobAdmission, no_account_text, not_listed, obstacles
 from launcher.clusters.inventory import Detection, Partition
+from launcher.clusters.shell_defaults import NOT_USED, VARIABLES
 from launcher.durations import in_words
 from launcher.environment import Outcome, kind_of
 from launcher.monitor.usual import Usual
 from launcher.overview.measured_memory import MeasuredEstimate
-from launcher.request import Cost, JobOptions
+from launcher.request import Cost, JobOptions, SubmitRequest
+from launcher.runs import SlurmRequest
 from launcher.submit.submission import Submission
 
 
@@ -24,6 +28,12 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
     if kind == "rehearsal":
         return tuple(lines)
     lines += _dropped_variables(submission)
+    job = submission.plans[0].environment
+    if job.get("NRL_FORCE_REBUILD_VENVS", "").lower() == "true":
+        lines.append(
+            "NRL_FORCE_REBUILD_VENVS of your shell makes the job build the workers' environments anew"
+            " (--no-env NRL_FORCE_REBUILD_VENVS)"
+        )
     if kind == "training":
         lines += _big_files(environment, submission)
     return tuple(lines)
@@ -32,7 +42,8 @@ def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, 
 def cluster_hints(
     detection: Detection, partition: Partition | None, options: JobOptions, cost: Cost
 ) -> Iterator[str]:
-    """Yield hints about nodes that are down and a budget that does not suffice."""
+    """Yield hints about what Slurm may refuse, nodes that are down, and a budget that does not suffice."""
+    yield from _admission(detection, partition, options)
     usable = partition.nodes_usable if partition is not None else None
     # More nodes than there are is Slurm's refusal, and no matter of nodes that are down.
     if partition is not None and usable is not None and usable < options.nodes <= partition.nodes:
@@ -49,6 +60,54 @@ def cluster_hints(
                 f"the job may cost {cost.core_hours:,.0f} core-hours; the budget {account} has"
                 f" {budget.core_h_left:,.0f} left"
             )
+
+
+def _admission(
+    detection: Detection, partition_of_job: Partition | None, options: JobOptions
+) -> Iterator[str]:
+    """Yield why Slurm may refuse the job or let it wait for ever, and what it lacks to know of GPUs."""
+    slurm, gpus = options.slurm_request, options.gpus_per_node
+    if unlisted := not_listed(slurm.partition, detection):
+        yield unlisted
+    partition = detection.partition(slurm.partition)
+    job = JobAdmission(
+        slurm.partition, options.nodes, slurm.time_s, slurm.account, slurm.qos, with_gpus=gpus > 0
+    )
+    yield from (f"Slurm may refuse the job: {text}" for text in obstacles(job, detection))
+    usable = detection.accounts_in(partition) if partition is not None else None
+    if partition is not None and usable == () and detection.accounts:
+        yield f"Slurm may refuse the job: {no_account_text(partition, detection)}"
+    if usable and slurm.account is not None and slurm.account not in usable:
+        text = f"{slurm.account} may not use {slurm.partition}; {', '.join(usable)} may"
+        yield f"Slurm may refuse the job: {text}"
+    if options.gpus_per_node and partition_of_job is not None and len(partition_of_job.gpu_types) > 1:
+        kinds = ", ".join(kind or "untyped" for kind in partition_of_job.gpu_types)
+        yield (
+            f"nodes of {slurm.partition} have different GPUs ({kinds}), and the job may get any:"
+            f" --sbatch-arg=--gres=gpu:TYPE:{gpus} chooses"
+        )
+    if gpus and not slurm.gres:
+        yield (f"Slurm lists no GPUs here: the job asks for whole nodes, and each must have {gpus} GPUs")
+
+
+def shell_hints(environment: Mapping[str, str], request: SubmitRequest, slurm: SlurmRequest) -> Iterator[str]:
+    """Yield what the job takes from sbatch's variables in the shell, and those that it does not take."""
+    taken = [
+        f"--{name}={environment[variable]} ({variable})"
+        for name, variable in VARIABLES.items()
+        if environment.get(variable) and getattr(request, name) is None
+        if name == "time" or slurm.option(name) == environment[variable]
+    ]
+    if taken:
+        yield f"from your shell: {', '.join(taken)}"
+    account = environment.get(VARIABLES["account"])
+    if account and request.account is None and slurm.account != account:
+        charged = f"{slurm.account} is charged" if slurm.account else "none is named"
+        yield f"{account} ({VARIABLES['account']} of your shell) may not use {slurm.partition}; {charged}"
+    for variable, option in NOT_USED.items():
+        if value := environment.get(variable):
+            argument = f"--sbatch-arg={shlex.quote(f'--{option}={value}')}"
+            yield f"{variable} of your shell is not used; {argument} passes it on"
 
 
 def usual_time_hint(usual: Usual, steps: int, time_s: int, chain: int) -> str:
@@ -86,6 +145,8 @@ def _dropped_variables(submission: Submission) -> Iterator[str]:
     for item in decisions:
         if item.outcome is Outcome.DROPPED and kind_of(item.name) == "storage" and item.name != "TMPDIR":
             yield f"{item.name} of your shell does not reach the job: {item.reason}"
+        if kind_of(item.name) == "storage" and "$" in item.value:
+            yield f"{item.name} of the job is {item.value}: your shell has no such variable"
     offered = [item.name for item in decisions if item.outcome is Outcome.OFFERED]
     if offered:
         yield f"secrets that stay out of the job: {', '.join(offered)} (--env NAME gives one to the driver)"

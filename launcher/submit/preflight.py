@@ -123,7 +123,8 @@ def cluster_request(
     request = replace(request, offline=site.is_offline(name), submitting=True)
     if partition is None:
         return request
-    nodes = partition.nodes if partition.max_nodes is None else min(partition.nodes, partition.max_nodes)
+    nodes = partition.gpu_nodes if request.gpus_per_node != 0 else partition.nodes
+    nodes = nodes if partition.max_nodes is None else min(nodes, partition.max_nodes)
     cpus = _offered(environment or {}) or partition.cpus.cpus
     return replace(
         request,

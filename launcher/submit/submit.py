@@ -27,9 +27,15 @@ from launcher.interpreter import interpreter_state
 from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
-from launcher.submit.complete import complete, nodes_of
+from launcher.submit.complete import complete, near_checkout, nodes_of
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
-from launcher.submit.hints import cluster_hints, hints, measured_memory_hint, usual_time_hint
+from launcher.submit.hints import (
+    cluster_hints,
+    hints,
+    measured_memory_hint,
+    shell_hints,
+    usual_time_hint,
+)
 from launcher.submit.job_environment import choices_of, environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.red_lines import require_whole_gpus
@@ -169,8 +175,8 @@ def _planned(
     from launcher.submit.preflight import preflight
 
     transport = store.transport
-    near = (request.recipe, transport.path("").absolute())
     rehearsal = request.kind == "rehearsal"
+    near = () if rehearsal else near_checkout(transport, request, resolver)
     checkout = None if rehearsal else choose(transport, request.checkout, environment, near=near)
     partition, options = complete(request, detection, transport, environment, checkout, resolver, store.root)
     cluster = slurm_cluster(transport, store.root, environment)
@@ -188,6 +194,7 @@ def _planned(
         *hints(environment, submission),
         *cluster.hints(submission.layout, partition),
         *cluster_hints(detection, partition, options, cost),
+        *shell_hints(environment, request, options.slurm_request),
         *filter(
             None,
             (
@@ -235,7 +242,7 @@ def _interpreter(
     if venv is None:
         return None, ""
     try:
-        check_venv(transport, Path(venv))
+        check_venv(transport, Path(venv), environment)
     except TransportError as error:
         return error, ""
     if submission.layout.site.modules:
@@ -378,7 +385,7 @@ def estimate_start(
         UnreachableError: it gave no answer.
     """
     cluster = slurm_cluster(store.transport, store.root, environment)
-    options = plan.options
+    options = _with_profile_arguments(plan)
     limit_s = options.slurm_request.time_s
     requested = _start(cluster, options, limit_s)
     if not shorter or requested.now:
@@ -394,6 +401,13 @@ def estimate_start(
         if start.now:
             break
     return StartEstimate(requested, tuple(sooner))
+
+
+def _with_profile_arguments(plan: SubmissionPlan) -> JobOptions:
+    """Return a plan's options with its profile's arguments of sbatch before its own, as its jobs get them."""
+    options = plan.options
+    arguments = (*options.profile_of(plan.submission.layout.site).sbatch_args, *options.request.sbatch_args)
+    return replace(options, request=replace(options.request, sbatch_args=arguments))
 
 
 def _start(cluster: Scheduler, options: JobOptions, time_s: int) -> StartTime:

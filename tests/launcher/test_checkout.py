@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.checkout import VARIABLE, choose, probe, remember, with_driver_of
-from launcher.errors import InputError
+from launcher.checkout import VARIABLE, check_venv, choose, driver_venv, probe, remember, with_driver_of
+from launcher.errors import InputError, TransportError
 from launcher.transports.local import LocalTransport
 
 DISTILLATION = "nemo_rl/algorithms/distillation.py"
@@ -119,3 +119,27 @@ def test_the_driver_is_the_recipes(tmp_path: Path) -> None:
     kept, note = with_driver_of(TRANSPORT, usual, {**plain, "teachers": []})
     assert kept == usual
     assert "no driver" in note
+
+
+def test_the_driver_s_environment(tmp_path: Path) -> None:
+    """RAY_BARE_VENV of the job, else the checkout's own, else the one that uv has for projects."""
+    checkout, other = str(tmp_path / "c"), tmp_path / "other venv"
+    transport = LocalTransport()
+
+    def venv(job: dict[str, str], shell: dict[str, str]) -> str:
+        return str(driver_venv(transport, checkout, job, shell))
+
+    of_uv = {"UV_PROJECT_ENVIRONMENT": str(other)}
+    assert venv({}, of_uv) == f"{checkout}/.venv"  # there is no Ray in it
+    for path in (other, tmp_path / "c" / "made"):
+        (path / "bin").mkdir(parents=True)
+        (path / "bin" / "ray").write_text("")
+    assert venv({}, of_uv) == str(other)
+    assert venv({}, {"UV_PROJECT_ENVIRONMENT": "made"}) == f"{checkout}/made"
+    assert venv({"RAY_BARE_VENV": "/v"}, of_uv) == "/v"
+    (tmp_path / "c" / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "c" / ".venv" / "bin" / "python").write_text("")
+    assert venv({}, of_uv) == f"{checkout}/.venv"
+    with pytest.raises(TransportError) as raised:
+        check_venv(transport, tmp_path / "none", {"CONDA_PREFIX": str(other)})
+    assert raised.value.fix.endswith(f"export RAY_BARE_VENV='{other}'")

@@ -65,3 +65,24 @@ def test_names_with_escape_sequences_are_cleaned(checkout: Path) -> None:
 def test_a_directory_without_git_has_no_state(tmp_path: Path) -> None:
     assert state(tmp_path) == CheckoutState()
     assert checkout_state(LocalTransport(), {"PATH": "/nowhere"}, str(tmp_path)) == CheckoutState()
+
+
+def test_an_unpacked_release_in_another_repository_has_none_of_its_commits(checkout: Path) -> None:
+    release = checkout / "NeMo-RL"
+    (release / "nemo_rl").mkdir(parents=True)
+    (release / "nemo_rl" / "package_info.py").write_text("")
+    assert state(release) == CheckoutState()
+
+
+def test_a_release_that_another_repository_keeps_has_that_one_s_commit(checkout: Path) -> None:
+    """As a vendored directory: changes outside of it are none of its own."""
+    release = checkout / "NeMo-RL"
+    (release / "nemo_rl").mkdir(parents=True)
+    (release / "nemo_rl" / "package_info.py").write_text("")
+    git(checkout, "add", "NeMo-RL")
+    git(checkout, "commit", "-q", "-m", "vendored")
+    (checkout / "outside.txt").write_text("x")
+    kept = state(release)
+    assert (len(kept.commit), kept.dirty) == (40, False)
+    (release / "nemo_rl" / "package_info.py").write_text("# mine\n")
+    assert "package_info.py" in state(release).changes

@@ -234,3 +234,62 @@ def test_certificates_on_a_nodes_own_disk_are_not_passed() -> None:
     environment = job_environment({"HOME": "/home/u", "SSL_CERT_FILE": "/tmp/ca.pem"}, SITE, {})
     assert "SSL_CERT_FILE" not in environment.variables
     assert environment.decisions[0].outcome is Outcome.DROPPED
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("HF_HOME", "~/hf", "/home/u/hf"),
+        ("HF_HUB_CACHE", "~/hub", "/home/u/hub"),
+        ("XDG_CACHE_HOME", "~/.c", "/home/u/.c"),
+        ("VLLM_CACHE_ROOT", "~/v", "/home/u/v"),
+        ("UV_CACHE_DIR", "~/uv", None),  # uv takes it for the name of a directory
+        ("HF_HOME", "hf", None),
+        ("CUDA_HOME", "/usr/local/cuda", "/usr/local/cuda"),
+        ("CPATH", "/apps/include", "/apps/include"),
+        ("CC", "gcc-13", "gcc-13"),
+        ("MODULEPATH", "/apps/m", None),
+        ("EBROOTCUDA", "/apps/cuda", None),
+        ("LD_PRELOAD", "/apps/x.so", None),
+        ("UV_PROJECT_ENVIRONMENT", "/p/venv", None),
+        ("HF_HOME", "/scratch-local/u/hf", None),
+        ("TMPDIR", "/localscratch/u", None),
+        ("TMPDIR", "/scratch/local/u", None),
+        ("HF_HOME", "/scratch/locality/hf", "/scratch/locality/hf"),
+    ],
+)
+def test_what_becomes_of_a_variable_without_modules(name: str, value: str, expected: str | None) -> None:
+    job = job_environment({"HOME": "/home/u", name: value}, SITE, {})
+    assert job.variables.get(name) == expected
+    assert expected is not None or job.decisions[0].reason
+
+
+def test_compilers_of_the_shell_stay_out_where_jobs_load_modules() -> None:
+    site = replace(SITE, modules=("CUDA",))
+    shell = {"CUDA_HOME": "/login/cuda", "CPATH": "/a", "CC": "x", "LOADEDMODULES": "CUDA"}
+    assert job_environment(shell, site, {}).variables == {}
+
+
+@pytest.mark.parametrize("path", ["/scratch/job_4711", "/tmpfs/slurm.4711/hf", "/jobs/own/hf"])
+def test_directories_of_the_job_that_a_shell_is_in_go_with_it(path: str) -> None:
+    shell = {"SLURM_JOB_ID": "4711", "SLURM_TMPDIR": "/jobs/own", "HF_HOME": path, "UV_CACHE_DIR": "/p/14711"}
+    job = job_environment(shell, SITE, {})
+    assert job.variables == {"UV_CACHE_DIR": "/p/14711"}
+    assert [item.reason for item in job.decisions if item.name == "HF_HOME"] == [
+        "of the job that your shell is in, whose directories go with it"
+    ]
+
+
+def test_paths_that_a_profile_or_the_user_wrote_down_are_expanded() -> None:
+    shell = {"HOME": "/home/u", "SCRATCH": "/scratch/u"}
+    profile = {"HF_HOME": "$SCRATCH/hf", "UV_CACHE_DIR": "~/uv", "WANDB_NOTES": "$SCRATCH costs $5"}
+    chosen = EnvironmentChoices({"NEMO_RL_VENV_DIR": "${SCRATCH}/venvs", "VLLM_CACHE_ROOT": "$NOPE/v"})
+    job = job_environment(shell, SITE, profile, chosen)
+    assert job.variables == {
+        "HOME": "/home/u",
+        "HF_HOME": "/scratch/u/hf",
+        "UV_CACHE_DIR": "/home/u/uv",
+        "WANDB_NOTES": "$SCRATCH costs $5",
+        "NEMO_RL_VENV_DIR": "/scratch/u/venvs",
+        "VLLM_CACHE_ROOT": "$NOPE/v",
+    }

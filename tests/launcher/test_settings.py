@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.errors import InputError
-from launcher.paths import earlier_runs_roots, runs_root
+from launcher.paths import cache_root, config_root, default_runs_root, earlier_runs_roots, runs_root
 from launcher.settings import KEEP, load_settings, set_setting, settings_path
 
 
@@ -133,3 +133,16 @@ def test_any_text_can_be_a_value(tmp_path_factory: pytest.TempPathFactory, value
     path = set_setting(environment, "notify", values)
     assert tomllib.loads(path.read_text(encoding="utf-8"))["notify"] == values
     assert "# Notifications" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("value", ["relative/config", "./x", ""])
+def test_a_base_directory_that_is_relative_counts_as_none(value: str) -> None:
+    environment = {
+        "HOME": "/home/u",
+        "XDG_CONFIG_HOME": value,
+        "XDG_CACHE_HOME": value,
+        "XDG_STATE_HOME": value,
+    }
+    assert config_root(environment) == Path("/home/u/.config/distill-tui")
+    assert cache_root(environment) == Path("/home/u/.cache/distill-tui")
+    assert default_runs_root(environment) == Path("/home/u/.local/state/distill-tui/runs")

@@ -254,6 +254,8 @@ def test_when_the_driver_is_told_when_to_save(desk: Desk) -> None:
          {"A": "'", "B": "\"x'", "C": "'x", "D": "ax'", "E": "aa", "F": "xyx"}),
         ("A=x=y#z\nB=XyX\n", {"A": "x=y#z", "B": "XyX"}),
         ("_a=1\r\nb=2\r\n", {"_a": "1", "b": "2"}),
+        ("A=hf_1 # mine\nB='x # y' # z\nC= # none\nD=#1\n", {"A": "hf_1", "B": "x # y", "C": "", "D": "#1"}),
+        ("A='it'\"'\"'s #1'\nB='a' b\nC=\"a\\\"b\"\n", {"A": "it's #1", "B": "'a' b", "C": 'a"b'}),
     ],
 )  # fmt: skip
 def test_files_of_variables(text: str, values: dict[str, str]) -> None:

@@ -279,3 +279,34 @@ def test_a_model_over_several_mig_slices_is_refused(desk: Desk, kind: str) -> No
         )
     )
     assert there.plan_of(request_for(there, overrides=single)).partition == sliced
+
+
+def test_a_fork_whose_script_has_another_name_is_a_checkout(desk: Desk) -> None:
+    """The recipe lies in it; which script runs the recipe is the user's to say."""
+    examples = desk.world.root / "examples"
+    (examples / "run_distillation.py").rename(examples / "run_opsd.py")
+    (desk.world.root / "nemo_rl" / "algorithms").mkdir(parents=True)
+    del desk.environment["NEMO_RL_ROOT"]
+    with pytest.raises(InputError, match="no driver script of a known name") as raised:
+        desk.plan_of(request_for(desk))
+    assert raised.value.fix == "--driver names it; there are examples/run_opsd.py."
+    plan = desk.plan_of(request_for(desk, driver="examples/run_opsd.py"))
+    assert "examples/run_opsd.py" in plan.submission.plans[0].environment["COMMAND"]
+    assert plan.submission.spec.checkout == str(desk.world.root)
+
+
+def test_the_checkout_of_a_recipe_s_parents_is_taken_where_the_recipe_lies_in_none(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    own = tmp_path_factory.mktemp("my recipes") / "mine.yaml"
+    own.write_text(f"defaults: {desk.recipe}\n")
+    del desk.environment["NEMO_RL_ROOT"]
+    plan = desk.plan_of(request_for(desk, recipe=own))
+    assert plan.submission.spec.checkout == str(desk.world.root)
+
+
+def test_a_directory_of_runs_that_slurm_cannot_write_to_is_refused(desk: Desk) -> None:
+    odd = replace(desk, world=replace(desk.world, root=desk.world.root / "a\\b"))
+    with pytest.raises(InputError, match="backslash") as raised:
+        odd.plan_of(request_for(desk))
+    assert "storage.runs" in raised.value.fix

@@ -193,3 +193,45 @@ def test_accounting_is_no_account() -> None:
     assert fix_for("your project has expired") == "Give another --account."
     assert is_accounting_off("sreport: error: You are not running a supported accounting_storage plugin")
     assert not is_accounting_off("Problem talking to the database: Connection refused")
+
+
+FAILED = "sbatch: error: Batch job submission failed: "
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        (
+            "sbatch: error: lua: you must specify a gpu type\n" + FAILED + "Unspecified error",
+            "gres=gpu:TYPE:N",
+        ),
+        ("sbatch: error: Request the type of GPU, as in --gres=gpu:a100:1", "gres=gpu:TYPE:N"),
+        ("sbatch: error: GPU type missing\n" + FAILED + "Unspecified error", "gres=gpu:TYPE:N"),
+        ("sbatch: error: --exclusive is not allowed here\n" + FAILED + "Unspecified error", "sbatch_without"),
+        (
+            "sbatch: error: The --mem option is not supported\n" + FAILED + "Unspecified error",
+            "sbatch_without",
+        ),
+        (FAILED + "Invalid generic resource (gres) specification", "no such GPUs"),
+        (
+            "sbatch: error: AssocGrpSubmitJobsLimit\n" + FAILED + "Job violates accounting/QOS policy",
+            "account has",
+        ),
+        (
+            "sbatch: error: QOSGrpSubmitJobsLimit\n" + FAILED + "Job violates accounting/QOS policy",
+            "The QoS allows",
+        ),
+        (FAILED + "Invalid feature specification", "--constraint"),
+        (FAILED + "Memory required by task is not available", "--sbatch-arg=--mem="),
+        (FAILED + "Requested partition configuration not available now", "limit of the partition"),
+        (FAILED + "Invalid node name specified", "--nodelist"),
+        (
+            "sbatch: error: 'x' can't be reached now, or it is an invalid entry for --cluster.",
+            "SLURM_CLUSTERS",
+        ),
+    ],
+)
+def test_what_to_do_about_refusals_of_sites_and_of_slurm(text: str, fix: str) -> None:
+    error = failure("sbatch", 1, text)
+    assert isinstance(error, RefusedError)
+    assert fix in error.fix

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.clusters.inventory import SubmissionDefaults
 from launcher.fields import FIELDS, table
 from launcher.runs import RunStore
 from launcher.sites import Profile, SmokeTarget
@@ -27,6 +28,7 @@ from tui.screens.wizard.model import (
     WizardState,
     default_text,
     fields_of,
+    lacks_gpu_memory,
     partition_of,
     step_of,
     steps_of,
@@ -404,3 +406,29 @@ def test_unknown_gpu_memory_is_asked_for_and_remembered(tmp_path: Path) -> None:
     status = status_of(again, state)
     assert status.memory is not None
     assert "gpu_memory" not in [item.name for item in fields_of(step_of("job"), state, status)]
+
+
+def test_a_slurm_that_lists_no_gpus_leaves_their_number_to_the_recipe(
+    node: LoginNode, resolver: DraftResolver
+) -> None:
+    state = wizard_state_of(node)
+    status = status_of(resolver, state)
+    assert status.detection is not None
+    partitions = tuple(replace(item, mix=(), min_nodes=3) for item in status.detection.partitions)
+    bare = replace(status, detection=replace(status.detection, partitions=partitions))
+    assert status.recipe is not None
+    assert text_of("gpus_per_node", state, bare) == str(status.recipe.get("cluster.gpus_per_node"))
+    assert lacks_gpu_memory(state, bare)
+    assert "takes jobs of 3 and more" in warning_in(FIELD["nodes"], wizard_state_of(node, nodes="2"), bare)
+
+
+def test_what_the_shell_answers_sbatch_with_is_the_default(node: LoginNode, resolver: DraftResolver) -> None:
+    state = wizard_state_of(node)
+    status = status_of(resolver, state)
+    assert status.detection is not None
+    defaults = SubmissionDefaults(partition=status.detection.partitions[-1].name, account="mine")
+    open_ones = tuple(replace(item, allowed=None) for item in status.detection.partitions)
+    detection = replace(status.detection, defaults=defaults, accounts=None, partitions=open_ones)
+    told = replace(status, detection=detection)
+    assert text_of("partition", state, told) == defaults.partition
+    assert text_of("account", state, told) == "mine"

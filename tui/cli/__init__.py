@@ -8,6 +8,7 @@ a parser.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -67,8 +68,19 @@ def _run(version: str, arguments: Sequence[str]) -> int:
         return int(Exit.USAGE)
     except OSError as error:
         at = f": {error.filename}" if error.filename else ""
-        _print_error(f"{error.strerror or error}{at}")
+        _print_error(_removed_directory(error) or f"{error.strerror or error}{at}")
         return int(Exit.OUTSIDE)
+
+
+def _removed_directory(error: OSError) -> str:
+    """Return what to do where the current directory was removed; empty where it is there."""
+    if not isinstance(error, FileNotFoundError) or error.filename:
+        return ""
+    try:
+        os.getcwd()  # pathlib would ask the same
+    except OSError:
+        return "the current directory was removed\n  Change to one that exists, and try again."
+    return ""
 
 
 def _file_call_watch(handler: str) -> AbstractContextManager[None]:

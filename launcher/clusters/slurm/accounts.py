@@ -32,6 +32,7 @@ def read_accounts(text: str, columns: Sequence[str] | None = COLUMNS) -> tuple[l
                 qos=listed(row.get("QOS", "")) or (),
                 default=row.get("Def Acct") == account,
                 cluster=row.get("Cluster", ""),
+                default_qos=row.get("Def QOS", ""),
             )
         )
     return accounts, table

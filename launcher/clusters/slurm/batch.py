@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.checkout import VENV, driver_venv
 from launcher.clusters.slurm.client import conf
+from launcher.clusters.slurm.module_loading import loading_lines
 from launcher.request import JobOptions
 from launcher.runs import SECRETS
 from launcher.scripts import script_files, script_path
@@ -44,14 +46,14 @@ def bare_batch(
 
     Whether there is a Python environment with Ray is left to the plan's obstacle.
     """
-    venv = _venv(environment, options)
+    venv = _venv(transport, environment, options)
     script = str(directory / "rehearsal.py") if options.checkout is None else options.checkout.driver
     argv = [str(venv / "bin" / "python"), script]
     return Batch(
         {
             **_launcher_files(options),
             "chain.sh": script_path("chain.sh").read_bytes(),
-            "job.sh": job_script(site, options, "ray_bare.sub"),
+            "job.sh": job_script(environment, site, options, "ray_bare.sub"),
         },
         {
             **common_environment(environment, options),
@@ -74,15 +76,18 @@ def common_environment(environment: Mapping[str, str], options: JobOptions) -> d
     }
 
 
-def job_script(site: Site, options: JobOptions, launcher: str, before: Sequence[str] = ()) -> bytes:
-    """Return `job.sh`: modules, the launcher, and the end of a chain's link."""
-    lines = [
-        "#!/bin/bash -l" if site.modules else "#!/bin/bash",
-        f"# The job: what comes before {launcher}.",
-    ]
+def job_script(
+    environment: Mapping[str, str],
+    site: Site,
+    options: JobOptions,
+    launcher: str,
+    before: Sequence[str] = (),
+) -> bytes:
+    """Return `job.sh`: modules, the launcher, the end of a chain's link; `environment` is this program's."""
+    lines = ["#!/bin/bash", f"# The job: what comes before {launcher}."]
     if site.modules:
-        modules = shlex.join(site.modules)
-        lines += ["module --force purge", f"module load {modules} || exit 3"]
+        variables = options.environment.variables if options.environment is not None else {}
+        lines += loading_lines(site.modules, environment, variables)
     lines += before
     if options.slurm_request.chain == 1:
         lines.append(f'exec bash "$RUN_DIR/{launcher}"')
@@ -113,9 +118,11 @@ def key_file(keys: Mapping[str, str]) -> bytes:
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in keys.items()).encode()
 
 
-def _venv(environment: Mapping[str, str], options: JobOptions) -> Path:
-    own = sys.prefix if options.checkout is None else Path(options.checkout.path, ".venv")
-    return Path(environment.get("RAY_BARE_VENV") or own)
+def _venv(transport: Transport, environment: Mapping[str, str], options: JobOptions) -> Path:
+    job = options.environment.variables if options.environment is not None else environment
+    if options.checkout is None:
+        return Path(job.get(VENV) or sys.prefix)
+    return driver_venv(transport, options.checkout.path, job, environment)
 
 
 def _launcher_files(options: JobOptions) -> dict[str, bytes]:

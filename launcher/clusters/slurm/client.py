@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from launcher.clusters.shell_defaults import named_cluster
 from launcher.clusters.slurm.messages import failure
 from launcher.errors import TransportError, UnreachableError
 from launcher.plan import passed_on
@@ -16,6 +18,8 @@ from launcher.transports.base import Completed, Transport, user_of
 QUERY_TIMEOUT_S = 75.0
 # sbatch retries for two minutes when the queue is full (src/sbatch/sbatch.c: 15 times, 1 + 2 + … + 15 s).
 SUBMIT_TIMEOUT_S = 150.0
+_HEADING = re.compile(r"^CLUSTER: \S+\n", re.MULTILINE)
+"""Line before the answer about a cluster that was named; 22.05 prints none with -h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,13 @@ class SlurmClient:
             "LC_ALL": "C.UTF-8",
             "SLURM_TIME_FORMAT": "%s",
         }
+        if cluster := named_cluster(self.environment):
+            environment["SLURM_CLUSTERS"] = cluster
+            if argv[0] == "sacct":  # it reads no such variable
+                argv = [argv[0], "-M", cluster, *argv[1:]]
         try:
-            return self.transport.run(argv, env=environment, timeout_s=timeout_s)
+            done = self.transport.run(argv, env=environment, timeout_s=timeout_s)
+            return replace(done, stdout=_HEADING.sub("", done.stdout)) if cluster else done
         except TransportError as error:
             if "did not end" in error.what:
                 raise UnreachableError(error.what, fix="Slurm may be overloaded; try again later.") from error

@@ -50,7 +50,7 @@ def container_batch(
         {
             SCRIPT: transport.read(str(Path(checkout.path, SCRIPT))),
             "chain.sh": script_path("chain.sh").read_bytes(),
-            "job.sh": job_script(site, options, SCRIPT, _JOB_END if saves else ()),
+            "job.sh": job_script(environment, site, options, SCRIPT, _JOB_END if saves else ()),
         },
         {
             **{name: value for name, value in common.items() if not name.startswith(_RAY_BARE_PREFIX)},

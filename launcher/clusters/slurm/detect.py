@@ -9,37 +9,30 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from launcher.clusters.inventory import (
     NO_BUDGETS,
-    Account,
-    Budget,
     Detection,
     DetectionProblem,
-    Partition,
 )
+from launcher.clusters.shell_defaults import named_cluster, several_clusters, submission_defaults
 from launcher.clusters.slurm.accounts import FORMAT as ACCOUNTS_FORMAT
-from launcher.clusters.slurm.accounts import read_accounts
+from launcher.clusters.slurm.answers import Answers, interpret
 from launcher.clusters.slurm.budgets import COMMAND as BUDGETS_COMMAND
-from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets, with_quotas
+from launcher.clusters.slurm.budgets import QUOTA_COMMAND, read_budgets
 from launcher.clusters.slurm.client import QUERY_TIMEOUT_S, SlurmClient
 from launcher.clusters.slurm.messages import is_accounting_off, message_of
 from launcher.clusters.slurm.parse import ParseError
 from launcher.clusters.slurm.partitions import (
     QOS_FORMAT,
     SINFO_FORMAT,
-    merge,
-    read_partition_records,
-    read_qos,
-    read_sinfo,
-    with_qos_limits,
 )
 from launcher.errors import NotConfiguredError, RefusedError, TransportError, UnreachableError
-from launcher.sites import Site, site_here
+from launcher.sites import site_here
 from launcher.text import clean
 from launcher.transports.base import Transport
 from recipes.errors import ExplainedError
@@ -52,28 +45,8 @@ _LEAST_S = 1.0
 """Time for a question after others have had no answer."""
 QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
-_SCHEMA = 3
+_SCHEMA = 4
 """Version of the cached answers; it changes with the queries."""
-_LINES_SHOWN, _LINE_CHARS = 5, 200
-"""Of an answer that cannot be read: one may have 300,000 such lines."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Output of the commands; None where one failed, with the reason in `problems`."""
-
-    version: str | None = None
-    sinfo: str | None = None
-    partitions: str | None = None
-    accounts: str | None = None
-    qos: str | None = None
-    cluster: str | None = None
-    budgets: str | None = None
-    quotas: Mapping[str, str] = field(default_factory=dict)
-    """Output of `jutil project cpuquota` by project."""
-    accounting: bool = True
-    """False where the cluster keeps no accounts."""
-    problems: tuple[DetectionProblem, ...] = ()
 
 
 def detect(
@@ -101,7 +74,11 @@ def detect(
         answers = ask(client, budgets_s)
         if not answers.problems:
             _save_cached(transport, cache_file, environment, answers, now())
-    return interpret(site, answers, client.user)
+    if several := several_clusters(environment):
+        text = f"{several} of your shell names several clusters: the login node's own is asked, and gets jobs"
+        problem = DetectionProblem(text, "export SLURM_CLUSTERS=NAME names one.")
+        answers = replace(answers, problems=(*answers.problems, problem))
+    return interpret(site, answers, client.user, submission_defaults(environment))
 
 
 def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
@@ -132,7 +109,11 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
                 keeps_accounts = False
             else:
                 problems.append(_explained(argv[0], error))
-            return None
+        except TransportError as error:  # sites that keep sacctmgr from their users have none
+            if argv[0] == "sinfo":
+                raise
+            problems.append(_explained(argv[0], error))
+        return None
 
     sinfo = output_of("sinfo", "-h", "-o", SINFO_FORMAT)
     partitions = output_of("scontrol", "show", "partition") if sinfo is not None else None
@@ -140,10 +121,12 @@ def ask(client: SlurmClient, budgets_s: float | None = None) -> Answers:
         "sacctmgr", "-nP", "show", "user", client.user, "withassoc", f"format={ACCOUNTS_FORMAT}"
     )
     qos = None
-    if partitions is not None and accounts is not None and _has_qos(partitions):
+    if partitions is not None and accounts is not None and _has_qos(partitions, accounts):
         qos = output_of("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
     cluster = None
-    if accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
+    if named := named_cluster(client.environment):
+        cluster = f"ClusterName={named}"
+    elif accounts and len({line.partition("|")[0] for line in accounts.splitlines()}) > 1:
         cluster = output_of("scontrol", "show", "config")
     budgets, quotas, more = asked_budgets.answer(_left_s(deadline))
     problems += more
@@ -233,98 +216,16 @@ def _quotas(client: SlurmClient, budgets: str) -> dict[str, str]:
     return quotas
 
 
-def interpret(site: Site, answers: Answers, user: str) -> Detection:
-    """Parse the answers; what cannot be parsed is a problem of the detection."""
-    problems = list(answers.problems)
-    partitions: list[Partition] = []
-    accounts: list[Account] | None = None
-    budgets: tuple[Budget, ...] | None = None
-    try:
-        rows, table = read_sinfo(answers.sinfo or "")
-        problems += _unread("sinfo", table.unread)
-        partitions = merge(rows, read_partition_records(answers.partitions or ""))
-        qos = read_qos(answers.qos or "")
-        partitions = [with_qos_limits(partition, qos) for partition in partitions]
-        if answers.accounts is not None:
-            accounts, table = read_accounts(answers.accounts)
-            problems += _unread("sacctmgr", table.unread)
-        if answers.budgets is not None:
-            budgets = with_quotas(read_budgets(answers.budgets), answers.quotas)
-    except ParseError as error:
-        problems.append(DetectionProblem(error.what))
-    cluster = _cluster_name(answers, accounts or [])
-    if accounts is not None and cluster is not None:
-        accounts = [item for item in accounts if item.cluster in ("", cluster)]
-    detection = Detection(
-        site,
-        answers.version,
-        cluster,
-        tuple(partitions),
-        None if accounts is None else tuple(accounts),
-        budgets,
-    )
-    problems += _explanations(detection, answers, user)
-    return replace(detection, problems=tuple(dict.fromkeys(problems)))
+def _has_qos(partitions: str, accounts: str) -> bool:
+    """Return whether there are QoS besides the usual one, whose limits decide."""
+    of_partitions = any(word.startswith("QoS=") and word != "QoS=N/A" for word in partitions.split())
+    cells = (line.split("|") for line in accounts.splitlines())
+    of_accounts = {name for row in cells if len(row) > _QOS_CELL for name in row[_QOS_CELL].split(",")}
+    return of_partitions or bool(of_accounts - {"", "normal"})
 
 
-def _unread(command: str, lines: Sequence[str]) -> list[DetectionProblem]:
-    """Return the first lines of an answer that are no rows, and how many more there are."""
-    problems = [
-        DetectionProblem(f"cannot read this line of {command}: '{line[:_LINE_CHARS]}'")
-        for line in lines[:_LINES_SHOWN]
-    ]
-    more = len(lines) - _LINES_SHOWN
-    return [*problems, *[DetectionProblem(f"cannot read {more:,} more lines of {command}")] * (more > 0)]
-
-
-def _explanations(detection: Detection, answers: Answers, user: str) -> list[DetectionProblem]:
-    """Return explanations of empty or incomplete answers."""
-    problems = []
-    if answers.sinfo is not None and not detection.partitions:
-        problems.append(
-            DetectionProblem(
-                "Slurm lists no partition for you",
-                "This may be the wrong login node: some sites have one per part of the machine.",
-            )
-        )
-    if not answers.accounting:
-        problems.append(
-            DetectionProblem(
-                "this cluster keeps no accounts (accounting is off)", "Submit without --account."
-            )
-        )
-    if detection.accounts == ():
-        names = ", ".join(dict.fromkeys(budget.account for budget in detection.budgets or ()))
-        problems.append(
-            DetectionProblem(
-                f"user {user} has no account on this cluster"
-                + f" (jutil lists the budgets {names})" * bool(names),
-                "This may be the wrong machine or login node, or the project has no budget here.",
-            )
-        )
-    qos = read_qos(answers.qos or "")
-    problems += [
-        DetectionProblem(
-            f"the limits of partition {item.name} are unknown: its QoS {item.qos} cannot be read",
-            "`submit --test-only` asks Slurm whether it would accept a job.",
-        )
-        for item in detection.partitions
-        if item.qos is not None and item.qos not in qos
-    ]
-    return problems
-
-
-def _cluster_name(answers: Answers, accounts: list[Account]) -> str | None:
-    for line in (answers.cluster or "").splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "ClusterName":
-            return value.strip()
-    names = {item.cluster for item in accounts}
-    return names.pop() if len(names) == 1 else None
-
-
-def _has_qos(partitions: str) -> bool:
-    return any(word.startswith("QoS=") and word != "QoS=N/A" for word in partitions.split())
+_QOS_CELL = 3
+"""Place of the QoS in `ACCOUNTS_FORMAT`."""
 
 
 def _explained(command: str, error: TransportError | RefusedError) -> DetectionProblem:
@@ -336,6 +237,11 @@ def _explained(command: str, error: TransportError | RefusedError) -> DetectionP
     return DetectionProblem(error.what, error.fix)
 
 
+def _configuration(environment: Mapping[str, str]) -> str:
+    """Return which cluster answers: by its configuration, and by name where the shell names one."""
+    return ":".join(filter(None, (environment.get("SLURM_CONF", ""), named_cluster(environment))))
+
+
 def _load_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], now: float
 ) -> Answers | None:
@@ -344,7 +250,7 @@ def _load_cached(
             return None
         value: dict[str, Any] = json.loads(transport.read(str(path)))
         is_fresh = value["schema"] == _SCHEMA and 0 <= now - value["at"] < CACHE_S
-        is_same_conf = value["conf"] == environment.get("SLURM_CONF", "")
+        is_same_conf = value["conf"] == _configuration(environment)
         return _answers_of(value["answers"]) if is_fresh and is_same_conf else None
     except (TransportError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -374,7 +280,7 @@ def _save_cached(
     transport: Transport, path: Path, environment: Mapping[str, str], answers: Answers, now: float
 ) -> None:
     texts = {name: getattr(answers, name) for name in Answers.__dataclass_fields__ if name != "problems"}
-    value = {"schema": _SCHEMA, "at": now, "conf": environment.get("SLURM_CONF", ""), "answers": texts}
+    value = {"schema": _SCHEMA, "at": now, "conf": _configuration(environment), "answers": texts}
     try:
         transport.write_atomic(str(path), json.dumps(value).encode(), 0o600)
     except TransportError:

@@ -23,10 +23,11 @@ def read_gres(text: str) -> tuple[Gres, ...]:
     """Read a list of generic resources: `gpu:a100:4(S:0-1),nvme:1600`.
 
     Commas stand between entries and within `(S:1,3)`; types hold dots, dashes and underscores; an entry may
-    have further parts (`pfsdir:scratch:no_consume:1`) and a count with a unit (`shard:4K`).
+    have further parts (`pfsdir:scratch:no_consume:1`) and a count with a unit (`shard:4K`). What is no
+    GPU may have any form, and is left out where it is not understood.
 
     Raises:
-        ParseError: it is no such list.
+        ParseError: an entry for GPUs is none.
     """
     text = text.strip()
     if text.lower() in ("", "(null)", "n/a", "none"):
@@ -34,9 +35,11 @@ def read_gres(text: str) -> tuple[Gres, ...]:
     resources = []
     for entry in re.split(r",(?![^(]*\))", text):
         bare = re.sub(r"\([^)]*\)", "", entry)
-        match = re.fullmatch(r"([A-Za-z][\w-]*)((?::[\w.-]+)*?)(?::(\d+)([KMG]?))?", bare)
+        match = re.fullmatch(r"([A-Za-z][\w-]*)((?::[^:\s]+)*?)(?::(\d+)([KMG]?))?", bare)
         if match is None:
-            raise ParseError("list of generic resources", text)
+            if not re.match(r"\w[\w-]*:", bare) or bare.startswith("gpu:"):
+                raise ParseError("list of generic resources", text)
+            continue
         name, middle, count, unit = match.groups()
         kind = ":".join(part for part in middle.split(":") if part and part != "no_consume")
         factor = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(unit or "", 1)

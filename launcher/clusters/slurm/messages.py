@@ -64,6 +64,10 @@ _FIXES: tuple[tuple[str, str], ...] = (
         "The account has too many queued jobs, is missing, or is used up: wait, or give another --account.",
     ),
     (
+        r"Assoc(?:Max|Grp)Submit",
+        "The account has too many queued jobs: wait for one to end, or give another --account.",
+    ),
+    (
         r"MaxSubmitJob|GrpSubmitJob",
         "The QoS allows no more queued jobs: wait for one to end, or give another --qos.",
     ),
@@ -81,12 +85,41 @@ _FIXES: tuple[tuple[str, str], ...] = (
         "Either too many of your jobs are queued (wait until one has ended), or the job asks for more time or"
         " nodes than the account or QoS allows (request less).",
     ),
+    (
+        r"(?:specify|require|need|request)\w* .{0,40}(?:gpu.{0,20}type|type of (?:the )?gpu)|gpu type",
+        "Give the type: --sbatch-arg=--gres=gpu:TYPE:N; `distill-tui detect` lists the types.",
+    ),
+    (
+        r"(?:^|\s|')--?(?P<option>exclusive|mem|requeue|export)\b.{0,30}"
+        r"(?:not (?:allowed|permitted|supported|accepted)|forbidden|disallowed)",
+        'Leave it out: sbatch_without = ["exclusive"] (or what it names) in [job] of your site.toml.',
+    ),
     (r"generic resource|gres", "The partition has no such GPUs; `distill-tui detect` lists its GPUs."),
     (
         r"Requested node configuration is not available|CPU count per node|Memory specification",
         "No node of the partition meets the request; `distill-tui detect` lists its nodes.",
     ),
-    (r"group not permitted|Access/permission denied", "Another --partition: this one does not admit you."),
+    (
+        r"Memory required by task",
+        "No node has so much memory free: give less by --sbatch-arg=--mem=….",
+    ),
+    (r"feature specification", "Correct --constraint; `sinfo -o '%P %f'` lists the features of nodes."),
+    (r"TRES\) specification", "Correct the --sbatch-arg that asks for resources."),
+    (
+        r"partition configuration not available",
+        "The job is above a limit of the partition, or it is closed; `distill-tui detect` lists both.",
+    ),
+    (r"Invalid node name", "Correct --nodelist or --exclude; `sinfo -N` lists the nodes."),
+    (
+        r"can't be reached now, or it is an invalid entry",
+        "SLURM_CLUSTERS of your shell names the cluster; `sacctmgr list clusters` lists them.",
+    ),
+    (r"writing script/environment", "The controller cannot store jobs; tell the site's support."),
+    (r"license", "Correct --licenses; `scontrol show licenses` lists them."),
+    (
+        r"group not permitted|Access/permission denied|not allowed in this partition",
+        "Another --partition: this one does not admit you.",
+    ),
     (r"Partition in DOWN state", "The partition is closed at the moment; use another one, or wait."),
     (r"Required node not available", "Nodes it names are down, drained or reserved; name others, or wait."),
     (r"maintenance reservation", "Give a shorter --time, so that it ends before the maintenance, or wait."),

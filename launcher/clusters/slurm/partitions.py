@@ -6,15 +6,32 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from launcher.clusters.inventory import UNKNOWN_CPUS, Cpus, Gpus, Mix, Partition
+from launcher.clusters.inventory import (
+    NO_GPUS,
+    NO_LIMITS,
+    UNKNOWN_CPUS,
+    Cpus,
+    Gpus,
+    Mix,
+    Partition,
+    QosLimits,
+)
 from launcher.clusters.slurm.gres import gpus_of, read_gres
 from launcher.clusters.slurm.node_states import NodeUse, node_use
-from launcher.clusters.slurm.parse import Table, listed, read_duration, read_records, read_table, whole
+from launcher.clusters.slurm.parse import (
+    ParseError,
+    Table,
+    listed,
+    read_duration,
+    read_records,
+    read_table,
+    whole,
+)
 
 SINFO_FORMAT = "%P|%a|%l|%D|%G|%c|%X|%Y|%T"
 SINFO_COLUMNS = ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "GRES", "CPUS", "SOCKETS", "CORES", "STATE")
-QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU"
-QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU")
+QOS_FORMAT = "Name,MaxWall,MaxTRES,MaxTRESPU,MaxJobsPU,MaxSubmitPU,MinTRES"
+QOS_COLUMNS = ("Name", "MaxWall", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU", "MinTRES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +43,8 @@ class Qos:
     max_nodes: int | None = None
     max_nodes_user: int | None = None
     max_jobs_user: int | None = None
+    limits: QosLimits = NO_LIMITS
+    """What one job can get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +68,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
         ParseError: the text is not a list of partitions.
     """
     if columns == SINFO_COLUMNS:
-        text = "\n".join(_with_state(line) for line in text.splitlines())
+        text = "\n".join(_with_last(line, SINFO_COLUMNS) for line in text.splitlines())
     table = read_table(text, columns, what="list of partitions")
     rows: list[PartitionRow] = []
     unread = list(table.unread)
@@ -60,6 +79,11 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
         if not name or available not in ("up", "down", "drain", "inact") or nodes is None:
             unread.append(" ".join(row.values()))
             continue
+        try:
+            gpus = gpus_of(read_gres(row.get("GRES", "")))
+        except ParseError:  # the partition is there all the same
+            unread.append(" ".join(row.values()))
+            gpus = NO_GPUS
         rows.append(
             PartitionRow(
                 name=name.rstrip("*"),
@@ -67,7 +91,7 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
                 available=available,
                 max_time_s=read_duration(row.get("TIMELIMIT", "")),
                 nodes=nodes,
-                gpus=gpus_of(read_gres(row.get("GRES", ""))),
+                gpus=gpus,
                 cpus=_cpus(row),
                 use=node_use(row.get("STATE", "")),
             )
@@ -75,9 +99,9 @@ def read_sinfo(text: str, columns: Sequence[str] | None = SINFO_COLUMNS) -> tupl
     return rows, Table(table.rows, tuple(unread))
 
 
-def _with_state(line: str) -> str:
-    """Return a line of sinfo with an empty state where it ends before the state."""
-    return line + "|" if line.count("|") == len(SINFO_COLUMNS) - 2 else line
+def _with_last(line: str, columns: Sequence[str]) -> str:
+    """Return a line with an empty last cell where it ends before that."""
+    return line + "|" if line.count("|") == len(columns) - 2 else line
 
 
 def _cpus(row: Mapping[str, str]) -> Cpus:
@@ -92,16 +116,27 @@ def read_qos(text: str, columns: Sequence[str] | None = QOS_COLUMNS) -> dict[str
     Raises:
         ParseError: the text is not a list of QoS.
     """
+    if columns == QOS_COLUMNS:
+        text = "\n".join(_with_last(line, QOS_COLUMNS) for line in text.splitlines())
     qos_by_name = {}
     for row in read_table(text, columns, what="list of QoS").rows:
         row = {key.lower(): value for key, value in row.items()}
         name = row.get("name", "")
+        job, user, least = (tres(row.get(column, "")) for column in ("maxtres", "maxtrespu", "mintres"))
         qos_by_name[name] = Qos(
             name=name,
             max_time_s=read_duration(row.get("maxwall", "")),
-            max_nodes=tres(row.get("maxtres", "")).get("node"),
-            max_nodes_user=tres(row.get("maxtrespu", "")).get("node"),
+            max_nodes=job.get("node"),
+            max_nodes_user=user.get("node"),
             max_jobs_user=whole(row.get("maxjobspu", "")),
+            limits=QosLimits(
+                max_time_s=read_duration(row.get("maxwall", "")),
+                max_nodes=_narrower(job.get("node"), user.get("node")),
+                max_gpus=_narrower(_gpus_in(job), _gpus_in(user)),
+                max_cpus=_narrower(job.get("cpu"), user.get("cpu")),
+                min_nodes=least.get("node"),
+                min_gpus=_gpus_in(least),
+            ),
         )
     return qos_by_name
 
@@ -114,6 +149,12 @@ def tres(text: str) -> dict[str, int]:
         if value.isdecimal():
             counts[name] = int(value)
     return counts
+
+
+def _gpus_in(counts: Mapping[str, int]) -> int | None:
+    """Return the GPUs of a TRES list: of all types, else of the types that it names."""
+    typed = [count for name, count in counts.items() if name.startswith("gres/gpu:")]
+    return counts.get("gres/gpu", sum(typed) if typed else None)
 
 
 def merge(rows: Iterable[PartitionRow], records: Sequence[Mapping[str, str]]) -> list[Partition]:
@@ -148,7 +189,10 @@ def _partition(row: PartitionRow, nodes: Counter[Gpus], record: Mapping[str, str
         max_time_s=read_duration(record["MaxTime"]) if "MaxTime" in record else row.max_time_s,
         default_time_s=read_duration(record.get("DefaultTime", "")),
         max_nodes=whole(record.get("MaxNodes", "")),
+        min_nodes=whole(record.get("MinNodes", "")),
         qos=None if qos in ("", "N/A", "(null)") else qos,
+        allowed_qos=listed(record.get("AllowQos", "")),
+        denied_qos=listed(record.get("DenyQos", "")) or (),
         allowed=listed(record.get("AllowAccounts", "")),
         denied=listed(record.get("DenyAccounts", "")) or (),
         cpus=cpus,
@@ -166,12 +210,13 @@ def with_qos_limits(partition: Partition, qos: Mapping[str, Qos]) -> Partition:
     """Return a partition with the narrower of its own limits and its QoS's."""
     if partition.qos is None or partition.qos not in qos:
         return partition
-    limits = qos[partition.qos]
-    nodes = [limit for limit in (limits.max_nodes, limits.max_nodes_user) if limit is not None]
+    limits = qos[partition.qos].limits
+    least = [limit for limit in (partition.min_nodes, limits.least_nodes_of(partition)) if limit is not None]
     return replace(
         partition,
         max_time_s=_narrower(partition.max_time_s, limits.max_time_s),
-        max_nodes=_narrower(partition.max_nodes, min(nodes, default=None)),
+        max_nodes=_narrower(partition.max_nodes, limits.nodes_of(partition)),
+        min_nodes=max(least, default=None),
     )
 
 

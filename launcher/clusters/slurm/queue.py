@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from launcher.clusters.shell_defaults import named_cluster
 from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.jobs import (
     QUEUE_FORMAT,
@@ -117,6 +118,8 @@ class Queue:
         """The file that holds the last answer: in the user's own cache, one for each runs root."""
         root = self.client.transport.stat(self.root)
         name = f"{self.client.transport.real_path(self.root)}:{root.inode if root is not None else 0}"
+        if cluster := named_cluster(self.client.environment):
+            name = f"{name}:{cluster}"
         file = f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.json"
         return str(cache_root(self.client.environment) / DIRECTORY / file)
 

@@ -11,6 +11,7 @@ from launcher.clusters.base import RenderedJobs, RunLayout
 from launcher.clusters.slurm.batch import Batch, bare_batch, common_environment, job_script, key_file
 from launcher.clusters.slurm.containers import container_batch
 from launcher.durations import format_time_limit
+from launcher.errors import InputError
 from launcher.fields import FIELDS
 from launcher.plan import LaunchPlan, new_token
 from launcher.request import JobOptions
@@ -73,7 +74,7 @@ def render_script(
     script: str,
 ) -> RenderedJobs:
     """Render a job that runs a script of a run's directory instead of the launcher."""
-    files = {"job.sh": job_script(site, options, script)}
+    files = {"job.sh": job_script(environment, site, options, script)}
     token, output = new_token(), str(directory / "logs" / "slurm-%j.out")
     argv = (
         "sbatch",
@@ -89,8 +90,18 @@ def render_script(
 
 
 def _file_pattern(output: str) -> str:
-    """Return the path of a job's output as Slurm's file name pattern, in which `%%` means `%`."""
+    """Return the path of a job's output as Slurm's file name pattern, in which `%%` means `%`.
+
+    Raises:
+        InputError: it has a backslash, which turns the pattern off and cannot be quoted (man sbatch).
+    """
     directory, name = output.rsplit("/", 1)
+    if "\\" in directory:
+        raise InputError(
+            "Slurm writes no output into a directory with a backslash in its name",
+            where=directory,
+            fix="`distill-tui settings storage.runs DIR` names another directory for runs.",
+        )
     return f"{directory.replace('%', '%%')}/{name}"
 
 
@@ -120,17 +131,25 @@ def sbatch_options(options: JobOptions, name: str, token: str) -> list[str]:
     values: dict[str, Any] = {
         "job-name": name,
         "comment": comment_of(token),
+        "clusters": request.cluster,
         **{row.sbatch: value for row in FIELDS if row.sbatch and (value := request.option(row.name))},
         "nodes": options.nodes,
         "ntasks-per-node": 1,
-        "gres": f"gpu:{options.gpus_per_node}" if options.gpus_per_node else None,
+        "gres": f"gpu:{options.gpus_per_node}" if options.gpus_per_node and request.gres else None,
         "mem": 0,
         "time": format_time_limit(request.time_s),
         "open-mode": "append",
         "export": "ALL",
     }
-    options_given = [f"--{key}={value}" for key, value in values.items() if value is not None]
-    return [*options_given, "--exclusive", "--requeue" if request.chain == 1 else "--no-requeue"]
+    flags = ("exclusive", "requeue" if request.chain == 1 else "no-requeue")
+    return [
+        *(
+            f"--{key}={value}"
+            for key, value in values.items()
+            if value is not None and key not in request.without
+        ),
+        *(f"--{flag}" for flag in flags if flag not in request.without),
+    ]
 
 
 def script_for_test_only() -> Path:

@@ -19,6 +19,7 @@ from tui.screens.wizard.model import (
     WizardState,
     count_of,
     kind_of,
+    offered_gpus,
     partition_of,
     text_of,
     time_s,
@@ -367,7 +368,7 @@ class DraftResolver:
         limit_s, chain = time_s(state, status), count_of("chain", state, status)
         if status.detection is None or partition is None:
             return ClusterRequest(nodes=nodes, time_s=limit_s, submitting=True), None
-        gpus = partition.gpus.count
+        gpus = offered_gpus(state, status)
         if "gpus_per_node" in state.texts:
             gpus = count_of("gpus_per_node", state, status) or gpus
         cost = Cost.of(nodes, gpus, limit_s * chain, partition.cpus.cores) if limit_s and chain else None

@@ -111,7 +111,7 @@ def steps_of(state: WizardState, status: DraftStatus) -> tuple[Step, ...]:
 def lacks_gpu_memory(state: WizardState, status: DraftStatus) -> bool:
     """Return whether nobody knows the memory of the chosen partition's GPUs, and a run needs it."""
     partition = partition_of(state, status)
-    if status.detection is None or partition is None or not partition.gpus.count:
+    if status.detection is None or partition is None or not offered_gpus(state, status):
         return False
     known = gpu_memory_gib(partition.gpus.type or "gpu", status.detection.site.gpu_memory_gib)
     return known is None and kind_of(state) != "rehearsal"
@@ -148,7 +148,7 @@ def partition_of(state: WizardState, status: DraftStatus) -> Partition | None:
     )
     if name:
         return status.detection.partition(name)
-    default = next((item for item in status.detection.partitions if item.default), None)
+    default = status.detection.partition(status.detection.default_partition or "")
     return default or next(iter(status.detection.partitions), None)
 
 
@@ -221,9 +221,19 @@ def _default_time(state: WizardState, status: DraftStatus) -> str:
     return format_time_limit(min(_DEFAULT_TIME_S[kind_of(state)], max_time_s or _DEFAULT_TIME_S["training"]))
 
 
+def offered_gpus(state: WizardState, status: DraftStatus) -> int:
+    """Return the GPUs of the partition's nodes; where Slurm lists none, those that the recipe names."""
+    partition, detection = partition_of(state, status), status.detection
+    if partition is None or detection is None:
+        return 0
+    if partition.gpus.count or detection.lists_gpus or kind_of(state) == "rehearsal":
+        return partition.gpus.count
+    count = status.recipe.get("cluster.gpus_per_node") if status.recipe is not None else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else 0
+
+
 def _default_gpus(state: WizardState, status: DraftStatus) -> str:
-    partition = partition_of(state, status)
-    return str(partition.gpus.count) if partition is not None and partition.gpus.count else ""
+    return str(offered_gpus(state, status) or "")
 
 
 def _recipe_text(item: Field, state: WizardState, status: DraftStatus) -> str:
@@ -268,7 +278,7 @@ def _packaged_recipe(name: str, status: DraftStatus) -> str:
 def _default_account(partition: Partition | None, status: DraftStatus) -> str:
     if status.detection is None:
         return ""
-    default = next((item.account for item in status.detection.accounts or () if item.default), "")
+    default = status.detection.account_for(partition) or ""
     usable = status.detection.accounts_in(partition) if partition is not None else None
     if usable and default not in usable:
         return usable[0]

@@ -12,6 +12,7 @@ from tui.screens.wizard.model import (
     WizardState,
     count_of,
     fields_of,
+    kind_of,
     partition_of,
     text_of,
     time_s,
@@ -79,9 +80,12 @@ def warning_in(item: Field, state: WizardState, status: DraftStatus) -> str:
             return f"{partition.name}: {format_time_limit(partition.max_time_s)} at most"
     if item.name == "nodes":
         nodes = count_of("nodes", state, status)
-        max_nodes = min(partition.nodes, partition.max_nodes or partition.nodes)
+        there = partition.nodes if kind_of(state) == "rehearsal" else partition.gpu_nodes
+        max_nodes = min(there, partition.max_nodes or there)
         if nodes and nodes > max_nodes:
             return f"{partition.name} allows at most {max_nodes}"
+        if nodes and nodes < (partition.min_nodes or 0):
+            return f"{partition.name} takes jobs of {partition.min_nodes} and more"
     return ""
 
 
