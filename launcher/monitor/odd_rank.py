@@ -18,7 +18,8 @@ from launcher.logs.log_survey import ranks_text
 WAITS = frozenset({"nccl-timeout", "nccl-watchdog", "nccl-remote", "rdzv-timeout", "peer-gone"})
 """Signatures of what a rank prints when others do not do their part."""
 _OPERATION = re.compile(
-    r"WorkNCCL\(SeqNum=(?P<number>\d+), OpType=(?P<name>\w+)(?:, NumelIn=(?P<sent>\d+), NumelOut=(?P<got>\d+))?"
+    r"WorkNCCL\(SeqNum=(?P<number>\d+), OpType=(?P<name>\w+)"
+    r"(?:, NumelIn=(?P<sent>\d+), NumelOut=(?P<got>\d+))?"
 )
 _GROUP = re.compile(r"\[PG (?:ID \d+ PG GUID )?(?P<group>[^\]\s]+) Rank \d+\]")
 _ENQUEUED = re.compile(r"[Ll]ast enqueued (?:\w+ )?work: (?P<number>-?\d+)")
@@ -84,7 +85,11 @@ def odd_rank(findings: Sequence[FindingSeen]) -> OddRank | None:
     waits = list(_waits(findings, groups))
     for group in sorted({item.group for item in waits}, key=lambda name: (name not in _WHOLE_WORLD, name)):
         within = [item for item in waits if item.group == group]
-        if odd := _not_begun(within, findings, group) or _other_operation(within) or _missing(within, findings):
+        if (
+            odd := _not_begun(within, findings, group)
+            or _other_operation(within)
+            or _missing(within, findings)
+        ):
             return odd
     return _missing_from_barrier(findings)
 
@@ -99,7 +104,11 @@ def _waits(findings: Iterable[FindingSeen], groups: dict[int | None, str]) -> It
         ranks.add(item.rank)
         name, group = match["name"].lstrip("_").removesuffix("_BASE"), groups.get(item.rank, "")
         size = None
-        if name in _RATIO_OPERATIONS and match["sent"] and min(sizes := (int(match["sent"]), int(match["got"]))):
+        if (
+            name in _RATIO_OPERATIONS
+            and match["sent"]
+            and min(sizes := (int(match["sent"]), int(match["got"])))
+        ):
             size = max(sizes) // min(sizes)
         yield _Wait(item.rank, int(match["number"]), name, item, group, size)
 
@@ -142,10 +151,12 @@ def _other_operation(waits: Sequence[_Wait]) -> OddRank | None:
     odd = min(others, key=lambda item: (item.number, item.rank))
     number, name = usual
     waiting = {item.rank for item in waits if item.operation == usual}
-    return OddRank(odd.rank, f"{_subject(waiting)} in {name} {number}, rank {odd.rank} in {odd.in_words()}", odd.finding)
+    return OddRank(
+        odd.rank, f"{_subject(waiting)} in {name} {number}, rank {odd.rank} in {odd.in_words()}", odd.finding
+    )
 
 
-def _missing(waits: Sequence[_Wait], findings: Iterable[FindingSeen]) -> OddRank | None:
+def _missing(waits: Sequence[_Wait], findings: Sequence[FindingSeen]) -> OddRank | None:
     """Return the rank of which no time-out was printed, where all others printed theirs.
 
     Ray prints lines that many processes have in common once, so that what it relays is no list of ranks.
@@ -154,6 +165,7 @@ def _missing(waits: Sequence[_Wait], findings: Iterable[FindingSeen]) -> OddRank
     if len(waits) < 2 or relayed or waits[0].group not in _WHOLE_WORLD:
         return None
     ranks = {item.rank for item in waits}
+    ranks |= {item.rank for item in findings if item.rank is not None and _ENQUEUED.search(item.text)}
     highest = max((item.rank for item in findings if item.rank is not None), default=0)
     size = max((item.size or 0 for item in waits), default=0) or highest + 1
     return _absent(ranks, size, f"in {waits[0].in_words()}", waits[0].finding)

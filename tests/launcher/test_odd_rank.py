@@ -10,7 +10,9 @@ from launcher.logs.events import FindingSeen
 from tests.launcher.test_diagnosis import driver, state_of
 
 
-def timed_out(rank: int, number: int = 4084, name: str = "ALLREDUCE", sizes: tuple[int, int] = (64, 64)) -> str:
+def timed_out(
+    rank: int, number: int = 4084, name: str = "ALLREDUCE", sizes: tuple[int, int] = (64, 64)
+) -> str:
     """Return the line of a rank's watchdog."""
     return (
         f"[rank{rank}]:[E1128 02:07:{rank:02}.408 ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught "
@@ -21,20 +23,21 @@ def timed_out(rank: int, number: int = 4084, name: str = "ALLREDUCE", sizes: tup
 
 def told(rank: int, enqueued: int, by: str = "rank 0") -> str:
     """Return the lines of a rank that did not time out itself."""
-    head = f"[rank{rank}]:[E1128 02:08:00.1 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] "
+    head = f"[rank{rank}]:[E1128 02:08:00.1 ProcessGroupNCCL.cpp:1987] "
+    head += f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}] "
     return (
         f"{head}Observed flight recorder dump signal from another rank via TCPStore.\n"
-        f"{head}Received a dump signal due to a collective timeout from  {by} and we will try our best to dump "
-        f"the debug info. Last enqueued NCCL work: {enqueued}, last completed NCCL work: {enqueued}.\n"
+        f"{head}Received a dump signal due to a collective timeout from  {by} and we will try our best to "
+        f"dump the debug info. Last enqueued NCCL work: {enqueued}, last completed NCCL work: {enqueued}.\n"
     )
 
 
 def group(rank: int, number: int = 4084, name: str = "0(default_pg)") -> str:
     """Return the line in which a rank's watchdog names its process group."""
     return (
-        f"[rank{rank}]:[E1128 02:07:{rank:02}.500 ProcessGroupNCCL.cpp:2268] [PG ID 0 PG GUID {name} Rank {rank}]  "
-        f"failure detected by watchdog at work sequence id: {number} PG status: last enqueued work: {number}, "
-        f"last completed work: {number - 1}\n"
+        f"[rank{rank}]:[E1128 02:07:{rank:02}.500 ProcessGroupNCCL.cpp:2268] "
+        f"[PG ID 0 PG GUID {name} Rank {rank}]  failure detected by watchdog at work sequence id: {number} "
+        f"PG status: last enqueued work: {number}, last completed work: {number - 1}\n"
     )
 
 
@@ -120,8 +123,8 @@ def test_torchs_own_report_of_who_did_not_join(lines: str, rank: int) -> None:
         ("RuntimeError: [Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 1800000 ms", 4),
         ("RuntimeError: Rank 3 successfully reached monitoredBarrier, but received errors while waiting for "
          "send/recv from rank 0. Please check rank 0 logs for faulty rank.", 0),
-        ("torch.distributed.DistBackendError: [3] is setting up NCCL communicator and retrieving ncclUniqueId "
-         "from [0] via c10d key-value store by key '0', but store->get('0') got error: wait timeout after "
+        ("torch.distributed.DistBackendError: [3] is setting up NCCL communicator and retrieving "
+         "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: wait timeout after "
          "600000ms", 0),
     ],
 )  # fmt: skip
@@ -132,8 +135,8 @@ def test_a_rank_that_a_barrier_or_the_store_misses_is_named(line: str, rank: int
 
 def test_the_rank_that_did_not_come_to_the_barrier_of_a_process_group_is_missing() -> None:
     lines = [
-        f"[rank{rank}]: RuntimeError: Timed out initializing process group in store based barrier on rank: {rank}, "
-        "for key: store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)\n"
+        f"[rank{rank}]: RuntimeError: Timed out initializing process group in store based barrier on "
+        f"rank: {rank}, for key: store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)\n"
         for rank in (0, 1, 2, 3, 4, 6, 7)
     ]
     root = cause(*lines)
