@@ -68,8 +68,10 @@ _NODES = (
 _RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
 # What others saw of a rank that died names it.
 _MISSING_RANK = re.compile(
-    r"send/recv from rank (?P<rank>\d+)|Ranks (?P<rank2>\d+)(?:, \d+)* failed to pass"
-    r"|from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
+    r"send/recv from rank (?P<rank>\d+)|Ranks? (?P<rank2>\d+)(?:, \d+)* failed to pass"
+    r"|(?<!timeout )from rank (?P<rank3>\d+) |process rank (?P<rank4>\d+) with PID"
+    r"|retrieving [Nn]cclUniqueId from \[(?P<rank5>\d+)\]|\[(?P<rank6>\d+)[\d, ]*\] finished collective #"
+    r"|ranks \[(?P<rank7>\d+)[\d, ]*\] are the lagging ranks"
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
@@ -95,6 +97,7 @@ _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, _
 LITERALS = (
     *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
 )  # fmt: skip
+_OTHER_LITERALS = frozenset(LITERALS)
 
 
 class EvidenceMarks(NamedTuple):
@@ -102,12 +105,12 @@ class EvidenceMarks(NamedTuple):
 
     signatures: tuple[str, ...]
     """The catalogue's literals among them, sorted."""
-    tracebacks: bool
-    warning: bool
-    script: bool
-    samples: bool
-    phase: str
-    relevant: bool
+    tracebacks: bool = False
+    warning: bool = False
+    script: bool = False
+    samples: bool = False
+    phase: str = ""
+    relevant: bool = False
     """True for any of them but scripts, samples and phases."""
 
 
@@ -145,6 +148,9 @@ class Evidence:
 
     def _await(self, number: int) -> None:
         tracebacks, warnings = self.tracebacks, self._warnings
+        if self.is_idle:
+            self._awaited, self._awaited_until = (), sys.maxsize
+            return
         tracebacks.forget_endless(number)
         warnings.forget_old(number)
         self._awaited = EVERY_LINE if self._script else marks((*tracebacks.open_keys, *warnings.open_keys))
@@ -152,14 +158,17 @@ class Evidence:
 
     def marks(self, literals: frozenset[str]) -> EvidenceMarks:
         """Return what the literals of a line can be evidence of; each step searches only for what can be."""
+        of_catalogue = literals & self.catalogue.literal_set
+        if literals.isdisjoint(_OTHER_LITERALS):  # as in most lines
+            return EvidenceMarks(tuple(sorted(of_catalogue)), relevant=bool(of_catalogue))
         return EvidenceMarks(
-            signatures=tuple(sorted(literals & self.catalogue.literal_set)),
+            signatures=tuple(sorted(of_catalogue)),
             tracebacks=not literals.isdisjoint(_TRACEBACK_LITERALS),
             warning=python_warnings.LITERAL in literals,
             script=not literals.isdisjoint(_SCRIPTS),
             samples=not literals.isdisjoint((_SAMPLES_BEGIN, _SAMPLES_END)),
             phase=next((phase for marker, phase in _PHASES if marker in literals), ""),
-            relevant=not literals.isdisjoint(self.catalogue.literal_set | _EVIDENCE_LITERALS),
+            relevant=bool(of_catalogue) or not literals.isdisjoint(_EVIDENCE_LITERALS),
         )
 
     def is_text(self, segment: Segment, marks: EvidenceMarks) -> bool:

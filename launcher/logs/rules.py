@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from launcher.logs.events import Event, MilestoneReached, Recovered, Role, Source, StepBegan
@@ -18,6 +19,7 @@ from launcher.logs.python_warnings import LITERAL as WARNING
 State = TypeVar("State")
 _PROGRESS = (StepBegan, MilestoneReached, Recovered)
 _EMPTY_LINE = (Segment(""),)
+_WARNING_ALONE = frozenset((WARNING,))
 _COMBINATIONS = 4096
 """Combinations of literals in one line that are kept with what they mean."""
 
@@ -50,8 +52,7 @@ def rule(
     return LineRule(literal, re.compile(pattern), meaning, own)
 
 
-@dataclass(frozen=True, slots=True)
-class _Literals(Generic[State]):
+class _Literals(NamedTuple, Generic[State]):
     """Literals that a line holds, and what they can mean."""
 
     rules: tuple[LineRule[State], ...]
@@ -74,7 +75,9 @@ class RuleReader(Generic[State]):
         self.state = state
         self.evidence = Evidence(role)
         self.awaited = self.evidence.awaited
-        self._rules = rules
+        self._rules: dict[str, list[tuple[int, LineRule[State]]]] = {}
+        for number, item in enumerate(rules):
+            self._rules.setdefault(item.literal, []).append((number, item))
         literals = (*(item.literal for item in rules), *LITERALS, *self.evidence.catalogue.literals)
         self._texts = tuple(dict.fromkeys(literals))
         self._literals: dict[tuple[int, ...], _Literals[State]] = {}
@@ -103,12 +106,14 @@ class RuleReader(Generic[State]):
 
     def _meaning_of(self, hits: tuple[int, ...]) -> _Literals[State]:
         """Return what a combination of literals can mean; a log has few of them."""
-        texts = frozenset(self._texts[number] for number in hits)
-        rules = tuple(item for item in self._rules if item.literal in texts)
-        marks = self.evidence.marks(texts)
+        numbers = set(hits)
+        texts = frozenset(map(self._texts.__getitem__, numbers))
+        rules = [item for text in texts if text in self._rules for item in self._rules[text]]
+        if len(rules) > 1:
+            rules.sort(key=itemgetter(0))
         made = _Literals(
-            rules, marks, tuple(self.literals[number] for number in set(hits)),
-            begins_warning=texts == {WARNING},
+            tuple([item for _, item in rules]), self.evidence.marks(texts),
+            tuple(map(self.literals.__getitem__, numbers)), begins_warning=texts == _WARNING_ALONE,
         )  # fmt: skip
         if len(self._literals) >= _COMBINATIONS:
             self._literals.clear()
@@ -122,6 +127,9 @@ def _pieces_with(texts: tuple[bytes, ...], data: bytes) -> bytes:
     The first piece stays, as it has the carriers' prefixes.
     """
     first, *others = data.split(b"\r")
+    if len(texts) == 1:
+        (text,) = texts
+        return b"\r".join([first, *[piece for piece in others if text in piece]])
     return b"\r".join([first, *(piece for piece in others if any(text in piece for text in texts))])
 
 

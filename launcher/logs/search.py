@@ -54,6 +54,7 @@ class HyperscanFinder:
     def __init__(self, literals: Sequence[bytes]) -> None:
         library = import_module("hyperscan")  # ships no types
         self._anchors = anchors_of(literals)
+        self._whole = tuple(anchor.whole for anchor in self._anchors)
         self._database = library.Database()
         self._database.compile(
             expressions=[re.escape(anchor.text) for anchor in self._anchors],
@@ -68,9 +69,12 @@ class HyperscanFinder:
     def hits(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the positions where a literal's anchor ends (its last byte)."""
         hits: list[tuple[int, int]] = []
-        anchors = self._anchors
+        anchors, whole = self._anchors, self._whole
 
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            if (only := whole[number]) >= 0:
+                hits.append((end - 1, only))
+                return
             text, literals = anchors[number]
             start = end - len(text)
             for index, literal in literals:
@@ -88,6 +92,12 @@ class SearchAnchor(NamedTuple):
     text: bytes
     literals: tuple[tuple[int, bytes], ...]
     """Index and text of each literal that begins with it."""
+
+    @property
+    def whole(self) -> int:
+        """Index of the literal that the anchor is all of; -1 where it is a part, or there are several."""
+        index, text = self.literals[0]
+        return index if len(self.literals) == 1 and text == self.text else -1
 
 
 _SHORTEST_ANCHOR = 8
@@ -125,24 +135,25 @@ def anchors_of(literals: Sequence[bytes]) -> tuple[SearchAnchor, ...]:
     )
 
 
-@cache
 def _with_rare_end(text: bytes) -> bytes:
-    """Return the beginning of a text whose end is the rarest; the longest of equals."""
+    """Return the beginning of a text that is not usual and whose end is the rarest; the longest of equals."""
     shortest = max(min(len(text), _SHORTEST_ANCHOR), len(text) - _CUT)
-    stops = range(len(text), shortest - 1, -1)
+    may_be_usual = text[:shortest] in _USUAL_TEXT
+    frequencies = _end_frequencies(text)
     return min(
-        (text[:stop] for stop in stops), key=lambda part: (part in _USUAL_TEXT, _frequency_of_end(part))
+        (text[:stop] for stop in range(len(text), shortest - 1, -1)),
+        key=lambda part: (may_be_usual and part in _USUAL_TEXT, frequencies[len(part)]),
     )
 
 
-def _frequency_of_end(text: bytes) -> float:
-    """Return the expected share of places at which two sampled pairs of a text's end fit."""
-    return sum(_pair(text[: len(text) - place]) * _pair(text[: len(text) - place - 4]) for place in range(4))
-
-
-def _pair(text: bytes) -> float:
-    """Return the frequency of a text's last two bytes."""
-    return _RARE + (_PAIRS[text[-2], text[-1]] / len(_USUAL_TEXT) if len(text) > 1 else 0.05)
+def _end_frequencies(text: bytes) -> list[float]:
+    """Return, for each length of a text's beginning, the share of places at which two sampled pairs fit."""
+    pairs = [_RARE + 0.05] * 2
+    pairs += [_RARE + _PAIRS[pair] / len(_USUAL_TEXT) for pair in pairwise(text)]
+    return [
+        sum(pairs[max(stop - place, 0)] * pairs[max(stop - place - 4, 0)] for place in range(4))
+        for stop in range(len(text) + 1)
+    ]
 
 
 @cache

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from launcher.logs.events import ExceptionSeen, FindingSeen, Role
 from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import ENDS, Chronology, source_order
+from launcher.monitor.odd_rank import WAITS, odd_rank
 
 UNKNOWN = "exception"
 """Id of an exception without a signature."""
@@ -117,8 +118,9 @@ class FailureGraph:
             return min(own, key=self._order_of_own).finding if own else None
         candidates = [item for item in edges if item.names_silent]
         candidates += self._unexplained(edges, [item.finding for item in self.failures])
-        edge = min(candidates or edges, key=self._order_of_edge)
-        return _with_what_to_read(edge.finding)
+        edge = min(candidates or edges, key=self._order_of_edge).finding
+        odd = odd_rank([item.finding for item in edges]) if edge.id in WAITS else None
+        return _with_what_to_read(edge) if odd is None else odd.as_cause()
 
     def _unexplained(self, items: Iterable[Failure], others: Sequence[FindingSeen]) -> list[Failure]:
         graph = catalogue().consequences

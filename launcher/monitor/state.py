@@ -25,6 +25,7 @@ from launcher.logs.events import (
     Recovered,
     Role,
     RootFindingChanged,
+    Source,
     StartRetried,
     StepBegan,
     StoppedToSave,
@@ -252,8 +253,15 @@ class RunState:
         return tuple(
             item
             for item in self._evidence_of_logs.exceptions()
-            if not item.own and item.source.line > self._lines_of(item.source.log) - _LAST_LINES
+            if not item.own
+            and item.source.line > self._lines_of(item.source.log) - _LAST_LINES
+            and not self._went_on(item.source)
         )
+
+    def _went_on(self, source: Source) -> bool:
+        """Return True if the driver began another phase after a line of its log."""
+        phase = self.phase
+        return phase is not None and phase.source.log == source.log and phase.source.line > source.line
 
     def _lines_of(self, log: str) -> int:
         return self.logs[log].lines if log in self.logs else 0
