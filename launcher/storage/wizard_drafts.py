@@ -134,7 +134,7 @@ def _decoded(record: DraftRecord, text: str, file: Path) -> RunDraft | None:
     """Return a draft that may be offered; None for one that is open, and for a damaged one."""
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("state"), str):
         return None

@@ -81,7 +81,9 @@ def test_many_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str],
 
 
 @needs_root
-@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [30, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
 def test_what_others_plant_for_the_launcher(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int
 ) -> None:

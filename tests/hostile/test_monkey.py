@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from textual.app import App, ComposeResult
 
 from launcher.doctor import fixing
 from launcher.doctor.doctor_request import DoctorRequest
@@ -22,6 +23,7 @@ from tui.app import DistillApp
 from tui.app_settings import AppSettings, EditStart
 from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.wizard.model import WizardState
+from tui.widgets.paged_options import PagedOptions
 from tui.widgets.run_columns import ColumnLayout
 
 SCREENS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -104,6 +106,19 @@ async def test_every_screen_of_help_fits_the_smallest_terminal(settings: Mapping
         for width, height in ((1, 1), (12, 3), (400, 100)):
             await pilot.resize_terminal(width, height)
     assert app._exception is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+async def test_options_are_paged_through_where_they_have_no_lines(width: int) -> None:
+    class OneList(App[None]):
+        """A list of options."""
+
+        def compose(self) -> ComposeResult:
+            yield PagedOptions("a", "b", "c")
+
+    async with OneList().run_test(size=(width, 4)) as pilot:
+        await pilot.press("down", "pageup", "pagedown", "pageup", "end")
+        assert pilot.app.is_running
 
 
 @pytest.mark.slow

@@ -265,7 +265,7 @@ def test_steps_of_a_log_that_no_float_can_hold(tmp_path: Path) -> None:
 def test_a_cell_without_an_end_ends_a_table() -> None:
     heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W]"
     row = "2026-11-28T02:00:00+0000,0,50,1024,40960,1e400"
-    samples = node_samples("gpu-n1.csv", f'{heading}\n{row}\n"{"x" * 200_000}\n{row}\n')
+    samples = node_samples("gpu-n1.csv", f'{heading}\n{row}\n"{"x" * 200_000}\n{row}\n'.encode())
     assert samples is not None
     assert [dict(item.values) for item in samples.samples] == [
         {"utilisation_percent": 50.0, "memory_gib": 1.0}
