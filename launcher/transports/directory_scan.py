@@ -46,10 +46,14 @@ class DirectoryScan:
                 self.entries.append(_silent(item.name))
                 continue
             try:
-                self.entries.append(entry_of(item.name, item.stat()))
+                self.entries.append(self.look_at(item))
             except OSError:  # removed meanwhile, or a broken link
                 continue
         return sorted(self.entries, key=lambda entry: entry.name)
+
+    def look_at(self, item: os.DirEntry[str]) -> FileStat:
+        """Return what is known of an entry."""
+        return entry_of(item.name, item.stat())
 
     @property
     def where(self) -> str:
@@ -60,7 +64,7 @@ class DirectoryScan:
         """Return what goes on without the entry that gave no answer; None where the directory gave none."""
         if self.at is None or self.pending is None:
             return None
-        return DirectoryScan(self.path, [*self.entries, _silent(self.at.name)], list(self.pending), self.at)
+        return type(self)(self.path, [*self.entries, _silent(self.at.name)], list(self.pending), self.at)
 
 
 def _silent(name: str) -> FileStat:

@@ -28,6 +28,7 @@ from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
 from launcher.transports import local_streams
+from launcher.transports.access_lists import listed_writers
 from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.directory_scan import DirectoryScan, entry_of
@@ -219,12 +220,15 @@ class LocalTransport:
             TransportError: it cannot be read.
         """
         try:
-            status = self._caller.call(lambda: os.stat(path), "stat", path, self._deadline_s)
+            status, others = self._caller.call(
+                lambda: (os.stat(path), listed_writers(path)), "stat", path, self._deadline_s
+            )
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise access_error(error, "cannot stat", path) from error
-        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), _writable_by(status))
+        writers = _writable_by(status) or others
+        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), writers)
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class PagedOptions(OptionList):
-    """Options that can be paged through before they have lines: in a terminal too narrow for any they have none."""
+    """Options that can be paged through before they have lines; in a terminal too narrow they have none."""
 
     def _move_page(self, direction: Direction) -> None:
         if (self.highlighted or 0) in self._index_to_line:

@@ -189,7 +189,11 @@ def _entries(client: paramiko.SFTPClient, path: str) -> list[FileStat]:
         if stat.S_ISLNK(attributes.st_mode or 0):
             try:
                 entries.append(_entry(name, client.stat(posixpath.join(path, name))))
-            except FileNotFoundError:  # a broken link
+            except (ConnectionError, TimeoutError):
+                raise
+            except OSError as error:  # a link that leads nowhere, in a circle, or where the user may not look
+                if "closed" in str(error).lower():
+                    raise
                 continue
         else:
             entries.append(_entry(name, attributes))
