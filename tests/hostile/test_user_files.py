@@ -12,15 +12,22 @@ from random import Random
 import pytest
 
 from launcher.errors import InputError
+from launcher.fields import FIELDS
+from launcher.overview.draft_rows import draft_rows
 from launcher.settings import load_settings, set_setting, settings_path
 from launcher.site_choices import load_choices, remember_modules
 from launcher.sites import site_here, user_file
 from launcher.storage.drafts import DraftStore
 from launcher.storage.editors import EditorPresence
+from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from launcher.transports.local import LocalTransport
 from recipes.errors import ExplainedError
 from tests.hostile.documents import VALUES, changed
 from tui.pane_settings import load_pane_settings
+from tui.screens.wizard.draft_keeping import draft_text
+from tui.screens.wizard.draft_request import request_of
+from tui.screens.wizard.validation import errors
+from tui.screens.wizard.wizard_state import DraftStatus, WizardState
 
 
 def sparse(path: Path) -> None:
@@ -85,6 +92,64 @@ def test_drafts_and_marks_that_are_none_hide_no_other(
     WAYS[way](presence.file.with_name(f"{presence.id}.3-cc.editor.json"))
     assert [draft.text for draft in store.orphans(recipe)] == ["a: 2\n"]
     assert presence.others() == ()
+
+
+_WIZARD = {
+    "format": 1,
+    "texts": {"nodes": "2", "env": "A=1", "recipe": "r.yaml"},
+    "overrides": ["a=1"],
+    "skipped": ["C1"],
+    "both": ["lr"],
+}
+_STATES = (
+    "[" * 100_000,
+    '{"format": 1, "texts": ' + '{"a":' * 100_000,
+    "NaN",
+    '{"format": 1}',
+    '{"format": 1, "texts": {}, "both": [[]]}',
+    "9" * 10_000,
+)
+
+
+def hostile_state(random: Random) -> str:
+    """Return the state of a wizard as a draft may hold it: values of any type, texts that no key types."""
+    if random.random() < 0.2:
+        return random.choice(_STATES)
+    names = random.sample([row.name for row in FIELDS], 5)
+    texts = {
+        name: random.choice([value for value in VALUES if isinstance(value, str)])[:2000] for name in names
+    }
+    document = {**_WIZARD, "texts": texts}
+    return json.dumps(changed(random, document) if random.random() < 0.5 else document)
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_drafts_of_runs_of_any_content(environment: Mapping[str, str], count: int) -> None:
+    random, status = Random(count), DraftStatus(path=Path("r.yaml"))
+    drafts = RunDrafts.of(environment)
+    writer = drafts.writer()
+    for _ in range(count):
+        state = hostile_state(random)
+        writer.put(RunDraft(state, "models", "\x1b[2Jx\u202e", host=random.choice(("", "x\x07"))))
+        writer.leave()
+        (file,) = drafts._store.directory.glob("*.draft.json")
+        header, _, body = file.read_bytes().partition(b"\n")
+        if random.random() < 0.3:
+            content = (
+                json.dumps(changed(random, json.loads(body)))
+                if random.random() < 0.7
+                else random.choice(_STATES)
+            )
+            file.write_bytes(header + b"\n" + content.encode("utf-8", "surrogatepass"))
+        for row in draft_rows(environment):
+            assert not set(row.name + row.reason) & set("\x1b\x07\u202e")
+        for draft in drafts.offered():
+            assert draft_text(draft).isprintable()
+            with suppress(ValueError):
+                wizard = WizardState.from_json(draft.state)
+                errors(wizard, status)
+                with suppress(ExplainedError):
+                    request_of(wizard, status)
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
