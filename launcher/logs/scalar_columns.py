@@ -150,8 +150,8 @@ class ScalarColumns:
 
     def _keep_every(self, stride: int, tag: str, column: ScalarColumn) -> None:
         # Copies: a view would keep all of its array.
-        steps, times, values = (part[::stride].copy() for part in (column.steps, column.times, column.values))
-        self._parts[tag] = _Parts([steps], [times], [values])
+        steps, times = column.steps[::stride].copy(), column.times[::stride].copy()
+        self._parts[tag] = _Parts([steps], [times], [column.values[::stride].copy()])
         self.left_out[tag] = self.left_out.get(tag, 0) + len(column.steps) - len(steps)
 
     def drained(self) -> dict[str, ScalarColumn]:

@@ -93,8 +93,8 @@ class _Caller:
         with self._lock:
             try:
                 limit_s = patience(where, deadline_s)
-            except TimeoutError as error:
-                raise _silence(failure, path, error) from None
+            except TimeoutError as silence:
+                raise _silence(failure, path, silence) from None
             if self._jobs is None:
                 self._jobs = queue.SimpleQueue()
                 self._thread = FileThread(partial(_serve, self._jobs))
