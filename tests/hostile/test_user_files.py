@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,11 +18,14 @@ from launcher.overview.draft_rows import draft_rows
 from launcher.settings import load_settings, set_setting, settings_path
 from launcher.site_choices import load_choices, remember_modules
 from launcher.sites import site_here, user_file
+from launcher.storage import drafts as drafts_module
+from launcher.storage import wizard_drafts
 from launcher.storage.drafts import DraftStore
 from launcher.storage.editors import EditorPresence
 from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from launcher.transports.local import LocalTransport
 from recipes.errors import ExplainedError
+from recipes.limits import FILE_SECONDS
 from tests.hostile.documents import VALUES, changed
 from tui.pane_settings import load_pane_settings
 from tui.screens.wizard.draft_keeping import draft_text
@@ -199,3 +203,18 @@ def test_changed_values(environment: Mapping[str, str], tmp_path: Path, count: i
         with suppress(ExplainedError):
             load_pane_settings(environment)
             load_settings(environment)
+
+
+def test_drafts_in_a_directory_without_answer_are_none(
+    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    for module, store, name in (
+        (drafts_module, DraftStore, "_orphans"),
+        (wizard_drafts, RunDrafts, "_offered"),
+    ):
+        monkeypatch.setattr(module, "FILE_SECONDS", FILE_SECONDS._replace(value=0))
+        monkeypatch.setattr(store, name, lambda *_: answers.wait(60))
+    assert DraftStore.of(environment).orphans() == ()
+    assert RunDrafts.of(environment).offered() == ()
+    answers.set()
