@@ -44,6 +44,7 @@ from tests.hostile.broken_machine import BrokenFiles
 from tests.hostile.chart_inputs import record, scalar
 from tests.launcher.ordering import Desk
 from tests.tui.replay import make_run
+from tui.cli import main
 from tui.run_report import report_of
 from tui.screens.wizard import recipe_paths
 
@@ -216,6 +217,28 @@ def test_an_entry_without_answer_hides_no_other(tmp_path: Path, monkeypatch: pyt
     assert [row.directory for row in rows.rows() if not row.damaged] == [run.directory]
     assert "no answer from the file system" in next(row.damaged for row in rows.rows() if row.damaged)
     SilentEntry.answers.set()
+
+
+def test_a_log_directory_that_cannot_be_listed_hides_no_other_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ray-driver.log").write_text(DriverText([0.5]).text())
+    (tmp_path / "4711-logs").mkdir()
+    scan = os.scandir
+
+    def refused(path: str) -> object:
+        if str(path).endswith("4711-logs"):
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    assert watch.problem == ""
+    assert [log.name for log in watch.known_logs] == ["ray-driver.log"]
+    assert [notice.text for notice in watch.state.notices][-1].endswith("4711-logs: Permission denied")
+    assert main("0", ["watch", "--once", str(tmp_path)]) in (0, 1)
+    assert "4711-logs: Permission denied" in capsys.readouterr().out
 
 
 def test_a_thread_of_files_ends_with_its_transport(tmp_path: Path) -> None:
