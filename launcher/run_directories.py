@@ -28,7 +28,7 @@ def list_directories(transport: Transport, roots: Iterable[str]) -> list[tuple[s
         base = str(Path(root))  # made once: a path for each of a thousand runs takes 9 ms
         for entry in transport.listdir(root):
             # A run that is being moved has a hidden name until it is complete.
-            if entry.is_dir and not entry.name.startswith("."):
+            if (entry.is_dir or entry.is_silent) and not entry.name.startswith("."):
                 directories.setdefault(entry.name, (os.path.join(base, entry.name), entry))
     return [item for _, item in sorted(directories.items(), reverse=True)]
 

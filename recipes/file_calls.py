@@ -42,16 +42,19 @@ def absolute(path: str) -> str:
 
 
 def patience(path: str, deadline_s: float) -> float:
-    """Return how long a call on a path is waited for; 0 where one on the same path still has no answer.
+    """Return how long a call on a path is waited for.
 
     While others wait it is a second, and on the same mount half as long after each: all together they take
     two seconds more than the first, however many there are.
+
+    Raises:
+        TimeoutError: one on the same path still has no answer.
     """
     silent = unanswered_paths()
     if not silent:
         return deadline_s
     if path and path in silent:
-        return 0.0
+        raise no_answer(path, 0.0, deadline_s)
     mounts = _mount_points()
     own = _mount_of(path, mounts)
     near = sum(_mount_of(other, mounts) == own for other in silent)

@@ -61,6 +61,8 @@ class Follower:
         problem = ""
         if entry is None:
             problem = "the file is gone"
+        elif entry.is_silent:
+            problem = "no answer from the file system"
         else:
             if self.inode is not None and (entry.inode != self.inode or entry.size < self.offset):
                 self.scanner = Scanner(reader_for(self.log))
@@ -109,7 +111,7 @@ class Follower:
 
     def _report(self, problem: str, entry: FileStat | None) -> Iterator[Event]:
         splitter = self.scanner.splitter
-        mtime = entry.mtime if entry is not None else None
+        mtime = entry.mtime if entry is not None and not entry.is_silent else None
         status = LogChanged(self.log.name, self.log.role, splitter.offset, splitter.lines, problem, mtime)
         if status != self.reported:
             self.reported = status

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from launcher.logs.gpu_tables import node_of_table
 
@@ -22,6 +23,7 @@ _METRICS = {
 IDLE_PERCENT = 5.0
 _LARGEST = 1e12
 _NUMBER = re.compile(r"[0-9]{1,12}")
+_LINE = re.compile(rb"[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +44,53 @@ class NodeSamples:
 
     node: str
     samples: tuple[GpuSample, ...] = ()
+    peak_gib: tuple[float, float] | None = None
+    """Largest memory in use on a GPU over the whole table, and the total of that GPU; None: no record."""
 
 
-def node_samples(name: str, text: str) -> NodeSamples | None:
-    """Return the samples of a table; None where the file's name is no table's. Cut lines are passed over."""
+def node_samples(name: str, data: bytes, every: int = 1) -> NodeSamples | None:
+    """Return the samples of a table; None where the file's name is no table's. Cut lines are passed over.
+
+    `every`: of so many moments one is kept (a sample takes 0.4 kB); the peak is that of all.
+    """
     node = node_of_table(name)
     if node is None:
         return None
-    rows = _rows(text)
+    rows = _rows(data)
     heading = next(rows, [])
-    samples = (_sample(dict(zip(heading, row, strict=True))) for row in rows if len(row) == len(heading))
-    return NodeSamples(node, tuple(sample for sample in samples if sample is not None))
+    kept: list[GpuSample] = []
+    peak: tuple[float, float] | None = None
+    moments, last = -1, ""
+    for row in rows:
+        if len(row) != len(heading):
+            continue
+        cells = dict(zip(heading, row, strict=True))
+        if (stamp := cells.get("timestamp", "")) != last:
+            moments, last = moments + 1, stamp
+        used, total = _number(cells.get(_USED, "")), _number(cells.get(_TOTAL, ""))
+        if used is not None and total is not None and (peak is None or (used, total) > peak):
+            peak = (used, total)
+        if moments % every == 0 and (sample := _sample(cells)) is not None:
+            kept.append(sample)
+    gib = (peak[0] / _MIB_PER_GIB, peak[1] / _MIB_PER_GIB) if peak is not None else None
+    return NodeSamples(node, tuple(kept), gib)
 
 
-def _rows(text: str) -> Iterator[list[str]]:
-    """Yield the rows of a table, up to one that is none: a field without an end."""
+def _rows(data: bytes) -> Iterator[list[str]]:
+    """Yield the rows of a table, up to one that is none: a field without an end.
+
+    Lines are decoded one by one: one rare character would make a text of 64 MiB one of 256 MiB.
+    """
+    lines = (match[0].decode("utf-8", "replace") for match in _LINE.finditer(data))
     try:
-        yield from csv.reader(text.splitlines())
+        yield from csv.reader(lines)
     except csv.Error:
         return
 
 
 def _sample(row: Mapping[str, str]) -> GpuSample | None:
     try:
-        time = datetime.strptime(row["timestamp"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
+        time = _time_of(row["timestamp"])
         gpu = int(row["index"])
     except (KeyError, ValueError):
         return None
@@ -76,6 +101,12 @@ def _sample(row: Mapping[str, str]) -> GpuSample | None:
             values[metric] = number * factor
     total = _number(row.get(_TOTAL, ""))
     return GpuSample(time, gpu, values, None if total is None else total / _MIB_PER_GIB)
+
+
+@lru_cache(maxsize=16)
+def _time_of(text: str) -> float:
+    """Return a moment in seconds since the epoch; the GPUs of a node share it. Raises ValueError."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp()
 
 
 def _number(text: str) -> float | None:
@@ -141,13 +172,7 @@ def imbalance(nodes: Sequence[NodeSamples], last: int = 20) -> tuple[float, floa
 
 def peak_memory_gib(nodes: Sequence[NodeSamples]) -> tuple[float, float] | None:
     """Return the largest memory in use on a GPU, and the total of that GPU, in GiB; None: no record."""
-    peaks = [
-        (sample.values["memory_gib"], sample.total_gib)
-        for node in nodes
-        for sample in node.samples
-        if "memory_gib" in sample.values and sample.total_gib is not None
-    ]
-    return max(peaks, default=None)
+    return max((node.peak_gib for node in nodes if node.peak_gib is not None), default=None)
 
 
 def peak_of_table(text: str) -> tuple[float, float] | None:

@@ -95,6 +95,8 @@ class ScalarColumns:
         self._pattern: _Pattern | None = None
         self._single = 0
         """Records that were read by themselves."""
+        self.left_out: dict[str, int] = {}
+        """Values that were thinned out, by tag."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the file.
@@ -115,6 +117,11 @@ class ScalarColumns:
             start += size
         self._rest = data[start:]
 
+    @property
+    def tags(self) -> int:
+        """Number of tags so far."""
+        return len(self._parts)
+
     def columns(self) -> dict[str, ScalarColumn]:
         """Return the columns by tag."""
         result = {}
@@ -125,6 +132,27 @@ class ScalarColumns:
                 parts.values = [np.concatenate(parts.values)]
             result[tag] = ScalarColumn(parts.steps[0], parts.times[0], parts.values[0])
         return result
+
+    def thin(self, most: int) -> None:
+        """Keep at most so many values: every second one of the longest columns, as often as needed."""
+        columns = self.columns()
+        lengths = {tag: len(column.steps) for tag, column in columns.items()}
+        strides = dict.fromkeys(columns, 1)
+        left = sum(lengths.values()) - most
+        while left > 0 and (longest := max(lengths.values(), default=0)) > 1:
+            for tag in [tag for tag, length in lengths.items() if 2 * length > longest]:
+                strides[tag] *= 2
+                left -= lengths[tag] // 2
+                lengths[tag] -= lengths[tag] // 2
+        for tag, stride in strides.items():
+            if stride > 1:
+                self._keep_every(stride, tag, columns[tag])
+
+    def _keep_every(self, stride: int, tag: str, column: ScalarColumn) -> None:
+        # Copies: a view would keep all of its array.
+        steps, times = column.steps[::stride].copy(), column.times[::stride].copy()
+        self._parts[tag] = _Parts([steps], [times], [column.values[::stride].copy()])
+        self.left_out[tag] = self.left_out.get(tag, 0) + len(column.steps) - len(steps)
 
     def drained(self) -> dict[str, ScalarColumn]:
         """Return the columns of what was fed since the last call; they are not kept."""

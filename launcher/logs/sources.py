@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from launcher.errors import ConnectionLostError, TransportError
 from launcher.logs.clock import CLOCK_NAME
 from launcher.logs.events import FindingSeen, Role
 from launcher.logs.gpu_tables import node_of_table
@@ -42,6 +43,8 @@ class DirectoryLogs:
     """Directory name (relative, empty for the top) and the entry of its clock file."""
     gpu_tables: tuple[tuple[str, FileStat], ...] = ()
     """Path and entry of each table of GPU use."""
+    unreadable: tuple[str, ...] = ()
+    """Directories below the first that cannot be listed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,19 @@ class LogLocations:
     """Where the job was submitted from; empty where unknown."""
 
 
+def _entries(transport: Transport, directory: str, unreadable: list[str] | None) -> list[FileStat]:
+    """Return a directory's entries; why there are none goes into a list, or is raised where there is none."""
+    try:
+        return transport.listdir(directory)
+    except ConnectionLostError:  # that says nothing about the directory
+        raise
+    except TransportError as error:
+        if unreadable is None:
+            raise
+        unreadable.append(error.what)
+        return []
+
+
 def discover(transport: Transport, directory: str, contents: ContentRoles | None = None) -> DirectoryLogs:
     """List the logs under `directory`: names with a role, in it and in the log directories below it.
 
@@ -64,17 +80,18 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
     `.out` and `.err` file at the top counts as a driver's log.
 
     Raises:
-        TransportError: a directory cannot be listed.
+        TransportError: the directory cannot be listed; one below it hides no other.
     """
     logs: list[tuple[LogFile, FileStat]] = []
     clocks: list[tuple[str, FileStat]] = []
     unnamed: list[tuple[LogFile, FileStat]] = []
     tables: list[tuple[str, FileStat]] = []
+    unreadable: list[str] = []
     waiting = [("", 0)]
     while waiting:
         relative, depth = waiting.pop(0)
         top = str(PurePosixPath(directory, relative))
-        for entry in transport.listdir(top):
+        for entry in _entries(transport, top, unreadable if relative else None):
             # Plain joins: a thousand paths a second, as objects, took 2 % of a core.
             name = posixpath.join(relative, entry.name)
             file = posixpath.join(top, entry.name)
@@ -93,4 +110,4 @@ def discover(transport: Transport, directory: str, contents: ContentRoles | None
                     logs.append((LogFile(name, file, role, mixed=role is Role.DRIVER), entry))
                 elif depth == 0:
                     unnamed.append((LogFile(name, file, Role.DRIVER, mixed=True), entry))
-    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks), tuple(tables))
+    return DirectoryLogs(tuple(logs or unnamed), tuple(clocks), tuple(tables), tuple(unreadable))

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 _HEAD, _TAIL = 12, 4
 RECORD_LIMIT = 8 * 1024 * 1024
 """Scalars need a hundred bytes; a longer record is an image, or not a record."""
+_TAG_CHARACTERS = 1000
+"""Longest tag that is a metric's name: each tag of a file is kept."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 Value = int | float | bytes
 
@@ -96,7 +98,7 @@ def _value(item: bytes) -> tuple[str, float] | None:
             number = value
         elif field == 8 and isinstance(value, bytes):
             number = _tensor(value)
-    return (tag, number) if tag and number is not None else None
+    return (tag, number) if 0 < len(tag) <= _TAG_CHARACTERS and number is not None else None
 
 
 def _tensor(tensor: bytes) -> float | None:

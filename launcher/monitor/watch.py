@@ -19,6 +19,7 @@ from launcher.logs.events import (
     NoticesChanged,
     Role,
     RootFindingChanged,
+    Source,
     unanswered,
 )
 from launcher.logs.follow import BUDGET, CHUNK, Follower
@@ -41,6 +42,14 @@ NOTICE_S = 5.0
 TAIL_BYTES = 16 * 1024
 _PARENTS = 3
 """Log directories lie up to so many levels below where a job was submitted from."""
+
+
+def _unreadable_finding(problem: str) -> FindingSeen:
+    """Return the warning about a directory whose logs are not among those that are followed."""
+    source = Source("", Role.DRIVER, 0)
+    return FindingSeen(
+        "no-logs", "A directory of logs cannot be read", "warning", problem, source, "", tier=3
+    )
 
 
 @dataclass(slots=True)
@@ -86,6 +95,8 @@ class Watch:
     _gpu_tables: dict[str, tuple[str, FileStat]] = field(default_factory=dict)
     """Node -> path and entry of its table of GPU use."""
     _root: FindingSeen | None = None
+    _unreadable: tuple[FindingSeen, ...] = ()
+    """Warnings about directories of logs that cannot be listed."""
 
     def find_logs(self) -> None:
         """Find the present logs, so that they can be displayed before anything of them is read."""
@@ -229,7 +240,11 @@ class Watch:
         if self.behind or abs(now - self._last_notices) < NOTICE_S:
             return
         self._last_notices = now
-        notices = (*stuck(self.state, now, self._last_line, self._gpus, self.usual), *self.missing)
+        notices = (
+            *stuck(self.state, now, self._last_line, self._gpus, self.usual),
+            *self.missing,
+            *self._unreadable,
+        )
         if notices != self.state.notices:
             yield NoticesChanged(notices)
 
@@ -277,8 +292,10 @@ class Watch:
         present |= {log.name: (log, self.transport.stat(log.path)) for log in self.files}
         contents = self._contents = self._contents or ContentRoles(self.transport)
         self._clock_files.clear()
+        unreadable: list[str] = []
         for directory in self.directories:
             listing, prefix = discover(self.transport, directory, contents), self.prefixes.get(directory, "")
+            unreadable += listing.unreadable
             self._note_gpu_tables(listing)
             for relative, entry in listing.clocks:
                 path = os.path.join(directory, relative, CLOCK_NAME)
@@ -286,6 +303,7 @@ class Watch:
             for log, entry in listing.logs:
                 named = replace(log, name=f"{prefix}{log.name}") if prefix else log
                 present[named.name] = (named, entry)
+        self._unreadable = tuple(map(_unreadable_finding, unreadable))
         self._sizes = {name: entry.size for name, (_, entry) in present.items() if entry is not None}
         self._newest_mtime = max(
             (entry.mtime for _, entry in present.values() if entry is not None), default=None

@@ -25,6 +25,8 @@ from recipes.compare import ABSENT, differences
 from recipes.errors import ExplainedError
 from recipes.keys import KeyPath, format_key
 
+_POINTS, _ALL_POINTS = 200, 200_000
+"""Points of a series in JSON, and of all together: each takes some 100 bytes on its way."""
 PHASES = ("generation", "teacher", "training", "validation", "checkpoint")
 
 
@@ -75,8 +77,10 @@ class RecipeDifference:
     values: tuple[Any, ...]
 
 
-def read_run(transport: Transport, directory: str) -> ComparedRun:
+def read_run(transport: Transport, directory: str, most_values: int | None = None) -> ComparedRun:
     """Read a run, or a directory of logs, from wherever it lies; nothing but its files is needed.
+
+    `most_values`: values of event files that are kept at once; None: all.
 
     Raises:
         InputError: the directory is none, or is damaged.
@@ -87,15 +91,22 @@ def read_run(transport: Transport, directory: str) -> ComparedRun:
         if status is None or not status.is_dir:
             raise InputError("there is no such run or directory", where=directory)
         watch = watch_directory(transport, directory)
-        return _read(transport, watch, directory, clean(Path(directory).name), None)
+        return _read(transport, watch, directory, clean(Path(directory).name), None, most_values)
     run = load(transport, directory)
-    return _read(transport, watch_run(transport, run), directory, clean(run.spec.name), run)
+    return _read(transport, watch_run(transport, run), directory, clean(run.spec.name), run, most_values)
 
 
-def _read(transport: Transport, watch: Watch, directory: str, name: str, run: Run | None) -> ComparedRun:
+def _read(
+    transport: Transport,
+    watch: Watch,
+    directory: str,
+    name: str,
+    run: Run | None,
+    most_values: int | None,
+) -> ComparedRun:
     watch.with_trackers = False  # all of TensorBoard's scalars are read as series
     watch.catch_up(final=True)
-    series, gpus = all_series(transport, watch)
+    series, gpus = all_series(transport, watch, most_values)
     try:
         recipe = effective_values(transport, directory) if run is not None else {}
     except ExplainedError:
@@ -194,6 +205,8 @@ def shared_series(runs: Sequence[ComparedRun]) -> tuple[str, ...]:
 
 def comparison_json(runs: Sequence[ComparedRun]) -> dict[str, Any]:
     """Return a comparison as `compare --json` prints it."""
+    names = shared_series(runs)
+    points = min(max(_ALL_POINTS // max(len(names) * len(runs), 1), 2), _POINTS)
     return {
         "runs": [{"run": run.summary["run"], "name": run.name, "dir": run.directory} for run in runs],
         "figures": [
@@ -208,21 +221,19 @@ def comparison_json(runs: Sequence[ComparedRun]) -> dict[str, Any]:
             }
             for item in recipe_differences(runs)
         ],
-        "series": {
-            name: [_series_json(run.series.get(name)) for run in runs] for name in shared_series(runs)
-        },
+        "series": {name: [_series_json(run.series.get(name), points) for run in runs] for name in names},
         "idle": [[span.in_words() for span in idle_spans(run.gpus)] for run in runs],
     }
 
 
-def _series_json(series: Series | None) -> dict[str, Any] | None:
-    """Return a series thinned to 200 points; a value that is not finite is null."""
+def _series_json(series: Series | None, points: int) -> dict[str, Any] | None:
+    """Return a series thinned to so many points; a value that is not finite is null."""
     if series is None:
         return None
-    stride = max(len(series.steps) // 200, 1)
+    stride = max(len(series.steps) // points, 1)
     values = [float(value) for value in series.values[::stride]]
     return {
         "steps": [float(step) for step in series.steps[::stride]],
         "values": [value if math.isfinite(value) else None for value in values],
-        "points": len(series.steps),
+        "points": len(series.steps) + series.left_out,
     }

@@ -132,6 +132,8 @@ class RunLister:
                 cached = kept.get(directory)
                 if entry is None and not forced and cached is not None and cached.version == version:
                     entry = _Entry(version, cached.row, due=float("inf"))
+                elif status.is_silent:
+                    entry = self._damaged(directory, version, "no answer from the file system")
                 else:
                     entry = self._read(directory, version, entry)
                 if entry is None:
@@ -158,7 +160,7 @@ class RunLister:
     def _read(self, directory: str, version: Version, before: _Entry | None) -> _Entry | None:
         """Return the entry of a directory that is new or has changed; None where it is no run at all."""
         from launcher.errors import ConnectionLostError, InputError, TransportError
-        from launcher.runs import SPEC, Damaged, load
+        from launcher.runs import SPEC, load
 
         try:
             if self.transport.stat(str(Path(directory, SPEC))) is None:
@@ -167,8 +169,7 @@ class RunLister:
         except ConnectionLostError:  # that says nothing about the run
             raise
         except (InputError, TransportError) as error:
-            damaged = damaged_row(Damaged(directory, error.what))
-            return _Entry(version, replace(damaged, host=self.host), due=float("inf"))
+            return self._damaged(directory, version, error.what)
         row = replace(starting_row(run), host=self.host)
         if before is not None and before.run is not None and not before.row.damaged:
             # Its jobs changed: what is known of it stays on the screen until it is read.
@@ -179,6 +180,13 @@ class RunLister:
             student, teacher = self._models(directory)
             row, watch = replace(row, student=student, teacher=teacher), None
         return _Entry(version, row, run, watch)
+
+    def _damaged(self, directory: str, version: Version, problem: str) -> _Entry:
+        """Return the entry of a directory that cannot be read; it is read again when it has changed."""
+        from launcher.runs import Damaged
+
+        row = damaged_row(Damaged(directory, problem))
+        return _Entry(version, replace(row, host=self.host), due=float("inf"))
 
     def _models(self, directory: str) -> tuple[str, str]:
         """Return the names of student and teacher, by the effective recipe as this program wrote it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,10 @@ from launcher.transports.base import Transport
 
 _READ = 8 * 1024 * 1024
 _TABLE_BYTES = 64 * 1024 * 1024
+_KEPT_TABLE_BYTES = 6 * 1024 * 1024
+"""Bytes of tables whose samples are all kept, 60,000 or 25 MB; of more, every second moment, or third."""
+_MOST_TAGS = 20_000
+"""Tags of all event files of a run; the file that brings more is not read on."""
 _LATEST = 1e11
 """Seconds since the epoch of no real file: the year 5138."""
 
@@ -30,6 +34,8 @@ class RunSeries:
 
     transport: Transport
     watch: Watch
+    most_values: int | None = None
+    """Values of event files that are kept at once, 44 bytes each: the rest is thinned out; None: all."""
     _files: dict[str, ScalarColumns] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
     _tables: dict[str, tuple[int, NodeSamples]] = field(default_factory=dict)
@@ -51,6 +57,7 @@ class RunSeries:
             try:
                 data = self.transport.read(path, file.offset, min(budget, size - file.offset))
                 file.feed(data)
+                self._bound(path)
             except (TransportError, DamagedError):
                 self._damaged.add(path)
                 continue
@@ -58,17 +65,26 @@ class RunSeries:
                 return True
         return False
 
+    def _bound(self, path: str) -> None:
+        """Thin out what was read, and end a file that has more tags than a run has."""
+        if self.most_values is not None:
+            self._files[path].thin(self.most_values // max(len(self._found), 1))
+        if sum(file.tags for file in self._files.values()) > _MOST_TAGS:
+            self._damaged.add(path)
+
     def gpus(self) -> tuple[NodeSamples, ...]:
         """Return the samples of each node's GPUs; a table that cannot be read is left out."""
-        for path, entry in self.watch.gpu_tables():
+        tables = [(path, entry) for path, entry in self.watch.gpu_tables() if entry.size <= _TABLE_BYTES]
+        every = max(sum(entry.size for _, entry in tables) // _KEPT_TABLE_BYTES, 1)
+        for path, entry in tables:
             size, _ = self._tables.get(path, (-1, None))
-            if size == entry.size or entry.size > _TABLE_BYTES:
+            if size == entry.size:
                 continue
             try:
-                text = self.transport.read(path).decode(errors="replace")
+                data = self.transport.read(path)
             except TransportError:
                 continue
-            samples = node_samples(Path(path).name, text)
+            samples = node_samples(Path(path).name, data, every)
             if samples is not None:
                 self._tables[path] = (entry.size, samples)
         return tuple(samples for _, samples in self._tables.values())
@@ -90,13 +106,15 @@ class RunSeries:
 
     def _of_trackers(self) -> Iterator[Series]:
         columns: dict[str, list[ScalarColumn]] = {}
+        left_out: dict[str, int] = {}
         for file in self._files.values():
             for tag, column in file.columns().items():
                 columns.setdefault(tag, []).append(column)
+                left_out[tag] = left_out.get(tag, 0) + file.left_out.get(tag, 0)
         begins = (float(part.times[0]) for parts in columns.values() for part in parts)
         first = min(filter(math.isfinite, begins), default=0.0)
         for tag, parts in columns.items():
-            yield _joined(tag, parts, first)
+            yield replace(_joined(tag, parts, first), left_out=left_out[tag])
 
 
 def _joined(tag: str, parts: list[ScalarColumn], first: float) -> Series:
@@ -139,9 +157,14 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def all_series(transport: Transport, watch: Watch) -> tuple[Mapping[str, Series], tuple[NodeSamples, ...]]:
-    """Return all series of a caught-up run by name, and the samples of its GPUs."""
-    reader = RunSeries(transport, watch)
+def all_series(
+    transport: Transport, watch: Watch, most_values: int | None = None
+) -> tuple[Mapping[str, Series], tuple[NodeSamples, ...]]:
+    """Return all series of a caught-up run by name, and the samples of its GPUs.
+
+    `most_values`: values of event files that are kept at once; None: all.
+    """
+    reader = RunSeries(transport, watch, most_values)
     reader.find()
     while reader.read():
         continue

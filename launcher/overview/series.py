@@ -40,6 +40,8 @@ class Series:
     """Seconds since the run's first value; NaN where unknown."""
     values: Floats
     source: str = "log"
+    left_out: int = 0
+    """Values that were thinned out when they were read."""
 
     @property
     def last(self) -> float | None:

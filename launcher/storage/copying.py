@@ -83,10 +83,12 @@ def fetch_run(
     directory = target / run.spec.id
     found = list_files(transport, run.directory)
     files = [item for item in found if checkpoints or not item.is_checkpoint]
-    total, done, read = sum(item.size for item in files), 0, 0
+    total, read = sum(item.size for item in files), 0
     try:
-        _require_room(directory, files)
-        for item in files:
+        missing = [item for item in files if not _is_here(directory / item.path, item)]
+        done = total - sum(item.size for item in missing)
+        _require_room(directory, total - done)
+        for item in missing:
             path = directory / item.path
             path.parent.mkdir(parents=True, exist_ok=True)
             new = _fetch(transport, run.directory, item, path, done, total, progress, sleep)
@@ -100,9 +102,8 @@ def fetch_run(
     return FetchResult(directory, len(files), total, read, left_out)
 
 
-def _require_room(directory: Path, files: Iterable[RemoteFile]) -> None:
-    """Refuse to copy more than there is room for: a sparse file has any size."""
-    missing = sum(item.size for item in files if not _is_here(directory / item.path, item))
+def _require_room(directory: Path, missing: int) -> None:
+    """Refuse to copy more bytes than there is room for: a sparse file has any size."""
     existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     if missing > free:
@@ -156,9 +157,7 @@ def _fetch(
     progress: Progress,
     sleep: Callable[[float], None],
 ) -> int:
-    """Copy one file; return the bytes that were read."""
-    if _is_here(path, item):
-        return 0
+    """Copy one file that is not here, or not whole; return the bytes that were read."""
     part = path.with_name(f".{path.name}.{int(item.mtime * 1000)}.part")
     if item.is_log and path.is_file() and not path.is_symlink() and not part.exists():
         path.replace(part)

@@ -26,6 +26,8 @@ from launcher.storage.editors import EditorProcess, drafts_root, file_id, open_p
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
 from launcher.transports.local import LocalTransport, this_process
+from recipes.limits import FILE_SECONDS
+from recipes.reading import within
 from recipes.remote_path import machine_of
 
 _SUFFIX = ".draft.json"
@@ -130,8 +132,14 @@ class DraftStore:
     def orphans(self, path: Path | None = None) -> tuple[Draft, ...]:
         """Return the drafts, of one recipe or of all, whose editor is gone; the latest first.
 
-        Temporary files of killed editors are removed.
+        Temporary files of killed editors are removed. There are none where their directory gives no answer.
         """
+        try:
+            return within(lambda: self._orphans(path), FILE_SECONDS.value, self.directory)
+        except TimeoutError:
+            return ()
+
+    def _orphans(self, path: Path | None) -> tuple[Draft, ...]:
         try:
             files = list(self.directory.iterdir())
         except OSError:

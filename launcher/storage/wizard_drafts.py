@@ -18,6 +18,8 @@ from pathlib import Path
 from launcher.base_directories import RUN_DRAFTS, state_root
 from launcher.storage.drafts import DraftRecord, DraftStore, DraftWriter, read_draft
 from launcher.transports.local import LocalTransport
+from recipes.limits import FILE_SECONDS
+from recipes.reading import within
 
 _SUBJECT = Path("/new-run")
 """The one name of all drafts of runs in their directory."""
@@ -96,7 +98,16 @@ class RunDrafts:
         return RunDraftWriter(self._store.writer(_SUBJECT))
 
     def offered(self) -> tuple[RunDraft, ...]:
-        """Return the drafts that no wizard is open with, the latest first; damaged ones are left out."""
+        """Return the drafts that no wizard is open with, the latest first; damaged ones are left out.
+
+        There are none where their directory gives no answer.
+        """
+        try:
+            return within(self._offered, FILE_SECONDS.value, self._store.directory)
+        except TimeoutError:
+            return ()
+
+    def _offered(self) -> tuple[RunDraft, ...]:
         try:
             files = [file for file in self._store.directory.iterdir() if not file.name.startswith(".")]
         except OSError:
@@ -134,7 +145,7 @@ def _decoded(record: DraftRecord, text: str, file: Path) -> RunDraft | None:
     """Return a draft that may be offered; None for one that is open, and for a damaged one."""
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("state"), str):
         return None

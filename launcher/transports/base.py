@@ -20,6 +20,8 @@ class FileStat:
     mtime: float
     inode: int
     is_dir: bool
+    is_silent: bool = False
+    """Whether the file system gave no answer about it: neither its kind nor size and time are known."""
 
 
 @dataclass(frozen=True, slots=True)

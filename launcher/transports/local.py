@@ -28,8 +28,10 @@ from launcher.errors import InputError, TransportError
 from launcher.signals import uninterrupted
 from launcher.text import clean
 from launcher.transports import local_streams
+from launcher.transports.access_lists import listed_writers
 from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
+from launcher.transports.directory_scan import DirectoryScan, entry_of
 from launcher.transports.replies import (
     WHOLE_FILE_BYTES,
     CommandTimes,
@@ -58,8 +60,20 @@ class _Caller:
         self._jobs: _Jobs | None = None
         self._thread: FileThread | None = None
 
-    def call(self, action: Callable[[], Result], failure: str, path: str, deadline_s: float) -> Result:
-        """Return what the action returns.
+    def __del__(self) -> None:
+        """End the thread: one for each transport that was ever made would stay, with its part of the heap."""
+        if self._jobs is not None:
+            self._jobs.put(None)
+
+    def call(
+        self,
+        action: Callable[[], Result],
+        failure: str,
+        path: str,
+        deadline_s: float,
+        reached: Callable[[], str] | None = None,
+    ) -> Result:
+        """Return what the action returns; `reached` tells the path that it asks for, where that changes.
 
         Raises:
             OSError: as the action does.
@@ -77,9 +91,10 @@ class _Caller:
 
         where = absolute(path)
         with self._lock:
-            limit_s = patience(where, deadline_s)
-            if not limit_s:
-                raise _silence(failure, path, limit_s, deadline_s)
+            try:
+                limit_s = patience(where, deadline_s)
+            except TimeoutError as silence:
+                raise _silence(failure, path, silence) from None
             if self._jobs is None:
                 self._jobs = queue.SimpleQueue()
                 self._thread = FileThread(partial(_serve, self._jobs))
@@ -90,17 +105,17 @@ class _Caller:
             except queue.Empty:
                 self._jobs.put(None)
                 assert self._thread is not None
-                self._thread.unanswered = where
+                self._thread.unanswered = reached() if reached is not None else where
                 self._jobs = self._thread = None
-                raise _silence(failure, path, limit_s, deadline_s) from None
+                raise _silence(failure, path, no_answer(path, limit_s, deadline_s)) from None
         if error is not None:
             raise error
         return result  # type: ignore[return-value]
 
 
-def _silence(failure: str, path: str, waited_s: float, deadline_s: float) -> TransportError:
+def _silence(failure: str, path: str, error: TimeoutError) -> TransportError:
     return TransportError(
-        f"{failure} {path}: {no_answer(path, waited_s, deadline_s).strerror}",
+        f"{failure} {path}: {error.strerror}",
         fix="Wait until the file system responds again; nothing is lost.",
     )
 
@@ -176,10 +191,12 @@ class LocalTransport:
     def listdir(self, path: str) -> list[FileStat]:
         """Return a directory's entries with their sizes, sorted by name.
 
+        One that gives no answer is silent; the others are listed.
+
         Raises:
             TransportError: it cannot be listed.
         """
-        return self._access(lambda: _scan(path), "cannot list", path)
+        return self._scanned(DirectoryScan(path))
 
     def stat(self, path: str) -> FileStat | None:
         """Return the entry of `path`; None if there is none.
@@ -189,7 +206,7 @@ class LocalTransport:
         """
         try:
             return self._caller.call(
-                lambda: _entry(Path(path).name, os.stat(path)), "stat", path, self._deadline_s
+                lambda: entry_of(Path(path).name, os.stat(path)), "stat", path, self._deadline_s
             )
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -203,12 +220,15 @@ class LocalTransport:
             TransportError: it cannot be read.
         """
         try:
-            status = self._caller.call(lambda: os.stat(path), "stat", path, self._deadline_s)
+            status, others = self._caller.call(
+                lambda: (os.stat(path), listed_writers(path)), "stat", path, self._deadline_s
+            )
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise access_error(error, "cannot stat", path) from error
-        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), _writable_by(status))
+        writers = _writable_by(status) or others
+        return Ownership(_user_name(status.st_uid), status.st_uid == os.getuid(), writers)
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.
@@ -367,26 +387,25 @@ class LocalTransport:
         started, pid = min(processes)
         return ProcessId(self.host, _boot_id(), pid, started)
 
+    def _scanned(self, scan: DirectoryScan) -> list[FileStat]:
+        def where() -> str:
+            return scan.where
+
+        try:
+            return self._caller.call(scan.run, "cannot list", scan.path, self._deadline_s, where)
+        except OSError as error:
+            raise access_error(error, "cannot list", scan.path) from error
+        except TransportError:
+            rest = scan.behind_silence()
+            if rest is None:
+                raise
+        return self._scanned(rest)
+
     def _access(self, action: Callable[[], Result], failure: str, path: str) -> Result:
         try:
             return self._caller.call(action, failure, path, self._deadline_s)
         except OSError as error:
             raise access_error(error, failure, path) from error
-
-
-def _entry(name: str, status: os.stat_result) -> FileStat:
-    return FileStat(name, status.st_size, status.st_mtime, status.st_ino, stat.S_ISDIR(status.st_mode))
-
-
-def _scan(path: str) -> list[FileStat]:
-    entries = []
-    with os.scandir(path) as iterator:
-        for item in iterator:
-            try:
-                entries.append(_entry(item.name, item.stat()))
-            except OSError:  # removed meanwhile, or a broken link
-                continue
-    return sorted(entries, key=lambda entry: entry.name)
 
 
 def _read(path: str, offset: int, size: int) -> bytes:

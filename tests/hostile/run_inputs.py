@@ -48,7 +48,7 @@ _SPECIAL = ("fifo", "directory", "loop", "gigabyte", "sparse", "socket", "-> /de
             "-> /proc/self/mem", "-> /dev/tty")  # fmt: skip
 HURRY = 25.0
 """Factor of the clock for commands that hang: 75 s become 3 s."""
-_GARBAGE = (
+GARBAGE = (
     "exit 1", "echo '4711|PENDING|Priority'", "echo garbage", "printf '\\033[2J\\377\\000|||\\n'", "yes '4711|RUNNING|x' | head -c 3000000",
     "head -c 2000000 /dev/zero", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "kill -9 $$", "",
     "echo '4711|'", "printf '4711|RUNNING|None'; sleep 40 & exit 0", "echo 99999999999999999999999; exit 0", "printf '%0100000d|x\\n' 1",
@@ -200,7 +200,7 @@ def slurm_attempts(count: int, *, seed: int) -> Iterator[RunAttempt]:
     """Yield a Slurm that answers anything, with the commands that ask it."""
     random = Random(seed)
     for number in range(count):
-        commands = tuple((name, random.choice(_GARBAGE)) for name in SLURM)
+        commands = tuple((name, random.choice(GARBAGE)) for name in SLURM)
         yield RunAttempt(
             "Slurm commands", "garbage", _QUESTIONS[number % len(_QUESTIONS)], run_files(random, damaged=False),
             variables=VARIABLES, commands=commands,
@@ -212,7 +212,7 @@ def silent_slurm_attempts(count: int, *, seed: int) -> Iterator[RunAttempt]:
     random = Random(seed)
     for number in range(count):
         silent = set(random.sample(SLURM, random.randint(1, len(SLURM))))
-        commands = tuple((name, random.choice(_SILENT if name in silent else _GARBAGE)) for name in SLURM)
+        commands = tuple((name, random.choice(_SILENT if name in silent else GARBAGE)) for name in SLURM)
         yield RunAttempt(
             "silent Slurm", "hang", _QUESTIONS[number % len(_QUESTIONS)], run_files(random, damaged=False),
             variables=VARIABLES, commands=commands, hurry=HURRY,

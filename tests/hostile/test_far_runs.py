@@ -56,7 +56,9 @@ def wrong_with_copy(directory: Path, run: Path, transport: LocalTransport) -> li
     return wrong
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [25, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
 def test_directories_that_others_left(tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int) -> None:
     random, bad = Random(count), []
     for number in range(count):

@@ -24,8 +24,15 @@ from tests.hostile.run_inputs import (
     troubled_attempts,
 )
 from tests.hostile.state_inputs import state_attempts
+from tests.hostile.submit_inputs import doctor_attempts, no_false_stop, order_attempts, submit_attempts
 from tests.hostile.test_hostile_writes import needs_root, open_to_all
-from tests.hostile.verdicts import tally
+from tests.hostile.verdicts import Look, tally
+
+
+def nothing(attempt: Attempt, folder: Path, outcome: Outcome) -> Iterator[str]:
+    """Look at nothing else: an order about a run writes into its directory."""
+    del attempt, folder, outcome
+    return iter(())
 
 
 class Group(NamedTuple):
@@ -34,6 +41,10 @@ class Group(NamedTuple):
     make: Callable[..., Iterable[Attempt]]
     size: int
     at_once: int = 1
+    look: Look = nothing
+    """Further look at what an attempt left behind."""
+    few: int = 10
+    """Attempts of the long set."""
 
 
 GROUPS = {
@@ -45,22 +56,19 @@ GROUPS = {
     ),
     "troubled machines": Group(troubled_attempts, 400),
     "Slurm commands": Group(slurm_attempts, 300),
+    "submissions": Group(submit_attempts, 300, few=4),
+    "doctor": Group(doctor_attempts, 150, few=3),
+    "orders": Group(order_attempts, 60, at_once=10, look=no_false_stop),
     "silent Slurm": Group(silent_slurm_attempts, 60, at_once=6),
     "silent mounts": Group(silent_mounts, 24, at_once=12),
 }
-WAITING = ("silent Slurm", "silent mounts")
-
-
-def nothing(attempt: Attempt, folder: Path, outcome: Outcome) -> Iterator[str]:
-    """Look at nothing else: an order about a run writes into its directory."""
-    del attempt, folder, outcome
-    return iter(())
+WAITING = ("orders", "silent Slurm", "silent mounts")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("group", [name for name in GROUPS if name not in WAITING])
 def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
-    result = tally(GROUPS[group].make(10, seed=1), tmp_path, nothing)
+    result = tally(GROUPS[group].make(GROUPS[group].few, seed=1), tmp_path, GROUPS[group].look)
     with capsys.disabled():
         print(f"\n{result}")
     assert result.bad == []
@@ -70,18 +78,20 @@ def test_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], grou
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_hostile_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str], group: str) -> None:
-    make, size, at_once = GROUPS[group]
-    count = int(os.environ.get("DISTILL_TUI_ATTEMPTS", size))
+    one = GROUPS[group]
+    count = int(os.environ.get("DISTILL_TUI_ATTEMPTS", one.size))
     seed = int(os.environ.get("DISTILL_TUI_SEED", "2"))
-    result = tally(make(count, seed=seed), tmp_path, nothing, at_once=at_once)
+    result = tally(one.make(count, seed=seed), tmp_path, one.look, at_once=one.at_once)
     with capsys.disabled():
         print(f"\n{result}")
     assert result.tried[group] == count
-    assert result.bad == []
+    assert result.bad == [], "\n".join(result.bad)
 
 
 @needs_root
-@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [30, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
 def test_what_others_plant_for_the_launcher(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int
 ) -> None:

@@ -22,6 +22,7 @@ from tui.app import DistillApp
 from tui.app_settings import AppSettings, EditStart
 from tui.screens.editor import choose_recipe, recipe_editor  # noqa: F401 - imports on the loop would block it
 from tui.screens.wizard.model import WizardState
+from tui.widgets.paged_options import PagedOptions
 from tui.widgets.run_columns import ColumnLayout
 
 SCREENS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -104,6 +105,13 @@ async def test_every_screen_of_help_fits_the_smallest_terminal(settings: Mapping
         for width, height in ((1, 1), (12, 3), (400, 100)):
             await pilot.resize_terminal(width, height)
     assert app._exception is None
+
+
+def test_options_are_paged_through_before_they_have_lines() -> None:
+    options = PagedOptions("a", "b", "c")
+    for direction in (1, -1):
+        options._move_page(direction)
+    assert options.highlighted is None
 
 
 @pytest.mark.slow

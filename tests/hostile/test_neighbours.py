@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -17,13 +19,17 @@ from launcher.logs.gpu_samples import node_samples
 from launcher.logs.scalar_columns import ScalarColumns
 from launcher.logs.tensorboard import DamagedError, EventFile
 from launcher.monitor.watch import watch_directory
-from launcher.overview.run_series import all_series
+from launcher.overview import run_series
+from launcher.overview.lister import RunLister
+from launcher.overview.run_series import RunSeries, all_series
 from launcher.request import SubmitRequest
 from launcher.runs import Run, RunStore, effective_values, load
 from launcher.storage.moving import move_run
 from launcher.storage.removal import remove_checkpoints
 from launcher.storage.run_edits import remove_run, rename_run
-from launcher.transports.base import Ownership
+from launcher.transports import local
+from launcher.transports.base import FileStat, Ownership
+from launcher.transports.directory_scan import DirectoryScan
 from launcher.transports.local import LocalTransport
 from launcher.transports.ssh.ssh_config import SshHost
 from launcher.transports.ssh.transport import SshTransport
@@ -38,6 +44,7 @@ from tests.hostile.broken_machine import BrokenFiles
 from tests.hostile.chart_inputs import record, scalar
 from tests.launcher.ordering import Desk
 from tests.tui.replay import make_run
+from tui.cli import main
 from tui.run_report import report_of
 from tui.screens.wizard import recipe_paths
 
@@ -184,6 +191,67 @@ def test_a_mount_without_answer_is_waited_for_once(tmp_path: Path) -> None:
     assert kind_of("a\0b") == ""
 
 
+class SilentEntry(DirectoryScan):
+    """A listing in which the entry "dead" gives no answer before an event."""
+
+    answers = threading.Event()
+
+    def look_at(self, item: os.DirEntry[str]) -> FileStat:
+        if item.name == "dead":
+            self.answers.wait(60)
+        return super().look_at(item)
+
+
+def test_an_entry_without_answer_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "DirectoryScan", SilentEntry)
+    run = ended_run(tmp_path / "runs")
+    (tmp_path / "runs" / "dead").symlink_to(tmp_path)
+    transport = LocalTransport(0.3)
+    for _ in range(2):
+        entries = {entry.name: entry for entry in transport.listdir(str(tmp_path / "runs"))}
+        assert entries["dead"].is_silent
+        assert entries[Path(run.directory).name].is_dir
+    assert unanswered_paths().count(str(tmp_path / "runs" / "dead")) == 1
+    rows = RunLister(transport, str(tmp_path / "runs"))
+    rows.relist()
+    assert [row.directory for row in rows.rows() if not row.damaged] == [run.directory]
+    assert "no answer from the file system" in next(row.damaged for row in rows.rows() if row.damaged)
+    SilentEntry.answers.set()
+
+
+def test_a_log_directory_that_cannot_be_listed_hides_no_other_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ray-driver.log").write_text(DriverText([0.5]).text())
+    (tmp_path / "4711-logs").mkdir()
+    scan = os.scandir
+
+    def refused(path: str) -> object:
+        if str(path).endswith("4711-logs"):
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    assert watch.problem == ""
+    assert [log.name for log in watch.known_logs] == ["ray-driver.log"]
+    assert [notice.text for notice in watch.state.notices][-1].endswith("4711-logs: Permission denied")
+    assert main("0", ["watch", "--once", str(tmp_path)]) in (0, 1)
+    assert "4711-logs: Permission denied" in capsys.readouterr().out
+
+
+def test_a_thread_of_files_ends_with_its_transport(tmp_path: Path) -> None:
+    before = {thread for thread in threading.enumerate() if thread.name == "files"}
+    for _ in range(20):
+        LocalTransport().stat(str(tmp_path))
+    gc.collect()
+    new = {thread for thread in threading.enumerate() if thread.name == "files"} - before
+    for thread in new:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path) -> None:
     with (tmp_path / "x").open("wb") as file:
         file.truncate(1 << 36)
@@ -252,6 +320,42 @@ def test_a_tag_for_each_record_copies_nothing_again_and_again() -> None:
     assert len(columns._history) == len(columns._positions) <= 2048
 
 
+def test_columns_are_thinned_out_from_the_longest_on() -> None:
+    columns = ScalarColumns()
+    columns.feed(b"".join(scalar(b"long", step, float(step), 1.0) for step in range(1000)))
+    columns.feed(b"".join(scalar(b"short", step, 1.0, 1.0) for step in range(10)))
+    columns.thin(300)
+    kept = columns.columns()
+    assert kept["long"].steps.tolist() == list(range(0, 1000, 4))
+    assert kept["long"].values[-1] == 996
+    assert len(kept["short"].steps) == 10
+    assert columns.left_out == {"long": 750}
+    columns.feed(scalar(b"long", 1000, 5.0, 1.0))
+    assert columns.columns()["long"].steps[-1] == 1000
+
+
+def test_a_run_has_at_most_so_many_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_series, "_MOST_TAGS", 15)
+    for number in range(4):
+        data = b"".join(scalar(b"%d/%d" % (number, tag), 1, 1.0, 1.0) for tag in range(10))
+        (tmp_path / f"events.out.tfevents.{number}").write_bytes(data + scalar(b"x" * 1001, 1, 1.0, 1.0))
+    reader = RunSeries(LocalTransport(), watch_directory(LocalTransport(), str(tmp_path)))
+    reader.find()
+    for _ in range(10):
+        reader.read()
+    assert len(reader.series()) <= 40
+    assert len(reader._damaged) >= 2
+
+
+def test_a_long_table_of_gpus_keeps_its_peak() -> None:
+    heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W]"
+    rows = [f"2026-11-28T02:00:{n:02d}+0000,{gpu},50,{1024 + n},40960,9" for n in range(60) for gpu in (0, 1)]
+    rows[7] = rows[7].replace("1027", "20480")
+    samples = node_samples("gpu-n1.csv", "\n".join([heading, *rows]).encode(), 10)
+    assert samples is not None
+    assert (len(samples.samples), samples.peak_gib) == (12, (20.0, 40.0))
+
+
 def test_steps_of_a_log_that_no_float_can_hold(tmp_path: Path) -> None:
     text = DriverText([0.5, 0.4]).text().replace("Step 2/", f"Step {2**53 + 1}/")
     (tmp_path / "ray-driver.log").write_text(text)
@@ -265,7 +369,7 @@ def test_steps_of_a_log_that_no_float_can_hold(tmp_path: Path) -> None:
 def test_a_cell_without_an_end_ends_a_table() -> None:
     heading = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB],power.draw [W]"
     row = "2026-11-28T02:00:00+0000,0,50,1024,40960,1e400"
-    samples = node_samples("gpu-n1.csv", f'{heading}\n{row}\n"{"x" * 200_000}\n{row}\n')
+    samples = node_samples("gpu-n1.csv", f'{heading}\n{row}\n"{"x" * 200_000}\n{row}\n'.encode())
     assert samples is not None
     assert [dict(item.values) for item in samples.samples] == [
         {"utilisation_percent": 50.0, "memory_gib": 1.0}

@@ -50,4 +50,4 @@ def test_commands_on_silent_mounts(tmp_path: Path, capsys: pytest.CaptureFixture
         bad = [text for text in pool.map(tried, numbered, attempts) if text]
     with capsys.disabled():
         print(f"\nreal silent mounts: tried {count}, bad {len(bad)}")
-    assert bad == []
+    assert bad == [], "\n".join(bad)

@@ -31,7 +31,7 @@ def test_the_quick_peak_is_that_of_all_samples(rows: list[tuple[int, bool]]) -> 
         for index, (used, known) in enumerate(rows)
     ]
     text = "\n".join([HEADING, *lines, "2026-01-01T00:01"])
-    samples = node_samples("gpu-n1.csv", text)
+    samples = node_samples("gpu-n1.csv", text.encode())
     assert samples is not None
     assert peak_of_table(text) == peak_memory_gib([samples])
 

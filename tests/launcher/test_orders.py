@@ -29,6 +29,7 @@ from launcher.submit.resume import go_on, lay_out_resume
 from launcher.submit.submit import send
 from launcher.transports.base import Ownership, ProcessId
 from launcher.transports.local import LocalTransport, this_process
+from tests.hostile.write_inputs import access_list
 from tests.launcher.ordering import Desk
 from tests.slurm.scripted_machine import DOWN, Machine, listed
 from tests.tui.replay import make_run
@@ -120,6 +121,22 @@ def test_who_can_write_a_run(tmp_path: Path, mode: int, reason: str) -> None:
     Path(run.directory, "jobs.json").chmod(mode & 0o666)
     assert reason in foreign_reason(LocalTransport(), run)
     assert bool(foreign_reason(LocalTransport(), run)) == bool(reason)
+
+
+def test_a_colleague_in_an_access_list_can_write_a_run(tmp_path: Path) -> None:
+    """The mode shows the list's mask as rights of the group, which has no other member."""
+    run = make_run(tmp_path)
+    for uid, rights, reason in (
+        (4711, 4, ""),
+        (os.getuid(), 6, ""),
+        (4711, 6, "can be written by user 4711"),
+    ):
+        try:
+            os.setxattr(run.directory, "system.posix_acl_access", access_list({uid: rights}, 0))
+        except OSError:
+            pytest.skip("no access lists in this file system")
+        assert reason in foreign_reason(LocalTransport(), run)
+        assert bool(foreign_reason(LocalTransport(), run)) == bool(reason)
 
 
 def test_a_colleagues_run_is_readable_and_not_stopped(tmp_path: Path) -> None:

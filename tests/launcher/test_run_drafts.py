@@ -40,7 +40,6 @@ def test_a_state_survives_as_json() -> None:
         {"recipe": "/r.yaml", "student": "ü/é"},
         ("++a.b=[1,2]", "~c"),
         ("C34",),
-        {"mounts": ("/a:/b",)},
         frozenset({"length"}),
     )
     assert WizardState.from_json(state.as_json()) == state

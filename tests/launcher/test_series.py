@@ -126,7 +126,10 @@ def table(busy: tuple[int, ...], of: int = 4, minutes: int = 5) -> str:
 
 
 def test_idle_gpus_imbalance_and_peak() -> None:
-    first, second = node_samples("gpu-n1.csv", table((0, 1))), node_samples("gpu-n2.csv", table((0, 1, 2, 3)))
+    first, second = (
+        node_samples("gpu-n1.csv", table((0, 1)).encode()),
+        node_samples("gpu-n2.csv", table((0, 1, 2, 3)).encode()),
+    )
     assert first is not None
     assert second is not None
     (span,) = idle_spans((first, second))
@@ -137,8 +140,8 @@ def test_idle_gpus_imbalance_and_peak() -> None:
     assert peak is not None
     assert peak[1] == 40.0
     assert first.samples[0].values["power_w"] == 300.5
-    assert node_samples("ray-head.log", "") is None
-    assert node_samples("gpu-n1.csv", "no table\n1,2") is not None
+    assert node_samples("ray-head.log", b"") is None
+    assert node_samples("gpu-n1.csv", b"no table\n1,2") is not None
 
 
 def test_runs_are_compared_from_copies_of_their_directories(tmp_path: Path) -> None:

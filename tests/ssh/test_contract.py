@@ -165,6 +165,20 @@ def test_entries(transport: Transport, odd_path: Path) -> None:
     assert transport.stat(str(odd_path / "broken")) is None
 
 
+def test_a_link_in_a_circle_hides_no_other_entry(transport: Transport, odd_path: Path) -> None:
+    (odd_path / "circle").symlink_to("circle")
+    (odd_path / "file").write_bytes(b"abc")
+    assert [entry.name for entry in transport.listdir(str(odd_path))] == ["file"]
+    with pytest.raises(TransportError, match="Not a directory|No such file"):  # as SFTP has it
+        transport.listdir(str(odd_path / "file"))
+
+
+def test_output_of_too_many_lines_is_refused(transport: Transport) -> None:
+    assert transport.run(["seq", "1", "300000"], timeout_s=60).code == 0
+    with pytest.raises(TransportError, match="'seq' printed more than 300,000 lines"):
+        transport.run(["seq", "1", "300002"], timeout_s=60)
+
+
 @pytest.mark.parametrize("call", ["listdir", "read", "remove"])
 def test_what_is_missing_is_named(transport: Transport, tmp_path: Path, call: str) -> None:
     path = str(tmp_path / "none")

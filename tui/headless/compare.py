@@ -19,6 +19,9 @@ from tui.headless.stores import run_store
 if TYPE_CHECKING:
     import argparse
 
+_MOST_VALUES = 2_000_000
+"""Values of event files of all runs together, 90 MB; of more, every second one, or fourth …"""
+
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs.
@@ -29,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     if len(options.runs) < 2:
         raise InputError("two runs or more are needed", fix="distill-tui compare RUN RUN")
     store = run_store()
-    runs = [read_run(store.transport, _directory(store, reference)) for reference in options.runs]
+    most = _MOST_VALUES // len(options.runs)
+    runs = [read_run(store.transport, _directory(store, reference), most) for reference in options.runs]
     if options.json:
         print_json(SCHEMA | comparison_json(runs))
     else:

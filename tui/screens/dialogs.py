@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from launcher.text import clean, clean_lines
 from recipes.errors import ExplainedError
+from tui.widgets.paged_options import PagedOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ChoiceDialog(ModalScreen[str | None]):
         super().__init__()
         self._title, self._text = clean(title), clean_lines(text)
         self._choices, self._chosen = tuple(choices), chosen
-        self._options = OptionList(*(Option(_answer(choice)) for choice in self._choices), compact=True)
+        self._options = PagedOptions(*(Option(_answer(choice)) for choice in self._choices), compact=True)
 
     def compose(self) -> ComposeResult:
         """Lay out."""

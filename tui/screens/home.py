@@ -188,9 +188,9 @@ class HomeScreen(RowCommands):
         """Show the headings of the other columns."""
         self.headings.show_from(event.offset)
 
-    async def on_run_table_row_opened(self) -> None:
+    def on_run_table_row_opened(self) -> None:
         """Open the run that was clicked."""
-        await self.action_open_run()
+        self.action_open_run()
 
     def _arrange(self, arrangement: Arrangement | None = None) -> None:
         """Order and filter the rows again."""
@@ -315,7 +315,7 @@ class HomeScreen(RowCommands):
             return is_valid(action, self.runs.chosen)
         return True
 
-    async def action_open_run(self) -> None:
+    def action_open_run(self) -> None:
         """Open the selected run or job, or go on with the draft."""
         row = self.runs.selected
         if row is None:
@@ -331,7 +331,7 @@ class HomeScreen(RowCommands):
                 )
             )
         elif row.draft:
-            await self.actions.open_draft(row)
+            self.actions.open_draft(row)
         elif row.directory:
             self._host.open_run(row.directory, row.host)
         else:

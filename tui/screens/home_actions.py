@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import subprocess
@@ -172,7 +171,7 @@ class HomeActions:
 
     # ------------------------------------------------------------ drafts
 
-    async def open_draft(self, row: RunRow) -> None:
+    def open_draft(self, row: RunRow) -> None:
         """Go on with unsaved edits of a recipe, or with a run that is being prepared."""
         if row.recipe and row.host:
             from tui.screens.editor.choose_recipe import edit_recipe_at
@@ -182,14 +181,24 @@ class HomeActions:
         if row.recipe:
             self._host.edit_recipe(Path(row.recipe), draft=row.draft)
             return
+        self._note("reading the draft …")
+        in_background(lambda: self._read_draft(row), "draft", self._failed)
+
+    def _read_draft(self, row: RunRow) -> None:
+        """Read the draft of a run on a thread, and go on with it."""
         from launcher.overview.draft_rows import run_draft
 
-        draft = await asyncio.to_thread(run_draft, row)
-        if draft is None:
-            self._note("this draft is open in another window, or gone")
-            self._changed()
-        else:
-            await self._host.continue_draft(draft)
+        draft = run_draft(row)
+
+        def go_on() -> None:
+            if draft is None:
+                self._note("this draft is open in another window, or gone")
+                self._changed()
+            else:
+                self._note("")
+                self._screen.run_worker(self._host.continue_draft(draft))
+
+        call_on(self._screen, go_on)
 
     # ------------------------------------------------------------ jobs of other programs
 

@@ -23,6 +23,7 @@ from tui.formatting import plural
 from tui.logview.layouts import PANE_LIMIT
 from tui.run_view import LogRef, RunView
 from tui.screens.picker_rows import HEALTH_MARKS, LogMatcher, RowLayout, log_row
+from tui.widgets.paged_options import PagedOptions
 
 
 class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
@@ -69,7 +70,7 @@ class LogPicker(ModalScreen[tuple[LogRef, ...] | None]):
         self._typed = ""
         self.field = Input(placeholder="type a part of a node, rank, role or name", compact=True)
         self.field.cursor_blink = False  # each blink is sent to the terminal
-        self.list = OptionList(compact=True)
+        self.list = PagedOptions(compact=True)
         self._note_line = Static(Content(""), id="log-picker-note")
 
     def compose(self) -> ComposeResult:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.text import clean
-from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
+from launcher.transports.bounded_command import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
 from launcher.transports.ssh.channels import open_channel
 from launcher.transports.ssh.connection import SshConnection
 
@@ -93,7 +93,12 @@ def run_remote(
     if any("\0" in text for text in argv):
         raise TransportError(f"'{clean(argv[0])}' cannot be run: an argument holds a null byte")
     body = f"exec {shlex.join(argv)} </dev/null"
-    return run_script(connection, body, argv[0], env=env, cwd=cwd, timeout_s=timeout_s)
+    done = run_script(connection, body, argv[0], env=env, cwd=cwd, timeout_s=timeout_s)
+    if done.stdout.count(b"\n") + done.stderr.count(b"\n") > MAX_OUTPUT_LINES:
+        raise TransportError(
+            f"'{clean(argv[0])}' printed more than {MAX_OUTPUT_LINES:,} lines on {connection.host.alias}"
+        )
+    return done
 
 
 @dataclass(slots=True)

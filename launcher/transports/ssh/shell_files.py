@@ -47,7 +47,11 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
-        body = f"find -L {quote(path)}/. -mindepth 1 -maxdepth 1 -printf '%s %T@ %i %y %f\\0'"
+        # A link in a circle makes an error of `find`, and hides no other entry.
+        body = (
+            f"cd -- {quote(path)} && [ -r . ] || {{ ls -- {quote(path)}/. >/dev/null; exit 1; }}\n"
+            "find -L . -mindepth 1 -maxdepth 1 -printf '%s %T@ %i %y %f\\0' 2>/dev/null; exit 0"
+        )
         done = self._sh(body)
         entries = []
         for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:

@@ -198,7 +198,10 @@ class SshTransport:
         """
         body = (
             f"stat -L -c '%u %U %G %a' -- {quote(path)} || exit 1\nid -u\n"
-            f'getent group "$(stat -L -c %G -- {quote(path)})" | cut -d: -f4'
+            f'echo "$(getent group "$(stat -L -c %G -- {quote(path)})" | cut -d: -f4)"\n'
+            # Whom an access list lets write, as `user:NAME:rwx`, or with what the mask leaves behind it.
+            f"getfacl -c -p -- {quote(path)} 2>/dev/null"
+            " | grep -E '^(user|group):[^:]+:.w.($|.*effective:.w)' | head -n 1; exit 0"
         )
         done = run_script(self.connection, body, "stat", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
         if done.code != 0:
@@ -206,10 +209,11 @@ class SshTransport:
             if "No such file" in message or "Not a directory" in message:
                 return None
             raise TransportError(f"cannot stat {clean(path)}: {message.rpartition(':')[2].strip()}")
-        first, own, members = [*output_text(done.stdout).split("\n"), ""][:3]
+        first, own, members, listed = [*output_text(done.stdout).split("\n"), "", ""][:4]
         with _readable(self.connection.host.alias):
             uid, user, group, mode = first.split(" ")
-            return Ownership(user, uid == own.strip(), _writable_by(user, group, int(mode, 8), members))
+            writers = _writable_by(user, group, int(mode, 8), members) or " ".join(listed.split(":")[:2])
+            return Ownership(user, uid == own.strip(), writers)
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
         """Return up to `size` bytes from `offset`; all up to the end for -1.

@@ -64,7 +64,6 @@ def request_of(state: WizardState, status: DraftStatus) -> SubmitRequest:
     return SubmitRequest.of(
         {
             **values,
-            **state.carried,
             "recipe": status.path,
             "profile": state.texts.get("profile"),  # not chosen: the default one, which may be refused
             "kind": kind,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from launcher.fields import FIELDS
 from launcher.fields import STEPS as TITLES
@@ -54,8 +54,6 @@ class WizardState:
     """Overrides that belong to no field: from the command line, from applied fixes, and any other key."""
     skipped: tuple[str, ...] = ()
     """Ids of failing checks that must not block."""
-    carried: Mapping[str, Any] = field(default_factory=dict)
-    """Values of fields that no page asks for, by name: from a run that is made again."""
     both: frozenset[str] = frozenset()
     """Fields of the student that are set for the teacher, too."""
 
@@ -93,7 +91,6 @@ class WizardState:
             "texts": dict(self.texts),
             "overrides": self.overrides,
             "skipped": self.skipped,
-            "carried": dict(self.carried),
             "both": sorted(self.both),
         }
         return json.dumps(data, ensure_ascii=False)
@@ -105,18 +102,20 @@ class WizardState:
         Raises:
             ValueError: it is something else.
         """
-        data = json.loads(text)
+        try:
+            data = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise ValueError("not a draft of this version")
         names = {row.name for row in FIELDS}
-        texts, carried = data.get("texts"), data.get("carried")
-        if not isinstance(texts, dict) or not isinstance(carried, dict):
+        texts = data.get("texts")
+        if not isinstance(texts, dict):
             raise ValueError("the draft's fields are missing")
         return cls(
             {name: text for name, text in texts.items() if name in names and isinstance(text, str)},
             _strings(data.get("overrides")),
             _strings(data.get("skipped")),
-            {name: tuple(v) if isinstance(v, list) else v for name, v in carried.items() if name in names},
             frozenset(_strings(data.get("both"))) & names,
         )
 
