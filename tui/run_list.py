@@ -28,6 +28,8 @@ FAR_LIST_S = 5.0
 _LISTING_S = 0.005
 """Seconds between two listings for each run in the root: one takes 8 µs of CPU."""
 _POST_S = 0.5
+_FIRST_PAUSE_S = 1.0
+"""Seconds until the second look, which also counts sizes on disk."""
 _JOBS_S = 15.0
 """Seconds between two looks at the scheduler's answer while it gives none."""
 _COUNTED_AT_ONCE = 3
@@ -86,6 +88,7 @@ class HomePoller(Background):
         self._posted: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
+        self._began = False
         self.visible: tuple[str, ...] = ()
         """Directories of the rows on the screen, whose size on disk is counted first."""
 
@@ -121,6 +124,9 @@ class HomePoller(Background):
         except ExplainedError as error:
             problem = clean(error.what)
         self._post_rows(lister, problem)
+        if not self._began:  # sizes come after the first paint, which shares the interpreter with this
+            self._began = True
+            return _FIRST_PAUSE_S
         self._count_sizes(lister)
         return max(self._list_s, _LISTING_S * len(lister.rows()))
 

@@ -17,17 +17,39 @@ import signal
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.bench_home import make_runs  # noqa: E402 - the project is found first
-from tests.tui.terminal import APP, Terminal, opened  # noqa: E402
+from tests.tui.terminal import opened  # noqa: E402
 
 _LIMIT_S = 60.0
 _MARK = "the first line"
+_FILE, _TEXTS = "BENCH_MOMENTS_FILE", "BENCH_MOMENTS_TEXTS"
+_WATCHED = f"""
+import os, sys, time
+class Watched:
+    def __init__(self, file):
+        self._file, self._written, self._moments = file, "", []
+        self._texts = os.environ["{_TEXTS}"].strip("[]").replace('"', "").split(", ")
+    def write(self, text):
+        done = self._file.write(text)
+        self._written += text
+        while len(self._moments) < len(self._texts) and self._texts[len(self._moments)] in self._written:
+            self._moments.append(1000 * time.process_time())
+            if len(self._moments) == len(self._texts):
+                name = os.environ["{_FILE}"]
+                with open(name + "~", "w") as out:
+                    out.write(str(self._moments))
+                os.rename(name + "~", name)
+        return done
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+sys.stdout, sys.__stderr__ = Watched(sys.stdout), Watched(sys.__stderr__)
+"""
+"""Notes the CPU of the process when a text is written: another process would see it late on a busy machine."""
 _EMPTY = f"""
 from textual.app import App
 from textual.widgets import Static
@@ -36,34 +58,31 @@ class Empty(App):
         yield Static("{_MARK}")
 Empty().run()
 """
-_IMPORTS = (
-    f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
-)
+_IMPORTS = f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
+_LIST_TEXTS = ("distill-tui", "completed")
+"""Of the frame, and of the rows."""
 _PYTHON = f"print('{_MARK}', flush=True)"
+_LIST = f"sys.path.insert(0, {str(ROOT)!r})\nimport distill_tui\ndistill_tui.main()"
 
 
-def cpu_ms(pid: int) -> float:
-    """Return the CPU time of a process, threads that have ended included."""
-    return 1000 * time.clock_gettime((~pid << 3) | 2)  # the clock of another process: clock_getcpuclockid(3)
-
-
-def moment_of(terminal: Terminal, text: str) -> float:
-    """Return the CPU that a process had taken when it wrote a text."""
-    began = time.monotonic()
-    while text.encode() not in terminal.written:
-        assert time.monotonic() - began < _LIMIT_S, f"never: {text}"
-        terminal.read(0.001)
-    return cpu_ms(terminal.pid)
+def watched(code: str) -> tuple[str, ...]:
+    """Return the command of a program whose output is watched."""
+    return (sys.executable, "-c", _WATCHED + code)
 
 
 def moments_of(program: tuple[str, ...], texts: tuple[str, ...], environment: dict[str, str]) -> list[float]:
-    """Return the CPU until each of these texts was written."""
-    with opened(program=program, environment=environment) as terminal:
-        try:
-            return [moment_of(terminal, text) for text in texts]
-        finally:
-            if not terminal.ended():
-                os.kill(terminal.pid, signal.SIGTERM)
+    """Return the CPU, in ms, that a program had taken when it wrote each of these texts."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "moments")
+        more = {_FILE: str(file), _TEXTS: json.dumps(texts)}
+        with opened(program=program, environment={**environment, **more}) as terminal:
+            try:
+                terminal.until(lambda: file.exists(), f"all of {texts}", _LIMIT_S)
+            finally:
+                if not terminal.ended():
+                    os.kill(terminal.pid, signal.SIGTERM)
+        taken: list[float] = json.loads(file.read_text())
+        return taken
 
 
 def main() -> None:
@@ -81,10 +100,10 @@ def main() -> None:
             **{f"XDG_{kind}_HOME": str(directory / kind.lower()) for kind in ("CACHE", "STATE", "CONFIG")},
         }
         programs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-            "python": ((sys.executable, "-c", _PYTHON), (_MARK,)),
-            "imports": ((sys.executable, "-c", _IMPORTS), (_MARK,)),
-            "empty app": ((sys.executable, "-c", _EMPTY), (_MARK,)),
-            "list": (APP, ("Reading runs", "completed")),
+            "python": (watched(_PYTHON), (_MARK,)),
+            "imports": (watched(_IMPORTS), (_MARK,)),
+            "empty app": (watched(_EMPTY), (_MARK,)),
+            "list": (watched(_LIST), _LIST_TEXTS),
         }
         fill_cache(environment)
         turns: dict[str, list[float]] = {}
