@@ -22,10 +22,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.bench_home import make_runs  # noqa: E402 - the project is found first
+from launcher.overview.lister import RunLister  # noqa: E402 - the project is found first
+from launcher.transports.local import LocalTransport  # noqa: E402
+from tests.bench.bench_home import make_runs  # noqa: E402
 from tests.tui.terminal import opened  # noqa: E402
 
 _LIMIT_S = 60.0
+_SHOWN = 50
+"""Rows on a screen, at most."""
 _MARK = "the first line"
 _FILE, _TEXTS = "BENCH_MOMENTS_FILE", "BENCH_MOMENTS_TEXTS"
 _WATCHED = f"""
@@ -105,7 +109,7 @@ def main() -> None:
             "empty app": (watched(_EMPTY), (_MARK,)),
             "list": (watched(_LIST), _LIST_TEXTS),
         }
-        fill_cache(environment)
+        fill_cache(directory / "runs", environment)
         turns: dict[str, list[float]] = {}
         for _ in range(options.turns):
             for title, (program, texts) in programs.items():
@@ -122,13 +126,16 @@ def main() -> None:
     )
 
 
-def fill_cache(environment: dict[str, str]) -> None:
-    """Let the app read all runs and keep their rows."""
-    with opened(environment=environment) as terminal:
-        terminal.see("completed", limit_s=_LIMIT_S)
-        terminal.read(3.0)
-        terminal.press(b"q")
-        terminal.wait(_LIMIT_S)
+def fill_cache(root: Path, environment: dict[str, str]) -> None:
+    """Keep the rows of all runs, with the sizes of those on the first screen, as the app does in time."""
+    lister = RunLister.of_user(LocalTransport(), str(root), lambda: True, environment)
+    lister.relist()
+    while lister.poll_next():
+        continue
+    shown = [row.directory for row in lister.rows()[:_SHOWN]]
+    while lister.count_one(shown):
+        continue
+    lister.save(now=True)
 
 
 if __name__ == "__main__":

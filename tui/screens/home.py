@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _UNANSWERED_S = 1.0
 """Seconds after which nothing waits for the first list any longer."""
+_WRITTEN_S = 0.1
+"""Seconds until the first list is on the terminal: what else begins shares the interpreter with that."""
 _TICK_S = 2.0
 """Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
 
@@ -63,7 +65,7 @@ class HomeScreen(RowCommands):
         self._sources = HomeSources(machines, root, self, host.in_front, host.screen_settings.runs_s)
         self._started = False
         self._tick: Timer | None = None
-        self._rest_begun = False
+        self._listed_before = self._rest_begun = False
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
@@ -145,7 +147,9 @@ class HomeScreen(RowCommands):
         self._tell_refusals()
         if self._sources.listed:
             self._merge()
-            self.call_after_refresh(self._begin_the_rest)
+            if not self._listed_before:
+                self._listed_before = True
+                self.set_timer(_WRITTEN_S, self._begin_the_rest)
 
     def _begin_the_rest(self) -> None:
         """Ask for jobs, and let the app go on, once: the list of runs comes first."""
