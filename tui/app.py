@@ -120,7 +120,7 @@ class DistillApp(App[None]):
 
     def push_screen(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Textual's overloads
         """Show another screen; the rules for its look are read before the first one."""
-        self._screen_styles.read()
+        self._screen_styles.add()
         return super().push_screen(*arguments, **options)
 
     def on_ready(self) -> None:
@@ -149,7 +149,7 @@ class DistillApp(App[None]):
 
     def _do_after_paint(self) -> None:
         """Import, and tidy up, on a thread: a file system may be slow."""
-        self._screen_styles.read()
+        self._screen_styles.add()
 
         def work() -> None:
             import_screens(freeze=self.settings.guarded)

@@ -1,4 +1,4 @@
-"""Rules of the screens other than the list of runs, read when the first of these is opened or the list is painted.
+"""Rules of the screens other than the list of runs: parsed once it is painted, or another one is opened.
 
 Parsing them takes as long as painting the list.
 """
@@ -16,16 +16,15 @@ FURTHER = Path(__file__).with_name("screens.tcss")
 
 
 class ScreenStyles:
-    """Reads the further rules once."""
+    """Adds the further rules once; their file is read before the event loop begins."""
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
-        self._read = False
+        self._text = FURTHER.read_text(encoding="utf-8")
 
-    def read(self) -> None:
-        """Read them, unless they are read."""
-        if self._read:
-            return
-        self._read = True
-        self._app.stylesheet.read(FURTHER)
-        self._app.stylesheet.parse()
+    def add(self) -> None:
+        """Add them, unless it is done."""
+        if self._text:
+            self._app.stylesheet.add_source(self._text, read_from=(str(FURTHER), ""))
+            self._app.stylesheet.parse()
+            self._text = ""
