@@ -72,6 +72,8 @@ class HomeScreen(RowCommands):
         self._compared: tuple[RunRow, tuple[str, ...]] | None = None
         """The selected row, and what of it took longer than usual."""
         self._message = ""
+        self._titled: tuple[TitleFacts, int] | None = None
+        """What the title line says, and its width."""
         self._told_lines: tuple[str, ...] = ()
         """Kinds of the connections' states that the rows were made with."""
         self._shown_refusals: set[str] = set()
@@ -248,7 +250,10 @@ class HomeScreen(RowCommands):
                 self.post_message(ActionFailed(line.refusal))
 
     def _show_title(self) -> None:
-        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
+        titled = (self._title_facts(), self.size.width)
+        if titled != self._titled:
+            self._titled = titled
+            self.title_line.set_lines([home_title(*titled)])
 
     def _say(self, text: str) -> None:
         """Show a message in the title line until the next one."""
