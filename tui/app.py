@@ -136,7 +136,7 @@ class DistillApp(App[None]):
             self.call_after_refresh(self._do_after_paint)
 
     def _collect_garbage(self) -> None:
-        """Collect garbage from now on: during the start, which makes none, it would take a tenth of the time."""
+        """Collect garbage from now on; during the start, which makes none, it takes a tenth of the time."""
         if self.settings.guarded and not gc.isenabled():
             gc.freeze()
             gc.enable()

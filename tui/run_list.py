@@ -92,7 +92,7 @@ class HomePoller(Background):
         self._forced = False
         self._began = False
         self._whole_due = 0.0
-        """When all runs are listed again; until then those on the screen and those that live are looked at."""
+        """When all runs are listed again; until then only those on the screen and those that live."""
         self.visible: tuple[str, ...] = ()
         """Directories of the rows on the screen, whose size on disk is counted first."""
 

@@ -51,7 +51,7 @@ class CellDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Take the terminal over, also again after it was left to another program."""
         self._wake = os.pipe()
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def disable_input(self) -> None:
         """End the thread that reads input."""
@@ -63,7 +63,10 @@ class CellDriver(LinuxDriver):
             os.close(descriptor)
 
     def run_input_thread(self) -> None:
-        """Dispatch input. Sleeps while there is none; Textual's own looks ten times a second, 0.1 % of a core."""
+        """Dispatch input; sleeps while there is none.
+
+        Textual's own looks ten times a second, which takes 0.1 % of a core.
+        """
         wake = self._wake
         assert wake is not None, "made before this thread"
         parser, decode = XTermParser(self._debug), getincrementaldecoder("utf-8")().decode

@@ -17,15 +17,13 @@ from launcher.monitor.usual import since_previous
 from launcher.monitor.watch import Watch, watch_directory
 from launcher.monitor.watch_run import watch_run
 from launcher.overview.run_series import all_series
-from launcher.overview.series import Series, order_of
+from launcher.overview.series import STEP_PHASES, Series, order_of
 from launcher.runs import SPEC, Run, effective_values, load
 from launcher.text import clean
 from launcher.transports.base import Transport
 from recipes.compare import ABSENT, differences
 from recipes.errors import ExplainedError
 from recipes.keys import KeyPath, format_key
-
-PHASES = ("generation", "teacher", "training", "validation", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def figures(runs: Sequence[ComparedRun]) -> tuple[Figure, ...]:
     ]
     rows += [
         Figure(f"{phase}_s", f"  {phase}", "s", tuple(run.median_of(f"{phase}_time_s") for run in runs))
-        for phase in PHASES
+        for phase in STEP_PHASES
     ]
     rows.append(Figure("peak_gib", "peak GPU memory", "GiB", tuple(_peak(run, 0) for run in runs)))
     rows.append(

@@ -53,7 +53,7 @@ class Watched:
         return getattr(self._file, name)
 sys.stdout, sys.__stderr__ = Watched(sys.stdout), Watched(sys.__stderr__)
 """
-"""Notes the CPU of the process when a text is written: another process would see it late on a busy machine."""
+"""Notes the CPU of the process when a text is written; on a busy machine another one sees that late."""
 _EMPTY = f"""
 from textual.app import App
 from textual.widgets import Static
@@ -62,10 +62,10 @@ class Empty(App):
         yield Static("{_MARK}")
 Empty().run()
 """
-_IMPORTS = f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
 _LIST_TEXTS = ("distill-tui", "completed")
 """Of the frame, and of the rows."""
 _PYTHON = f"print('{_MARK}', flush=True)"
+_IMPORTS = "import textual.app, textual.screen, textual.containers, textual.widgets\n" + _PYTHON
 _LIST = f"sys.path.insert(0, {str(ROOT)!r})\nimport distill_tui\ndistill_tui.main()"
 
 
