@@ -79,7 +79,9 @@ OVERVIEW_SHOTS = (
         "jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed"), late=(Late((160, 48), " kB ", 2),)
     ),
     Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
-    Shot("jobs-filtered", ("v", "slash", *"tr"), ("2 of 3 runs", "other-train", "first-try")),
+    Shot(
+        "jobs-filtered", ("v", "slash", *"tr"), ("1 of 3 runs, 1 of 2 other jobs", "other-train", "first-try")
+    ),
     Shot("jobs-marked", ("escape", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
     Shot("jobs-remove", ("d",), ("Remove this run?", "first-try", "1 run that may still run: kept")),
     Shot("comparison", ("escape", "D"), ("A demo", "B first-try", "loss")),

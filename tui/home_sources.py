@@ -44,8 +44,6 @@ class HomeSources:
         self._lists = {item.name: HomePoller(root, target, in_front, list_s, item) for item in machines}
         self._jobs = {item.name: JobPoller(root, target, in_front, item) for item in machines}
         self._rows = {item.name: _MachineRows() for item in machines}
-        self.job_count = 0
-        """Rows that are jobs of other programs."""
 
     @property
     def here(self) -> HomePoller:
@@ -151,7 +149,6 @@ class HomeSources:
             else:
                 here = with_state
             jobs += others
-        self.job_count = len(jobs)
         return merged(here, (*far, *jobs, *self.drafts))
 
     def lines(self) -> tuple[LineState, ...]:

@@ -159,7 +159,7 @@ class ChartsScreen(ChartCommands):
 
     def _arrange(self) -> None:
         words = self.field.value.casefold().split() if self.field is not None else []
-        self._charts = _charts_of(self._series)
+        self._charts = charts_of(self._series)
         self.grid.show(
             [item for item in self._charts if all(word in item.title.casefold() for word in words)]
         )
@@ -218,7 +218,7 @@ class ChartsScreen(ChartCommands):
             self.dismiss()
 
 
-def _charts_of(series: Sequence[Series]) -> tuple[ChartContent, ...]:
+def charts_of(series: Sequence[Series]) -> tuple[ChartContent, ...]:
     """Return a chart for each series; behind the time of a step, its phases over each other."""
     phases = phases_of_step(series)
     names = ", ".join(

@@ -24,6 +24,7 @@ from tui.screens.home_text import (
     ABOUT,
     EMPTY,
     FILTER_HINT,
+    RowCounts,
     TitleFacts,
     connection_lines,
     home_title,
@@ -69,6 +70,7 @@ class HomeScreen(RowCommands):
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
+        self._counts = self._shown_counts = RowCounts(0, 0, 0)
         self._compared: tuple[RunRow, tuple[str, ...]] | None = None
         """The selected row, and what of it took longer than usual."""
         self._message = ""
@@ -204,6 +206,12 @@ class HomeScreen(RowCommands):
         text = self.field.value if self.field is not None else ""
         self._arrangement = replace(arrangement or self._arrangement, text=text)
         self._entries = arranged(self._rows, self._arrangement)
+        self._counts = RowCounts.of(self._rows)
+        self._shown_counts = (
+            RowCounts.of([entry for entry in self._entries if isinstance(entry, RunRow)])
+            if text
+            else self._counts
+        )
         self._show()
 
     def _show(self) -> None:
@@ -278,10 +286,8 @@ class HomeScreen(RowCommands):
         return TitleFacts(
             root=str(self._root) if self._sources.listed else "",
             hosts=self._sources.hosts,
-            runs=len(self._rows) - self._sources.job_count - len(self._sources.drafts),
-            jobs=self._sources.job_count,
-            drafts=len(self._sources.drafts),
-            shown=len(self.runs.rows) if self._entries else 0,
+            listed=self._counts,
+            shown=self._shown_counts,
             order=self._arrangement.in_words(),
             marked=len(self.runs.marked),
             message=self._message,
