@@ -249,8 +249,8 @@ def test_zooming_and_panning_stay_within_the_axis() -> None:
 def test_the_title_says_since_when_slurm_gives_no_answer(runs: int, order: str, width: int) -> None:
     listing = JobListing(asked=1e9, problem="down")
     facts = TitleFacts(
-        "/a/root/of/runs", RowCounts(runs, 2, 0), RowCounts(runs, 2, 0), order, marked=0, message="", problem="", busy_s=0.0,
-        listing=listing,
+        "/a/root/of/runs", RowCounts(runs, 2, 0), RowCounts(runs, 2, 0), order, marked=0, message="",
+        problem="", busy_s=0.0, listing=listing,
     )  # fmt: skip
     title = home_title(facts, width).plain
     assert len(title) <= width
