@@ -122,6 +122,7 @@ class HomePoller(Background):
         lister = self._lister  # `use_root` may drop it meanwhile
         if lister is None:
             lister = self._lister = RunLister.of_user(self.machine.transport(), self._root, self._in_front)
+            lister.progress = self.alive
         problem = ""
         try:
             self._list(lister, forced=forced)

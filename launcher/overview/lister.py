@@ -65,6 +65,8 @@ class RunLister:
     """File of the rows of ended runs; None: nothing is kept."""
     host: str = ""
     """Name of the host that has the runs; empty for this machine."""
+    progress: Callable[[], None] = lambda: None
+    """Called after each run that is read."""
     earlier: tuple[str, ...] | None = None
     """Further directories whose runs are listed; None: as the settings here say."""
     _entries: dict[str, _Entry] = field(default_factory=dict)
@@ -138,6 +140,7 @@ class RunLister:
                     entry = _Entry(version, cached.row, due=float("inf"))
                 else:
                     entry = self._read(directory, version, entry)
+                    self.progress()
                 if entry is None:
                     continue
                 self._entries[directory] = entry

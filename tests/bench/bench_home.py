@@ -244,7 +244,10 @@ def chart_results(root: Path, scalars: int, steps: int, viewers: Path | None) ->
         results[f"charts {name}"] = asyncio.run(measure_charts(run, root, size))
         if viewers is not None:
             results[f"in a terminal, distill-tui {name}"] = ours(root, size)
-            results[f"in a terminal, wandb leet {name}"] = leet(str(viewers / "wandb"), size, scalars, steps)
+            other = leet(str(viewers / "wandb"), size, scalars, steps)
+            results[f"in a terminal, wandb leet {name}"] = other
+            mine = results[f"in a terminal, distill-tui {name}"]
+            results[f"leet / distill-tui {name}"] = {key: other[key] / mine[key] for key in mine}
     return results
 
 

@@ -302,3 +302,28 @@ def test_what_is_over_time_keeps_its_own_range_and_units() -> None:
     drawn = chart_lines("t", (one,), ChartView(), 60, 9)
     assert any("⠤" in line.plain or "⠒" in line.plain or "⠉" in line.plain for line in drawn[1:-2])
     assert drawn[-1].plain.split() == ["10"]
+
+
+def test_models_of_one_family_fit_their_column() -> None:
+    column = next(column for column in COLUMNS if column.title == "student <- teacher")
+
+    def text(student: str, teacher: str) -> str:
+        return column.text(RunRow("i", "n", "/r", student=student, teacher=teacher), 0.0)
+
+    assert text("Qwen/Qwen3-1.7B", "Qwen/Qwen3-8B") == "Qwen3-1.7B <- 8B"
+    assert text("a/s", "b/t") == "s <- t"
+    assert text("Qwen/Qwen3-1.7B", "") == "Qwen3-1.7B"
+    assert text("Llama-3.2-1B-Instruct", "Qwen3-8B-Base") == "Llama-3.2-1B-Instruct <- Qwen3-8B-Base"
+
+
+def test_the_name_of_a_chart_stays_beside_many_values() -> None:
+    import numpy as np
+
+    from launcher.overview.series import Series
+
+    x = np.arange(3, dtype=np.float64)
+    curves = [Series("accuracy", x, x, x + 0.123456) for _ in range(5)]
+    for width in (40, 60, 80):
+        head = chart_lines("accuracy", curves, ChartView(), width, 9)[0].plain
+        assert head.startswith(" accuracy ")
+        assert head.split()[1:] in ([], ["2.123"] * 5, ["2.12"] * 5, ["2.1"] * 5)

@@ -24,6 +24,8 @@ ABOUT = (
 )
 FILTER_HINT = "words in name, id, state, reason, recipe, model, partition; enter applies, esc clears"
 _LEAST_ROOT = 6
+_SILENT_S = 4.0
+"""Seconds without an answer of the file system that are said; imports alone take 2 on a busy machine."""
 _NOUNS = ("run", "other job", "draft")
 EMPTY = """\
 No runs yet.
@@ -155,7 +157,7 @@ def _warnings(facts: TitleFacts) -> list[tuple[str, str]]:
     """Return what cannot be read or asked now."""
     if facts.problem:
         return [(f"   ! {facts.problem}", "$text-error")]
-    if facts.busy_s > 2:
+    if facts.busy_s > _SILENT_S:
         unanswered = duration(facts.busy_s, tenths=False)
         return [(f"   ! no answer from the file system for {unanswered}", "$text-warning")]
     listing = facts.listing

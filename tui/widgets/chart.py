@@ -19,6 +19,8 @@ _EMPTY = 0x2800
 # Unicode, braille patterns: the bit of the dot at (line, column) of a cell.
 _WEIGHTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.int64)
 _LABEL = 8
+_NAME_LEAST = 14
+"""Cells of a chart's name that stay beside its last values."""
 CURVE_STYLES = ("$text-primary", "$text-warning", "$text-success", "$text-error", "$text-secondary")
 LETTERS = "ABCDE"
 """Names of the curves of one chart, at their ends, so that no curve is known by its colour alone."""
@@ -124,13 +126,20 @@ class _Drawn:
 
 
 def _title(title: str, curves: Sequence[Series], gaps: int, width: int, *, active: bool) -> ChartLine:
-    last = " ".join(number(item.last) for item in curves if item.last is not None)
     warning = f" ! {plural(gaps, 'value')} not finite" if gaps else ""
     mark = "▸" if active else " "
+    last = _figures(curves, width - 2 - len(warning) - min(cell_len(title), _NAME_LEAST))
     room = max(width - 2 - len(last) - len(warning), 4)
     name = fitted(title, room) if cell_len(title) > room else title
     style = "bold $text-primary" if active else "bold"
     return _cut(((f"{mark}{name} ", style), (last, ""), (warning, "$text-warning")), width)
+
+
+def _figures(curves: Sequence[Series], room: int) -> str:
+    """Return the last values of curves, all or none of them, with fewer digits where there is little room."""
+    values = [item.last for item in curves if item.last is not None]
+    texts = (" ".join(number(value, digits) for value in values) for digits in (4, 3, 2))
+    return next((text for text in texts if len(text) <= room), "")
 
 
 def _cut(parts: Sequence[tuple[str, str]], width: int) -> ChartLine:
