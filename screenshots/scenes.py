@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import launcher.doctor.runner
 import launcher.submit.doctor_subject
+import tui.screens.wizard.draft_keeping
 import tui.usage_lines
 from launcher.doctor.last_report import KeptReport
+from launcher.doctor.verdict import DoctorCheck, Examination, HealthReport, failed, passed, warned
+from launcher.storage.drafts import DraftStore
+from launcher.storage.wizard_drafts import RunDraft, RunDrafts
+from launcher.transports.ssh.authentication import LoginPrompt
 from tests.tui.fakeslurm import LoginNode
+from tui.screens.wizard.wizard_state import WizardState
 
 SAMPLE = Path(__file__).parent / "sample" / "20261128-042356-demo-fcd1"
 NOW = datetime(2026, 11, 28, 4, 24, 36, tzinfo=UTC).timestamp()
@@ -100,6 +108,69 @@ def add_gpu_table(directory: Path) -> None:
     (logs / "gpu-jwb0001.csv").write_text(f"{heading}host.memory.used [MiB]\n" + "\n".join(rows) + "\n")
 
 
+EFFECTIVE = """\
+policy:
+  model_name: {student}
+  train_global_batch_size: {batch}
+  optimizer:
+    kwargs:
+      lr: {lr}
+teacher:
+  model_name: models/Qwen3-8B
+"""
+LOGIN = LoginPrompt("juwels", "Verification code: ", "The code of your app, please.")
+
+
+def add_recipes(root: Path) -> None:
+    """Write the effective recipe of each run."""
+    recipes = (("demo", 16, "2e-05"), ("first-try", 16, "1e-05"), ("topk-64", 32, "1e-05"))
+    for name, batch, rate in recipes:
+        (directory,) = root.glob(f"*-{name}-*")
+        text = EFFECTIVE.format(student="models/Qwen3-1.7B", batch=batch, lr=rate)
+        (directory / "effective.yaml").write_text(text)
+
+
+def add_drafts() -> None:
+    """Leave a recipe with unsaved edits, and a run that is being prepared."""
+    recipe = Path("mine.yaml")
+    recipe.write_text(EDITED)
+    DraftStore.of(os.environ).save("t", recipe, EDITED + "# more\n", EDITED.encode(), closed=True)
+    writer = RunDrafts.of(os.environ).writer()
+    writer.put(RunDraft(WizardState({"nodes": "2"}).as_json(), "job", "Qwen3-1.7B from Qwen3-8B on 2 nodes"))
+    writer.leave()
+    writer._writer.close()  # else it is written once more, for good
+    for file in Path(os.environ["XDG_STATE_HOME"]).glob("*/*drafts/*"):
+        text = re.sub(rb'"saved_at":[0-9.]+', f'"saved_at":{NOW - 300}'.encode(), file.read_bytes())
+        file.write_bytes(text)
+
+
+@contextmanager
+def examined_another_day() -> Iterator[None]:
+    """Let the doctor find the same on every machine, and drafts have the same age."""
+    lacking = failed(
+        "not in /p/project1/me/venvs: the environment of VllmGenerationWorker",
+        "cd /p/project1/me/nemo-rl && uv run nemo_rl/utils/prefetch_venvs.py vllm",
+        changes="/p/project1/me/venvs",
+        automatic=True,
+    )
+    verdicts = {"D18": lacking, "D22": failed("models/Qwen3-8B is not in /p/project1/me/hf"),
+                "D04": warned("82 % of the quota of project1 is used")}  # fmt: skip
+
+    def report(checks: Iterable[DoctorCheck], *_: object, **__: object) -> HealthReport:
+        return HealthReport(
+            tuple(Examination(check, verdicts.get(check.id, passed(check.title))) for check in checks)
+        )
+
+    examine, duration = launcher.doctor.runner.examine, tui.screens.wizard.draft_keeping.duration
+    launcher.doctor.runner.examine = report
+    tui.screens.wizard.draft_keeping.duration = lambda *_, **__: "5m00s"
+    try:
+        yield
+    finally:
+        launcher.doctor.runner.examine = examine
+        tui.screens.wizard.draft_keeping.duration = duration
+
+
 def let_squeue(condition: Literal["down", "idle"]) -> None:
     """Let the squeue of `overview_runs` give no answer, or list no jobs, from here on."""
     Path(condition).touch()
@@ -112,6 +183,7 @@ def overview_runs() -> Iterator[Path]:
     with sample_runs() as root:
         here = Path.cwd()
         add_gpu_table(root / "20261128-042356-demo-fcd1")
+        add_recipes(root)
         (here / "bin").mkdir()
         for name, text in (("squeue", SQUEUE), ("sacct", "#!/bin/sh\n")):
             (here / "bin" / name).write_text(text)

@@ -28,6 +28,8 @@ class Shot:
     late: tuple[Late, ...] = ()
     down: bool = False
     """Whether Slurm gives no answer from here on."""
+    login: bool = False
+    """Whether a host asks for a code."""
 
     def is_on(self, screen: str, size: tuple[int, int]) -> bool:
         """Tell whether a painted screen of this size has all its texts."""
@@ -79,18 +81,21 @@ OVERVIEW_SHOTS = (
         "jobs", (), ("other-train", "◌ queued", "✓ completed", "✗ failed"), late=(Late((160, 48), " kB ", 2),)
     ),
     Shot("jobs-grouped", ("v",), ("▾ rehearsal.yaml", "by recipe")),
-    Shot("jobs-filtered", ("v", "slash", *"tr"), ("2 of 3 runs", "other-train", "first-try")),
+    Shot(
+        "jobs-filtered", ("v", "slash", *"tr"), ("1 of 3 runs, 1 of 2 other jobs", "other-train", "first-try")
+    ),
     Shot("jobs-marked", ("escape", "o", "o", "home", "space", "space"), ("● 2 marked", "by name")),
     Shot("jobs-remove", ("d",), ("Remove this run?", "first-try", "1 run that may still run: kept")),
     Shot("comparison", ("escape", "D"), ("A demo", "B first-try", "loss")),
     Shot("comparison-figures", ("2",), ("step, median", "until Driver started")),
-    Shot("comparison-recipes", ("3",), ("A demo", "B first-try")),
+    Shot("comparison-recipes", ("3",), ("A demo", "B first-try", "policy.optimizer.kwargs.lr", "2e-05")),
     Shot("comparison-three", ("b", "down", "space", "D"), ("A demo", "B first-try", "C topk-64", "loss")),
     Shot("charts", ("b", "escape", "home", "m"), ("▸loss", "2 of 4 GPUs of jwb0001 idle")),
     Shot("chart", ("enter", "L", "s"), ("log scale, mean of 5",)),
     Shot("chart-closer", ("L", "plus", "plus", "less_than_sign"), ("mean of 5", "▸loss")),
     Shot("charts-filtered", ("b", "minus", "minus", "slash", *"gpu"), ("gpu/jwb0001", "(18 charts)")),
-    Shot("jobs-down", ("escape", "b", "f5"), ("! Slurm gives no answer", "● running~"), down=True),
+    Shot("chart-time", ("enter", "right", "enter"), ("▸gpu/jwb0001/memory_gib_max", "4m45s")),
+    Shot("jobs-down", ("b", "b", "b", "f5"), ("! Slurm gives no answer", "● running~"), down=True),
 )
 """The list with jobs of other programs, runs beside each other, charts; at last Slurm gives no answer."""
 EMPTY_SHOTS = (
@@ -99,3 +104,12 @@ EMPTY_SHOTS = (
     Shot("home-help", ("escape", "f1"), ("Help", "Filter the list")),
 )
 """The list without a run, the question what to watch, and its help."""
+DRAFT_SHOTS = (
+    Shot("drafts", (), ("3 runs, 2 other jobs, 2 drafts", "◇ draft", "mine.yaml", "✓ completed")),
+    Shot("new-run", ("n",), ("New run", "continue the draft", "start over")),
+    Shot("palette", ("escape", "ctrl+p"), ("Cancel", "Charts")),
+    Shot("doctor", ("escape", "f9"), ("✗ not ready", "D18", "prefetch_venvs")),
+    Shot("doctor-fix", ("f",), ("Run this command?", "run in this terminal")),
+    Shot("login", ("escape", "b"), ("Log in to juwels", "Verification code"), login=True),
+)
+"""The list with drafts, which are offered for a new run; all commands; the doctor; a host asks for a code."""

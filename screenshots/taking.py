@@ -14,9 +14,12 @@ from textual.widgets import Input
 
 from screenshots.scenes import (
     EDITED,
+    LOGIN,
     NOW,
+    add_drafts,
     disk_of_another_day,
     doctor_of_another_day,
+    examined_another_day,
     let_squeue,
     login_node,
     overview_runs,
@@ -24,6 +27,7 @@ from screenshots.scenes import (
     usage_of_another_day,
 )
 from screenshots.shots import (
+    DRAFT_SHOTS,
     EDITOR_SHOTS,
     EMPTY_SHOTS,
     OVERVIEW_SHOTS,
@@ -37,6 +41,7 @@ from screenshots.stable_texts import reproducible, same_each_time, with_own_id
 from tests.tui.fakeslurm import LoginNode
 from tui.app import DistillApp
 from tui.app_settings import AppSettings, EditStart
+from tui.screens.login import LoginDialog
 from tui.screens.wizard.model import WizardState
 
 LIMIT_S = 60.0
@@ -92,6 +97,8 @@ async def take_overview(
             if shot.down:
                 let_squeue("down")
             await pilot.press(*shot.keys)
+            if shot.login:
+                app.push_screen(LoginDialog(LOGIN))
             await until(pilot, lambda shot=shot: shot.is_on(painted(app), size), shot.name)  # type: ignore[misc]
             for entry in app.screen.query(Input):
                 entry.cursor_blink = False
@@ -156,6 +163,9 @@ def take_all() -> dict[str, str]:
             let_squeue("idle")
             empty = root.with_name("none")
             pictures |= asyncio.run(take_overview(empty, size, shots=EMPTY_SHOTS))
+        with overview_runs() as root, examined_another_day():
+            add_drafts()
+            pictures |= asyncio.run(take_overview(root, size, shots=DRAFT_SHOTS))
         for name, (svg, text) in pictures.items():
             svg = with_own_id(same_each_time(svg), name)
             taken |= {f"{name}.svg": svg, f"text/{name}.txt": text}

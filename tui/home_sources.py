@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.message_pump import MessagePump
 
 from launcher.overview.arrangement import merged
-from launcher.overview.job_rows import with_jobs
 from launcher.overview.rows import RunRow
 from tui.run_list import HomePoller, JobListChanged, JobPoller, RunListChanged
 
@@ -45,8 +44,6 @@ class HomeSources:
         self._lists = {item.name: HomePoller(root, target, in_front, list_s, item) for item in machines}
         self._jobs = {item.name: JobPoller(root, target, in_front, item) for item in machines}
         self._rows = {item.name: _MachineRows() for item in machines}
-        self.job_count = 0
-        """Rows that are jobs of other programs."""
 
     @property
     def here(self) -> HomePoller:
@@ -142,7 +139,7 @@ class HomeSources:
         far: list[RunRow] = []
         jobs: list[RunRow] = []
         for name, rows in self._rows.items():
-            with_state, others = with_jobs(rows.runs, rows.listing, rows.remembered, name)
+            with_state, others = _with_jobs(rows, name)
             state = self._lists[name].machine.state()
             if state is not None and state.kind in ("lost", "refused"):
                 with_state = tuple(_as_of(row, state.last_data) for row in with_state)
@@ -152,7 +149,6 @@ class HomeSources:
             else:
                 here = with_state
             jobs += others
-        self.job_count = len(jobs)
         return merged(here, (*far, *jobs, *self.drafts))
 
     def lines(self) -> tuple[LineState, ...]:
@@ -168,6 +164,14 @@ class HomeSources:
             for name, rows in self._rows.items()
             if name and rows.problem and name not in troubled
         )
+
+
+def _with_jobs(rows: _MachineRows, host: str) -> tuple[tuple[RunRow, ...], tuple[RunRow, ...]]:
+    if rows.listing is None and not rows.remembered:  # as at the first paint
+        return rows.runs, ()
+    from launcher.overview.job_rows import with_jobs
+
+    return with_jobs(rows.runs, rows.listing, rows.remembered, host)
 
 
 def _as_of(row: RunRow, time: float | None) -> RunRow:

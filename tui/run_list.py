@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 LIST_S = 3.0
 FAR_LIST_S = 5.0
 """Least time between two looks at the runs of a host: two requests each."""
+_WHOLE_S = 15.0
+"""Seconds between two listings of all runs, unless one came or went."""
 _LISTING_S = 0.005
-"""Seconds between two listings for each run in the root: one takes 8 µs of CPU."""
+"""The same for each run in the root: one takes 8 µs of CPU."""
 _POST_S = 0.5
+_FIRST_PAUSE_S = 1.0
+"""Seconds until the second look, which also counts sizes on disk."""
 _JOBS_S = 15.0
 """Seconds between two looks at the scheduler's answer while it gives none."""
 _COUNTED_AT_ONCE = 3
@@ -86,12 +90,15 @@ class HomePoller(Background):
         self._posted: tuple[tuple[RunRow, ...], str] | None = None
         self._paused = False
         self._forced = False
+        self._began = False
+        self._whole_due = 0.0
+        """When all runs are listed again; until then only those on the screen and those that live."""
         self.visible: tuple[str, ...] = ()
         """Directories of the rows on the screen, whose size on disk is counted first."""
 
     def use_root(self, root: Path) -> None:
         """List another directory from the next look on."""
-        self._root, self._lister = str(root), None
+        self._root, self._lister, self._whole_due = str(root), None, 0.0
         self.wake()
 
     def pause(self) -> None:
@@ -115,14 +122,18 @@ class HomePoller(Background):
         lister = self._lister  # `use_root` may drop it meanwhile
         if lister is None:
             lister = self._lister = RunLister.of_user(self.machine.transport(), self._root, self._in_front)
+            lister.progress = self.alive
         problem = ""
         try:
             self._list(lister, forced=forced)
         except ExplainedError as error:
             problem = clean(error.what)
         self._post_rows(lister, problem)
+        if not self._began:  # sizes come after the first paint, which shares the interpreter with this
+            self._began = True
+            return _FIRST_PAUSE_S
         self._count_sizes(lister)
-        return max(self._list_s, _LISTING_S * len(lister.rows()))
+        return self._list_s
 
     def _poll_host(self, *, forced: bool) -> float | None:
         """List a host's runs in two requests; its trouble is told by the state of its connection, too."""
@@ -146,7 +157,10 @@ class HomePoller(Background):
         return None if state is not None and state.kind == "refused" else self._list_s
 
     def _list(self, lister: RunLister, *, forced: bool) -> None:
-        lister.relist(forced=forced)
+        now = time.monotonic()
+        if forced or self.machine.name or now >= self._whole_due or not lister.look_at(self.visible):
+            lister.relist(forced=forced)
+            self._whole_due = now + max(_WHOLE_S, _LISTING_S * len(lister.rows()))
         self._post_rows(lister)
         posted = time.monotonic()
         while not self.stopped and lister.poll_next():

@@ -1,6 +1,7 @@
 """The app's look as data: colour theme, and the marks that carry a meaning without colour.
 
-`docs/design.md` says how they are used; `distill.tcss` has the layout. No meaning depends on colour alone.
+`docs/design.md` says how they are used; `distill.tcss` and `screens.tcss` have the layout.
+No meaning depends on colour alone.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from launcher.monitor.usual import since_previous
 from launcher.monitor.watch import Watch, watch_directory
 from launcher.monitor.watch_run import watch_run
 from launcher.overview.run_series import all_series
-from launcher.overview.series import Series, order_of
+from launcher.overview.series import STEP_PHASES, Series, order_of
 from launcher.runs import SPEC, Run, effective_values, load
 from launcher.text import clean
 from launcher.transports.base import Transport
@@ -27,7 +27,6 @@ from recipes.keys import KeyPath, format_key
 
 _POINTS, _ALL_POINTS = 200, 200_000
 """Points of a series in JSON, and of all together: each takes some 100 bytes on its way."""
-PHASES = ("generation", "teacher", "training", "validation", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def figures(runs: Sequence[ComparedRun]) -> tuple[Figure, ...]:
     ]
     rows += [
         Figure(f"{phase}_s", f"  {phase}", "s", tuple(run.median_of(f"{phase}_time_s") for run in runs))
-        for phase in PHASES
+        for phase in STEP_PHASES
     ]
     rows.append(Figure("peak_gib", "peak GPU memory", "GiB", tuple(_peak(run, 0) for run in runs)))
     rows.append(

@@ -65,10 +65,14 @@ class RunLister:
     """File of the rows of ended runs; None: nothing is kept."""
     host: str = ""
     """Name of the host that has the runs; empty for this machine."""
+    progress: Callable[[], None] = lambda: None
+    """Called after each run that is read."""
     earlier: tuple[str, ...] | None = None
     """Further directories whose runs are listed; None: as the settings here say."""
     _entries: dict[str, _Entry] = field(default_factory=dict)
     _order: list[str] = field(default_factory=list)
+    _listed: dict[str, Version | None] = field(default_factory=dict)
+    """Roots as they were when they were listed last; None: not there."""
     _kept: dict[str, CachedRow] | None = None
     _unsaved: bool = False
     _saved: float = field(default=float("-inf"))
@@ -123,7 +127,9 @@ class RunLister:
         """
         kept = self._kept_rows()
         order: list[str] = []
-        listed = list_directories(self.transport, self._roots())
+        roots = self._roots()
+        self._listed = {root: self._version(root) for root in roots}
+        listed = list_directories(self.transport, roots)
         self._read_heads(listed, kept)
         for directory, status in listed:
             entry = self._entries.get(directory)
@@ -136,6 +142,7 @@ class RunLister:
                     entry = self._damaged(directory, version, "no answer from the file system")
                 else:
                     entry = self._read(directory, version, entry)
+                    self.progress()
                 if entry is None:
                     continue
                 self._entries[directory] = entry
@@ -145,6 +152,32 @@ class RunLister:
             del self._entries[directory]
             self._unsaved = kept.pop(directory, None) is not None or self._unsaved
         self._order = order
+
+    def look_at(self, directories: Iterable[str]) -> bool:
+        """Look whether these runs, or those that live, have changed; False where all must be listed again.
+
+        Listing a thousand runs takes ten times as long.
+
+        Raises:
+            TransportError: a directory cannot be looked at.
+        """
+        if not self._listed or any(self._version(root) != version for root, version in self._listed.items()):
+            return False
+        live = (directory for directory, entry in self._entries.items() if entry.due < float("inf"))
+        for directory in dict.fromkeys((*directories, *live)):
+            entry, version = self._entries.get(directory), self._version(directory)
+            if entry is None or version is None:
+                return False
+            if entry.version != version:
+                changed = self._read(directory, version, entry)
+                if changed is None:
+                    return False
+                self._entries[directory] = changed
+        return True
+
+    def _version(self, directory: str) -> Version | None:
+        status = self.transport.stat(directory)
+        return (status.mtime, status.inode) if status is not None else None
 
     def _read_heads(self, listed: list[tuple[str, FileStat]], kept: Mapping[str, CachedRow]) -> None:
         """Read at once what names the models of runs that are new; without effect on this machine."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from launcher.overview.rows import RunRow
 from launcher.overview.usual_runs import earlier_rows
 from launcher.transports.base import Transport
+from recipes.errors import ExplainedError
 from recipes.inheritance import EffectiveRecipe
 
 
@@ -76,3 +78,20 @@ def measured_memory(
 ) -> MeasuredEstimate | None:
     """Return the latest measurement of a recipe under a root; None where no run of it has one."""
     return measured_among(earlier_rows(transport, root), recipe, nodes, models)
+
+
+def measured_here(recipe: EffectiveRecipe, path: Path) -> MeasuredEstimate | None:
+    """Return the latest measurement of a recipe of this machine, among the user's runs; None without one."""
+    from launcher.paths import runs_root
+    from launcher.transports.local import LocalTransport
+    from recipes.planning import Setup
+    from recipes.remote_path import RemotePath
+
+    if isinstance(path, RemotePath):  # its runs are on another machine
+        return None
+    try:
+        root = runs_root()
+    except ExplainedError:  # settings that cannot be read: the memory of a recipe does not need them
+        return None
+    nodes = Setup.of(recipe).nodes
+    return measured_memory(LocalTransport(), str(root), os.path.abspath(path), nodes, models_in(recipe))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -147,10 +147,17 @@ def _of_gpus(nodes: tuple[NodeSamples, ...]) -> Iterator[Series]:
                 moments.setdefault(metric, {}).setdefault(sample.time, []).append(value)
         for metric, by_time in moments.items():
             times = np.array(sorted(by_time), dtype=np.float64)
-            for kind, reduce in (("mean", _mean), ("max", max)):
+            seconds = times - first
+            for name, reduce in _kinds(f"gpu/{node.node}/{metric}", metric):
                 values = np.array([reduce(by_time[float(time)]) for time in times], dtype=np.float64)
-                seconds = times - first
-                yield Series(f"gpu/{node.node}/{metric}_{kind}", seconds, seconds, values, "nvidia-smi")
+                yield Series(name, seconds, seconds, values, "nvidia-smi", by_time=True)
+
+
+def _kinds(name: str, metric: str) -> tuple[tuple[str, Callable[[list[float]], float]], ...]:
+    """Return the series of a metric by name: of the host's own there is one value at each moment."""
+    if metric.startswith("host_"):
+        return ((name, max),)
+    return ((f"{name}_mean", _mean), (f"{name}_max", max))
 
 
 def _mean(values: list[float]) -> float:

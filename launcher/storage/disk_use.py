@@ -8,11 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from launcher.errors import InputError, TransportError
-from launcher.runs import Run, effective_values
-from launcher.transports.base import Transport
+
+if TYPE_CHECKING:
+    from launcher.runs import Run
+    from launcher.transports.base import Transport
 
 BLOCK = 512
 """Unit of `st_blocks`, whatever the file system's own (POSIX, sys/stat.h)."""
@@ -118,6 +120,8 @@ def _below(path: Path, directory: str) -> bool:
 
 def checkpoint_directory(transport: Transport, run: Run) -> Path | None:
     """Return the directory of a run's checkpoints; None where there is none, or the recipe cannot be read."""
+    from launcher.runs import effective_values
+
     own = Path(run.directory, "output", "checkpoints")
     if run.spec.kind != "training":
         return own if own.is_dir() else None

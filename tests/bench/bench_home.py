@@ -4,7 +4,8 @@
         [--viewers BIN] [--only list|charts]
 
 CPU seconds, since wall clock depends on what else the machine does: of the whole process for what is read,
-of the screen's thread for a key; also the Slurm commands that an idle list runs. With BIN, the folder of a
+of the screen's thread for a key. Idle is measured in a terminal: CPU, bytes and Slurm commands.
+With BIN, the folder of a
 virtual environment that has wandb, the app and `wandb leet` show the same scalars, each in a terminal.
 """
 
@@ -19,7 +20,6 @@ import shutil
 import struct
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +28,14 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.tui.pilot import Screen  # noqa: E402 - the project is found first
+from tests.bench.otherviewers import cpu_of_tree  # noqa: E402 - the project is found first
+from tests.tui.pilot import Screen  # noqa: E402
 from tests.tui.replay import running  # noqa: E402
-from tui.run_list import LIST_S  # noqa: E402
+from tests.tui.terminal import opened  # noqa: E402
 
 NOW = 1_796_000_000.0
+_SETTLING_S = 30.0
+"""Seconds until the other screens are imported, and sizes on disk counted."""
 SQUEUE = """#!/bin/sh
 echo squeue >>{log}
 cat {rows}
@@ -77,8 +80,8 @@ def make_slurm(directory: Path, jobs: int) -> Path:
     return log
 
 
-async def measure_list(root: Path, size: tuple[int, int], total: int, seconds: float) -> dict[str, float]:
-    """Open the list, press keys, and leave it alone for so many seconds."""
+async def measure_list(root: Path, size: tuple[int, int], total: int) -> dict[str, float]:
+    """Open the list, and press keys."""
     from tui.app import DistillApp
     from tui.app_settings import AppSettings
 
@@ -95,31 +98,13 @@ async def measure_list(root: Path, size: tuple[int, int], total: int, seconds: f
         result["all read, s"] = time.process_time() - begun
         for key in ("down", "pagedown", "end", "o", "v", "space", "right"):
             result[f"key {key}, ms"] = 1000 * await cost(lambda key=key: pilot.press(key), pilot)  # type: ignore[misc]
-        # Idle begins once the other screens are imported, and the sizes of the rows on the screen counted.
-        await screen.until(lambda: not is_busy(app.screen), "idle", 120)
-        await asyncio.sleep(2 * lister_pause_s(total))
-        begun, wall = time.process_time(), time.monotonic()
-        await asyncio.sleep(seconds)
-        result["idle, % of a core"] = 100 * (time.process_time() - begun) / (time.monotonic() - wall)
     return result
 
 
 def settled(lister: Any) -> bool:
-    """Return whether every run has ended and is read, and the sizes of those on the screen are counted."""
+    """Return whether every run has ended and is read and kept."""
     entries = list(lister._entries.values())
     return all(entry.due == float("inf") for entry in entries) and not lister._unsaved
-
-
-def is_busy(home: Any) -> bool:
-    """Return whether screens are being imported, or a size on the screen is not counted yet."""
-    shown = set(home.runs.visible_directories)
-    uncounted = any(row.bytes is None for row in home.runs.rows if row.directory in shown)
-    return uncounted or any(thread.name == "imports" for thread in threading.enumerate())
-
-
-def lister_pause_s(rows: int) -> float:
-    """Return the seconds between two listings of so many runs, at least."""
-    return max(LIST_S, 0.005 * rows)
 
 
 async def cost(press: Callable[[], Any], pilot: Any) -> float:
@@ -214,15 +199,32 @@ def rounded(value: Any) -> Any:
 
 
 def list_results(root: Path, runs: int, jobs: int, idle_s: int, log: Path) -> dict[str, Any]:
-    """Measure the list with an empty cache at 80x24, then with a full one at 160x48."""
+    """Measure the list with an empty cache, then with a full one, and leave it alone in a terminal."""
     make_runs(root, runs)
     results: dict[str, Any] = {}
-    for label, size, seconds in (("cold", (80, 24), 20), ("warm", (160, 48), idle_s)):
-        log.unlink(missing_ok=True)
-        measured: dict[str, float] = asyncio.run(measure_list(root, size, runs + jobs, seconds))
-        results[f"list, {label}"] = measured
-        measured["slurm calls"] = len(log.read_text().splitlines()) if log.exists() else 0
+    for label, size in (("cold", (80, 24)), ("warm", (160, 48))):
+        results[f"list, {label}"] = asyncio.run(measure_list(root, size, runs + jobs))
+    if idle_s:
+        for size in ((80, 24), (160, 48)):
+            results[f"idle, {size[0]}x{size[1]}"] = idle_cost(root, size, idle_s, log)
     return results
+
+
+def idle_cost(root: Path, size: tuple[int, int], seconds: float, log: Path) -> dict[str, float]:
+    """Leave the list alone in a terminal; returns what it takes once all is read."""
+    with opened("--no-mouse", environment={"DISTILL_TUI_RUNS": str(root)}, size=size) as terminal:
+        terminal.see("other jobs", limit_s=120)
+        terminal.read(_SETTLING_S)
+        log.unlink(missing_ok=True)
+        cpu, wall, written = cpu_of_tree(terminal.pid), time.monotonic(), len(terminal.written)
+        terminal.read(seconds)
+        return {
+            "% of a core": 100 * (cpu_of_tree(terminal.pid) - cpu) / (time.monotonic() - wall),
+            "bytes": len(terminal.written) - written,
+            "Slurm commands a minute": len(log.read_text().splitlines()) * 60 / seconds
+            if log.exists()
+            else 0,
+        }
 
 
 def chart_results(root: Path, scalars: int, steps: int, viewers: Path | None) -> dict[str, Any]:
@@ -242,7 +244,10 @@ def chart_results(root: Path, scalars: int, steps: int, viewers: Path | None) ->
         results[f"charts {name}"] = asyncio.run(measure_charts(run, root, size))
         if viewers is not None:
             results[f"in a terminal, distill-tui {name}"] = ours(root, size)
-            results[f"in a terminal, wandb leet {name}"] = leet(str(viewers / "wandb"), size, scalars, steps)
+            other = leet(str(viewers / "wandb"), size, scalars, steps)
+            results[f"in a terminal, wandb leet {name}"] = other
+            mine = results[f"in a terminal, distill-tui {name}"]
+            results[f"leet / distill-tui {name}"] = {key: other[key] / mine[key] for key in mine}
     return results
 
 

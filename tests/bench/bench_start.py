@@ -17,17 +17,43 @@ import signal
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.bench_home import make_runs  # noqa: E402 - the project is found first
-from tests.tui.terminal import APP, Terminal, opened  # noqa: E402
+from launcher.overview.lister import RunLister  # noqa: E402 - the project is found first
+from launcher.transports.local import LocalTransport  # noqa: E402
+from tests.bench.bench_home import make_runs  # noqa: E402
+from tests.tui.terminal import opened  # noqa: E402
 
 _LIMIT_S = 60.0
+_SHOWN = 50
+"""Rows on a screen, at most."""
 _MARK = "the first line"
+_FILE, _TEXTS = "BENCH_MOMENTS_FILE", "BENCH_MOMENTS_TEXTS"
+_WATCHED = f"""
+import os, sys, time
+class Watched:
+    def __init__(self, file):
+        self._file, self._written, self._moments = file, "", []
+        self._texts = os.environ["{_TEXTS}"].strip("[]").replace('"', "").split(", ")
+    def write(self, text):
+        done = self._file.write(text)
+        self._written += text
+        while len(self._moments) < len(self._texts) and self._texts[len(self._moments)] in self._written:
+            self._moments.append(1000 * time.process_time())
+            if len(self._moments) == len(self._texts):
+                name = os.environ["{_FILE}"]
+                with open(name + "~", "w") as out:
+                    out.write(str(self._moments))
+                os.rename(name + "~", name)
+        return done
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+sys.stdout, sys.__stderr__ = Watched(sys.stdout), Watched(sys.__stderr__)
+"""
+"""Notes the CPU of the process when a text is written; on a busy machine another one sees that late."""
 _EMPTY = f"""
 from textual.app import App
 from textual.widgets import Static
@@ -36,34 +62,31 @@ class Empty(App):
         yield Static("{_MARK}")
 Empty().run()
 """
-_IMPORTS = (
-    f"import textual.app, textual.screen, textual.containers, textual.widgets\nprint('{_MARK}', flush=True)"
-)
+_LIST_TEXTS = ("distill-tui", "completed")
+"""Of the frame, and of the rows."""
 _PYTHON = f"print('{_MARK}', flush=True)"
+_IMPORTS = "import textual.app, textual.screen, textual.containers, textual.widgets\n" + _PYTHON
+_LIST = f"sys.path.insert(0, {str(ROOT)!r})\nimport distill_tui\ndistill_tui.main()"
 
 
-def cpu_ms(pid: int) -> float:
-    """Return the CPU time of a process, threads that have ended included."""
-    return 1000 * time.clock_gettime((~pid << 3) | 2)  # the clock of another process: clock_getcpuclockid(3)
-
-
-def moment_of(terminal: Terminal, text: str) -> float:
-    """Return the CPU that a process had taken when it wrote a text."""
-    began = time.monotonic()
-    while text.encode() not in terminal.written:
-        assert time.monotonic() - began < _LIMIT_S, f"never: {text}"
-        terminal.read(0.001)
-    return cpu_ms(terminal.pid)
+def watched(code: str) -> tuple[str, ...]:
+    """Return the command of a program whose output is watched."""
+    return (sys.executable, "-c", _WATCHED + code)
 
 
 def moments_of(program: tuple[str, ...], texts: tuple[str, ...], environment: dict[str, str]) -> list[float]:
-    """Return the CPU until each of these texts was written."""
-    with opened(program=program, environment=environment) as terminal:
-        try:
-            return [moment_of(terminal, text) for text in texts]
-        finally:
-            if not terminal.ended():
-                os.kill(terminal.pid, signal.SIGTERM)
+    """Return the CPU, in ms, that a program had taken when it wrote each of these texts."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "moments")
+        more = {_FILE: str(file), _TEXTS: json.dumps(texts)}
+        with opened(program=program, environment={**environment, **more}) as terminal:
+            try:
+                terminal.until(lambda: file.exists(), f"all of {texts}", _LIMIT_S)
+            finally:
+                if not terminal.ended():
+                    os.kill(terminal.pid, signal.SIGTERM)
+        taken: list[float] = json.loads(file.read_text())
+        return taken
 
 
 def main() -> None:
@@ -81,12 +104,12 @@ def main() -> None:
             **{f"XDG_{kind}_HOME": str(directory / kind.lower()) for kind in ("CACHE", "STATE", "CONFIG")},
         }
         programs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-            "python": ((sys.executable, "-c", _PYTHON), (_MARK,)),
-            "imports": ((sys.executable, "-c", _IMPORTS), (_MARK,)),
-            "empty app": ((sys.executable, "-c", _EMPTY), (_MARK,)),
-            "list": (APP, ("Reading runs", "completed")),
+            "python": (watched(_PYTHON), (_MARK,)),
+            "imports": (watched(_IMPORTS), (_MARK,)),
+            "empty app": (watched(_EMPTY), (_MARK,)),
+            "list": (watched(_LIST), _LIST_TEXTS),
         }
-        fill_cache(environment)
+        fill_cache(directory / "runs", environment)
         turns: dict[str, list[float]] = {}
         for _ in range(options.turns):
             for title, (program, texts) in programs.items():
@@ -103,13 +126,16 @@ def main() -> None:
     )
 
 
-def fill_cache(environment: dict[str, str]) -> None:
-    """Let the app read all runs and keep their rows."""
-    with opened(environment=environment) as terminal:
-        terminal.see("completed", limit_s=_LIMIT_S)
-        terminal.read(3.0)
-        terminal.press(b"q")
-        terminal.wait(_LIMIT_S)
+def fill_cache(root: Path, environment: dict[str, str]) -> None:
+    """Keep the rows of all runs, with the sizes of those on the first screen, as the app does in time."""
+    lister = RunLister.of_user(LocalTransport(), str(root), lambda: True, environment)
+    lister.relist()
+    while lister.poll_next():
+        continue
+    shown = [row.directory for row in lister.rows()[:_SHOWN]]
+    while lister.count_one(shown):
+        continue
+    lister.save(now=True)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.logs.gpu_samples import node_samples, peak_memory_gib, peak_of_table
+from launcher.logs.job_state import JobState
 from launcher.monitor.watch_run import summary_of
-from launcher.overview.measured_memory import MeasuredEstimate, measured_among
+from launcher.overview.measured_memory import MeasuredEstimate, measured_among, measured_here
+from launcher.overview.row_cache import CachedRow, cache_file, dumped
 from launcher.overview.rows import RunRow, filled_row, starting_row
 from launcher.runs import load
 from launcher.saved_summary import load_summary
+from launcher.storage.private_files import write_private
 from launcher.submit.hints import measured_memory_hint
 from launcher.transports.local import LocalTransport
+from recipes.inheritance import Resolver
+from recipes.memory import Estimate, Phase
 from tests.tui.replay import running
+from tui.screens.editor.preflight_lines import memory_lines
 
 HEADING = "timestamp,index,utilization.gpu [%],memory.used [MiB],memory.total [MiB]"
 ROW = RunRow("a", "a", "/r/a", recipe="/x/mine.yaml", nodes=2, started=1.0)
@@ -88,3 +94,28 @@ def test_a_measurement_narrows_the_room_and_never_widens_it() -> None:
     assert "50.0 GiB where 40.0 GiB were estimated (125%): by that, this one needs 87.5 GiB" in hint
     assert measured_memory_hint(more, 60.0, 80.0) == ""
     assert measured_memory_hint(None, 70.0, 80.0) == ""
+
+
+def test_screens_show_what_an_earlier_run_took() -> None:
+    phase = Phase("student-train", 30.0, 36.0, fits=True, moment="", terms=())
+    estimate = Estimate(40.0, (phase,), None, ())
+    lines = [line.plain for line in memory_lines(estimate, 60, MeasuredEstimate(30.0, 36.0, "run-1"))]
+    assert lines[-1].startswith("measured   by that 43.2 of 40 GiB ✗ 36.0 GiB where 30.0 GiB were estimated")
+    assert lines[:-1] == [line.plain for line in memory_lines(estimate, 60)]
+    less = MeasuredEstimate(30.0, 15.0, "run-1")
+    assert "18.0 of 40 GiB ✓" in memory_lines(estimate, 60, less)[-1].plain
+
+
+def test_the_measurement_of_this_machine_is_found_by_the_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTILL_TUI_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "mine.yaml"
+    file.write_text("policy: {model_name: s}\nteacher: {model_name: t}\ncluster: {num_nodes: 2}\n")
+    recipe = Resolver().resolve(file)
+    assert measured_here(recipe, file) is None
+    row = replace(ROW, recipe=str(file), state=JobState.COMPLETED, peak_gib=30.0, estimated_gib=40.0)
+    cache = cache_file(str(tmp_path / "runs"), {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    write_private(cache, dumped({"/r/a": CachedRow((1.0, 1), row)}))
+    assert measured_here(recipe, file) == MeasuredEstimate(40.0, 30.0, "a")

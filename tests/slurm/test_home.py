@@ -76,7 +76,7 @@ def test_thirty_runs_and_five_jobs_by_keys(user: User, tmux: Tmux) -> None:
     # squeue itself still lists jobs that ended within the last minutes.
     tmux.until(lambda text: re.search(r"31 runs, \d+ other jobs", text) is not None, "all jobs", 90)
     # Jobs of other programs: filtered, marked and cancelled together.
-    filtered(tmux, name, "5 of 31 runs")
+    filtered(tmux, name, "0 of 31 runs, 5 of ")
     tmux.press("A")
     tmux.see("● 5 marked")
     tmux.press("c")
@@ -85,7 +85,7 @@ def test_thirty_runs_and_five_jobs_by_keys(user: User, tmux: Tmux) -> None:
     tmux.until(lambda text: text.count(f"⊘ cancelled {name}") >= 5, "five cancelled jobs", 120)
     unfiltered(tmux, "31 runs, ")
     # One of them is opened, as `watch JOBID` does.
-    filtered(tmux, f"{name}-3", "1 of 31 runs")
+    filtered(tmux, f"{name}-3", "0 of 31 runs, 1 of ")
     tmux.press("Enter")
     tmux.see(f"{name}-3", "cancelled", limit_s=60)
     tmux.press("b")
@@ -123,7 +123,7 @@ def test_squeue_and_sacct_down(user: User, tmux: Tmux) -> None:
     (user.place / "no-accounting").touch()
     tmux.start(user.argv("--no-mouse", PATH=path))
     tmux.see("1 run, ", "Slurm's accounting gives no answer", name, limit_s=90)
-    filtered(tmux, name, "1 of 1 run")
+    filtered(tmux, name, "0 of 1 run, 1 of ")
     (user.place / "down").touch()
     tmux.press("F5")
     # Said, with the time; nothing is lost from the list, and what Slurm alone knows is marked.
@@ -141,7 +141,7 @@ def test_runs_are_cancelled_and_resumed_by_keys(user: User, tmux: Tmux) -> None:
         user.submit(*SHORT, nodes=1)
     tmux.start(user.argv("--no-mouse", PATH=with_own_commands(user)))
     tmux.see("2 runs", limit_s=60)
-    filtered(tmux, "rehearsal.yaml", "2 of 2 runs")
+    filtered(tmux, "rehearsal.yaml", "2 runs")
     tmux.until(lambda text: len(re.findall("◌ |● running", text)) >= 2, "their states", 60)
     tmux.press("Home", "Space", "Space")
     tmux.see("● 2 marked")

@@ -17,7 +17,7 @@ from launcher.storage.wizard_drafts import RunDraft, RunDrafts
 from tests.tui.pilot import NARROW, WIDE, shown
 from tests.tui.replay import running
 from tui.screens.home_commands import is_valid
-from tui.screens.home_text import TitleFacts, home_title
+from tui.screens.home_text import RowCounts, TitleFacts, home_title
 from tui.screens.removing import Removal
 from tui.screens.wizard.wizard_state import WizardState
 from tui.widgets.chart import ChartView, chart_lines
@@ -98,7 +98,7 @@ async def test_jobs_of_other_programs_and_a_silent_slurm(
         await screen.press("slash")
         await screen.type("waits")
         await screen.press("enter")
-        await screen.see("1 of 1 run, 2 other jobs", "as of", "Unable to contact")
+        await screen.see("0 of 1 run, 1 of 2 other jobs", "as of", "Unable to contact")
 
 
 async def test_charts_of_a_run_and_its_gpus(tmp_path: Path) -> None:
@@ -249,11 +249,81 @@ def test_zooming_and_panning_stay_within_the_axis() -> None:
 def test_the_title_says_since_when_slurm_gives_no_answer(runs: int, order: str, width: int) -> None:
     listing = JobListing(asked=1e9, problem="down")
     facts = TitleFacts(
-        "/a/root/of/runs", runs, 2, 0, runs + 2, order, marked=0, message="", problem="", busy_s=0.0,
-        listing=listing,
+        "/a/root/of/runs", RowCounts(runs, 2, 0), RowCounts(runs, 2, 0), order, marked=0, message="",
+        problem="", busy_s=0.0, listing=listing,
     )  # fmt: skip
     title = home_title(facts, width).plain
     assert len(title) <= width
     assert title.endswith("! Slurm gives no answer since 01:46:40")
     assert f"{runs:,} runs, 2 other jobs" in title
     assert home_title(replace(facts, listing=None, order=""), width).plain.endswith("/runs")
+
+
+def test_the_title_counts_what_the_filter_leaves_of_each_kind() -> None:
+    def title(listed: RowCounts, shown: RowCounts) -> str:
+        facts = TitleFacts(
+            "/r", listed, shown, "", marked=0, message="", problem="", busy_s=0.0, listing=None
+        )
+        return home_title(facts, 120).plain.removeprefix(" distill-tui  ").removesuffix(" in /r")
+
+    listed = RowCounts(1200, 2, 1)
+    assert title(listed, listed) == "1,200 runs, 2 other jobs, 1 draft"
+    assert title(listed, RowCounts(0, 1, 1)) == "0 of 1,200 runs, 1 of 2 other jobs, 1 draft"
+    assert title(RowCounts(0, 2, 0), RowCounts(0, 2, 0)) == "0 runs, 2 other jobs"
+    assert title(RowCounts(0, 0, 2), RowCounts(0, 0, 1)) == "1 of 2 drafts"
+    assert title(RowCounts(0, 0, 2), RowCounts(0, 0, 2)) == "No runs yet, 2 drafts"
+
+
+def test_phases_of_a_step_are_one_chart() -> None:
+    import numpy as np
+
+    from launcher.overview.series import Series
+    from tui.screens.charts import charts_of
+
+    x = np.arange(3, dtype=np.float64)
+    names = ("loss", "step_time_s", "training_time_s", "generation_time_s", "tokens_time_s")
+    series = [Series(name, x, x, x) for name in names]
+    titles = [chart.title for chart in charts_of(series)]
+    assert titles.index("phases of a step: A generation, B training") == titles.index("step_time_s") + 1
+    assert len(titles) == len(names) + 1
+    assert len(charts_of(series[:3])) == 3
+
+
+def test_what_is_over_time_keeps_its_own_range_and_units() -> None:
+    import numpy as np
+
+    from launcher.overview.series import Series
+
+    x = np.arange(600, dtype=np.float64)
+    gpu = Series("gpu/n1/power_w_max", x, x, x, by_time=True)
+    assert "9m59s" in chart_lines("t", (gpu,), ChartView(), 60, 9)[-1].plain
+    assert "599" in chart_lines("t", (Series("loss", x, x, x),), ChartView(), 60, 9)[-1].plain
+    one = Series("accuracy", x[:1] + 10, x[:1], x[:1] + 0.5)
+    drawn = chart_lines("t", (one,), ChartView(), 60, 9)
+    assert any("⠤" in line.plain or "⠒" in line.plain or "⠉" in line.plain for line in drawn[1:-2])
+    assert drawn[-1].plain.split() == ["10"]
+
+
+def test_models_of_one_family_fit_their_column() -> None:
+    column = next(column for column in COLUMNS if column.title == "student <- teacher")
+
+    def text(student: str, teacher: str) -> str:
+        return column.text(RunRow("i", "n", "/r", student=student, teacher=teacher), 0.0)
+
+    assert text("Qwen/Qwen3-1.7B", "Qwen/Qwen3-8B") == "Qwen3-1.7B <- 8B"
+    assert text("a/s", "b/t") == "s <- t"
+    assert text("Qwen/Qwen3-1.7B", "") == "Qwen3-1.7B"
+    assert text("Llama-3.2-1B-Instruct", "Qwen3-8B-Base") == "Llama-3.2-1B-Instruct <- Qwen3-8B-Base"
+
+
+def test_the_name_of_a_chart_stays_beside_many_values() -> None:
+    import numpy as np
+
+    from launcher.overview.series import Series
+
+    x = np.arange(3, dtype=np.float64)
+    curves = [Series("accuracy", x, x, x + 0.123456) for _ in range(5)]
+    for width in (40, 60, 80):
+        head = chart_lines("accuracy", curves, ChartView(), width, 9)[0].plain
+        assert head.startswith(" accuracy ")
+        assert head.split()[1:] in ([], ["2.123"] * 5, ["2.12"] * 5, ["2.1"] * 5)

@@ -8,6 +8,7 @@ a parser.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -207,6 +208,7 @@ def open_app(options: argparse.Namespace) -> int:
     from tui.terminal import require_terminal
 
     require_terminal()
+    gc.disable()  # until the first paint
     from launcher.paths import runs_root
     from tui.app import run_app
 

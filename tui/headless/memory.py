@@ -11,7 +11,6 @@ from recipes.memory import Estimate, MemoryTerm, Moment, Option, Phase, estimate
 from tui.headless.fixes import fix_json
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, show
-from tui.headless.stores import measured_here
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = inputs_of(arguments, path)
     recipe = Resolver().resolve(path, [*arguments.override, *inputs.request.overrides()])
     result = estimate(recipe, inputs.models, inputs.request.gpu_memory_gib, inputs.checkout_path)
+    from launcher.overview.measured_memory import measured_here
+
     measured = measured_here(recipe, path)
     room = measured.room_gib(result.gpu_gib) if measured is not None else result.gpu_gib
     fits = all(phase.fits and phase.needed <= room for phase in result.phases)

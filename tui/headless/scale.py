@@ -120,7 +120,7 @@ def _of_earlier_run(metrics: RunMetrics | None, path: Path, before: Report) -> M
     """Return the measurement of the latest run of this recipe; None where a run was named."""
     if metrics is not None or before.recipe is None:
         return None
-    from tui.headless.stores import measured_here
+    from launcher.overview.measured_memory import measured_here
 
     return measured_here(before.recipe, path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,12 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
-from launcher.overview.series import Axis, Series
+from launcher.overview.series import Axis, Series, phases_of_step
 from tui.chart_poller import ChartedRun, ChartPoller, SeriesRead
 from tui.commands import Scope, bindings
 from tui.formatting import plural
 from tui.opening import Opener, OpeningFailed
-from tui.widgets.chart import SMOOTHINGS
+from tui.widgets.chart import LETTERS, SMOOTHINGS
 from tui.widgets.chart_grid import ChartContent, ChartGrid
 from tui.widgets.keybar import KeyBar
 from tui.widgets.styled_lines import StyledLines
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from launcher.logs.gpu_samples import NodeSamples
 
+_STEP_TIME = "step_time_s"
 FILTER_HINT = "words in the metric's name; enter applies, esc clears"
 
 
@@ -108,6 +110,7 @@ class ChartsScreen(ChartCommands):
         self._poller = ChartPoller(opener, self)
         self._run = ChartedRun(title)
         self._series: tuple[Series, ...] = ()
+        self._charts: tuple[ChartContent, ...] = ()
         self._gpus: tuple[NodeSamples, ...] = ()
         self._reading = True
         self.title_line = StyledLines(classes="title-line")
@@ -156,20 +159,22 @@ class ChartsScreen(ChartCommands):
 
     def _arrange(self) -> None:
         words = self.field.value.casefold().split() if self.field is not None else []
-        shown = [item for item in self._series if all(word in item.name.casefold() for word in words)]
-        self.grid.show([ChartContent(item.name, (item,)) for item in shown])
+        self._charts = charts_of(self._series)
+        self.grid.show(
+            [item for item in self._charts if all(word in item.title.casefold() for word in words)]
+        )
         self._show_title()
         self.note.set_lines(self._notes())
         self.key_bar.update_keys()
 
     def _show_title(self) -> None:
         first, last = self.grid.page
-        total = plural(len(self._series), "chart")
+        total = plural(len(self._charts), "chart")
         count = f"{first + 1} to {last} of {len(self.grid.charts)}" if self.grid.charts else "none"
         parts = [
             (" charts ", "bold $text-primary"),
             (f" {self._run.title} ", "bold"),
-            (f" {count}" + (f" ({total})" if len(self.grid.charts) != len(self._series) else ""), "dim"),
+            (f" {count}" + (f" ({total})" if len(self.grid.charts) != len(self._charts) else ""), "dim"),
             (f"   {self.view_in_words()}", "$text-primary"),
             ("   reading …" if self._reading else "", "dim"),
         ]
@@ -211,3 +216,17 @@ class ChartsScreen(ChartCommands):
             self._arrange()
         else:
             self.dismiss()
+
+
+def charts_of(series: Sequence[Series]) -> tuple[ChartContent, ...]:
+    """Return a chart for each series; behind the time of a step, its phases over each other."""
+    phases = phases_of_step(series)
+    names = ", ".join(
+        f"{letter} {item.name.removesuffix('_time_s')}" for letter, item in zip(LETTERS, phases, strict=False)
+    )
+    charts = []
+    for item in series:
+        charts.append(ChartContent(item.name, (item,)))
+        if item.name == _STEP_TIME and phases:
+            charts.append(ChartContent(f"phases of a step: {names}", phases, figures=False))
+    return tuple(charts)

@@ -94,13 +94,14 @@ class ComparisonScreen(ChartCommands):
 
     def _show_title(self) -> None:
         reading = len(self._directories) - len(self._runs)
+        words = self.view_in_words() if self._pane == "curves" else ""
         parts = [
             (" runs beside each other ", "bold $text-primary"),
             *(
                 (f" {number} {name} ", "bold" if name == self._pane else "dim")
                 for number, name in enumerate(PANES, 1)
             ),
-            (f"  {self.view_in_words()}" if self._pane == "curves" else "", "$text-primary"),
+            (f"  {words}" if words else "", "$text-primary"),
             (f"   reading {plural(reading, 'run')} …" if reading else "", "dim"),
             (f"   {self._left_out} left out: {_MOST} at most" if self._left_out else "", "$text-warning"),
         ]
@@ -123,9 +124,8 @@ class ComparisonScreen(ChartCommands):
         from launcher.overview.figure_text import texts_of
 
         room = max((self.size.width - 34) // max(len(self._runs), 1) - 1, 8)  # padding, scroll bar
-        lines = [
-            Content(f"{'':28}" + "".join(f" {fitted(run.name, room).rjust(room)}" for run in self._runs))
-        ]
+        names = [f"{letter} {run.name}" for letter, run in zip(LETTERS, self._runs, strict=False)]
+        lines = [Content(f"{'':28}" + "".join(f" {fitted(name, room).rjust(room)}" for name in names))]
         lines[0] = lines[0].stylize("bold")
         for row in figures(self._runs):
             values = "".join(f" {fitted(text.rjust(room), room)}" for text in texts_of(row))

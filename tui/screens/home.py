@@ -24,6 +24,7 @@ from tui.screens.home_text import (
     ABOUT,
     EMPTY,
     FILTER_HINT,
+    RowCounts,
     TitleFacts,
     connection_lines,
     home_title,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _UNANSWERED_S = 1.0
 """Seconds after which nothing waits for the first list any longer."""
+_WRITTEN_S = 0.1
+"""Seconds until the first list is on the terminal: what else begins shares the interpreter with that."""
 _TICK_S = 2.0
 """Seconds between two updates of elapsed times: with hundreds of jobs each takes 10 ms."""
 
@@ -63,13 +66,16 @@ class HomeScreen(RowCommands):
         self._sources = HomeSources(machines, root, self, host.in_front, host.screen_settings.runs_s)
         self._started = False
         self._tick: Timer | None = None
-        self._rest_begun = False
+        self._listed_before = self._rest_begun = False
         self._rows: tuple[RunRow, ...] = ()
         self._arrangement = Arrangement()
         self._entries: tuple[Entry, ...] = ()
+        self._counts = self._shown_counts = RowCounts(0, 0, 0)
         self._compared: tuple[RunRow, tuple[str, ...]] | None = None
         """The selected row, and what of it took longer than usual."""
         self._message = ""
+        self._titled: tuple[TitleFacts, int] | None = None
+        """What the title line says, and its width."""
         self._told_lines: tuple[str, ...] = ()
         """Kinds of the connections' states that the rows were made with."""
         self._shown_refusals: set[str] = set()
@@ -145,13 +151,16 @@ class HomeScreen(RowCommands):
         self._tell_refusals()
         if self._sources.listed:
             self._merge()
-            self.call_after_refresh(self._begin_the_rest)
+            if not self._listed_before:
+                self._listed_before = True
+                self.set_timer(_WRITTEN_S, self._begin_the_rest)
 
     def _begin_the_rest(self) -> None:
         """Ask for jobs, and let the app go on, once: the list of runs comes first."""
         if self._rest_begun:
             return
         self._rest_begun = True
+        self._show_details()
         self._sources.start_rest()
         if self.on_listed is not None:
             self.on_listed()
@@ -197,6 +206,12 @@ class HomeScreen(RowCommands):
         text = self.field.value if self.field is not None else ""
         self._arrangement = replace(arrangement or self._arrangement, text=text)
         self._entries = arranged(self._rows, self._arrangement)
+        self._counts = RowCounts.of(self._rows)
+        self._shown_counts = (
+            RowCounts.of([entry for entry in self._entries if isinstance(entry, RunRow)])
+            if text
+            else self._counts
+        )
         self._show()
 
     def _show(self) -> None:
@@ -243,7 +258,10 @@ class HomeScreen(RowCommands):
                 self.post_message(ActionFailed(line.refusal))
 
     def _show_title(self) -> None:
-        self.title_line.set_lines([home_title(self._title_facts(), self.size.width)])
+        titled = (self._title_facts(), self.size.width)
+        if titled != self._titled:
+            self._titled = titled
+            self.title_line.set_lines([home_title(*titled)])
 
     def _say(self, text: str) -> None:
         """Show a message in the title line until the next one."""
@@ -268,10 +286,8 @@ class HomeScreen(RowCommands):
         return TitleFacts(
             root=str(self._root) if self._sources.listed else "",
             hosts=self._sources.hosts,
-            runs=len(self._rows) - self._sources.job_count - len(self._sources.drafts),
-            jobs=self._sources.job_count,
-            drafts=len(self._sources.drafts),
-            shown=len(self.runs.rows) if self._entries else 0,
+            listed=self._counts,
+            shown=self._shown_counts,
             order=self._arrangement.in_words(),
             marked=len(self.runs.marked),
             message=self._message,
@@ -290,7 +306,9 @@ class HomeScreen(RowCommands):
 
     def _unusual(self, row: RunRow) -> tuple[str, ...]:
         """Return what of a run that has ended took longer than usual; computed once for a row."""
-        if row.state is None or not row.state.ended:
+        if (
+            row.state is None or not row.state.ended or not self._rest_begun
+        ):  # imports what the list does not need
             return ()
         if self._compared is None or self._compared[0] is not row:
             self._compared = (row, longer_than_usual(row, self._sources.runs_of(row.host)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
@@ -24,6 +24,9 @@ ABOUT = (
 )
 FILTER_HINT = "words in name, id, state, reason, recipe, model, partition; enter applies, esc clears"
 _LEAST_ROOT = 6
+_SILENT_S = 4.0
+"""Seconds without an answer of the file system that are said; imports alone take 2 on a busy machine."""
+_NOUNS = ("run", "other job", "draft")
 EMPTY = """\
 No runs yet.
 
@@ -39,17 +42,29 @@ It starts a real Ray cluster here, trains, and appears in this list.
 """
 
 
+class RowCounts(NamedTuple):
+    """Rows of each kind."""
+
+    runs: int
+    jobs: int
+    """Jobs of other programs."""
+    drafts: int
+
+    @classmethod
+    def of(cls, rows: Sequence[RunRow]) -> RowCounts:
+        """Count rows; a damaged run is a run."""
+        runs, drafts = sum(bool(row.directory) for row in rows), sum(bool(row.draft) for row in rows)
+        return cls(runs, len(rows) - runs - drafts, drafts)
+
+
 @dataclass(frozen=True, slots=True)
 class TitleFacts:
     """What the title line says."""
 
     root: str
     """Directory of the runs; empty before it is listed."""
-    runs: int
-    jobs: int
-    """Jobs of other programs."""
-    drafts: int
-    shown: int
+    listed: RowCounts
+    shown: RowCounts
     """Rows that the filter leaves."""
     order: str
     marked: int
@@ -92,13 +107,15 @@ def home_title(facts: TitleFacts, width: int) -> Content:
 
 def _count(facts: TitleFacts) -> str:
     """Return how many rows of each kind there are, and how many of them the filter leaves."""
-    others = [plural(facts.jobs, "other job")] if facts.jobs else []
-    others += [plural(facts.drafts, "draft")] if facts.drafts else []
-    only_drafts = not facts.runs and not facts.jobs and facts.drafts
-    count = ", ".join(others if only_drafts else [plural(facts.runs, "run"), *others])
-    if facts.shown != facts.runs + facts.jobs + facts.drafts:
-        return f"{facts.shown} of {count}"
-    return f"No runs yet, {count}" if only_drafts else count
+    only_drafts = bool(facts.listed.drafts) and not facts.listed.runs and not facts.listed.jobs
+    counts = [
+        (f"{shown:,} of " if shown != listed else "") + plural(listed, noun)
+        for noun, listed, shown in zip(_NOUNS, facts.listed, facts.shown, strict=True)
+        if listed or (noun == "run" and not only_drafts)
+    ]
+    if only_drafts and facts.listed == facts.shown:
+        return f"No runs yet, {counts[0]}"
+    return ", ".join(counts)
 
 
 def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -> list[Content]:
@@ -140,7 +157,7 @@ def _warnings(facts: TitleFacts) -> list[tuple[str, str]]:
     """Return what cannot be read or asked now."""
     if facts.problem:
         return [(f"   ! {facts.problem}", "$text-error")]
-    if facts.busy_s > 2:
+    if facts.busy_s > _SILENT_S:
         unanswered = duration(facts.busy_s, tenths=False)
         return [(f"   ! no answer from the file system for {unanswered}", "$text-warning")]
     listing = facts.listing

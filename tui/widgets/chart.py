@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from textual.content import Content
+from rich.cells import cell_len
 
 from launcher.overview.series import Axis, Series, reduced
 from tui.formatting import duration, number, plural
@@ -19,6 +19,8 @@ _EMPTY = 0x2800
 # Unicode, braille patterns: the bit of the dot at (line, column) of a cell.
 _WEIGHTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.int64)
 _LABEL = 8
+_NAME_LEAST = 14
+"""Cells of a chart's name that stay beside its last values."""
 CURVE_STYLES = ("$text-primary", "$text-warning", "$text-success", "$text-error", "$text-secondary")
 LETTERS = "ABCDE"
 """Names of the curves of one chart, at their ends, so that no curve is known by its colour alone."""
@@ -65,40 +67,93 @@ class ChartView:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ChartLine:
+    """A line of a chart: texts, each with the name of its style."""
+
+    parts: tuple[tuple[str, str], ...]
+
+    @property
+    def plain(self) -> str:
+        """The text alone."""
+        return "".join(text for text, _ in self.parts)
+
+    @property
+    def cell_length(self) -> int:
+        """Cells that it takes."""
+        return sum(cell_len(text) for text, _ in self.parts)
+
+
 def full_range(series: Sequence[Series], axis: Axis) -> tuple[float, float]:
     """Return the range of the axis in which these series have values."""
     ends = [(float(x[0]), float(x[-1])) for item in series if len(x := item.along(axis))]
     return (min(first for first, _ in ends), max(last for _, last in ends)) if ends else (0.0, 1.0)
 
 
+def is_by_time(curves: Sequence[Series], axis: Axis) -> bool:
+    """Return whether curves are drawn over seconds, not over steps."""
+    return any(item.by_time or (axis == "time" and item.has_times) for item in curves)
+
+
 def chart_lines(
-    title: str, curves: Sequence[Series], view: ChartView, width: int, height: int, *, active: bool = False
-) -> list[Content]:
-    """Return a chart as exactly `height` lines of `width` cells; its curves are smoothed already."""
+    title: str,
+    curves: Sequence[Series],
+    view: ChartView,
+    width: int,
+    height: int,
+    *,
+    active: bool = False,
+    figures: bool = True,
+) -> list[ChartLine]:
+    """Return a chart as exactly `height` lines of `width` cells; its curves are smoothed already.
+
+    `figures`: whether the last values stand in the title.
+    """
     drawn = _drawn(curves, view, width - _LABEL - 2, height - 3)
-    head = _title(title, curves, drawn.gaps if drawn is not None else 0, width, active=active)
-    blank = Content(" " * width)
+    gaps = drawn.gaps if drawn is not None else 0
+    head = _title(title, curves if figures else (), gaps, width, active=active)
+    blank = ChartLine(((" " * width, ""),))
     if drawn is None:
         text = "no finite values in this range" if any(len(item.values) for item in curves) else "no values"
-        return [head, Content(fitted(f"  {text}", width)).stylize("dim"), *[blank] * (height - 2)][:height]
+        return [head, ChartLine(((fitted(f"  {text}", width), "dim"),)), *[blank] * (height - 2)][:height]
     return [head, *drawn.lines]
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    lines: tuple[Content, ...]
+    lines: tuple[ChartLine, ...]
     gaps: int
 
 
-def _title(title: str, curves: Sequence[Series], gaps: int, width: int, *, active: bool) -> Content:
-    last = " ".join(number(item.last) for item in curves if item.last is not None)
+def _title(title: str, curves: Sequence[Series], gaps: int, width: int, *, active: bool) -> ChartLine:
     warning = f" ! {plural(gaps, 'value')} not finite" if gaps else ""
     mark = "▸" if active else " "
-    room = width - 2 - len(last) - len(warning)
-    name = Content(title).truncate(max(room, 4), ellipsis=True).plain
+    last = _figures(curves, width - 2 - len(warning) - min(cell_len(title), _NAME_LEAST))
+    room = max(width - 2 - len(last) - len(warning), 4)
+    name = fitted(title, room) if cell_len(title) > room else title
     style = "bold $text-primary" if active else "bold"
-    line = Content.assemble((f"{mark}{name} ", style), (last, ""), (warning, "$text-warning"))
-    return line.truncate(width, ellipsis=True).pad_right(max(width - line.cell_length, 0))
+    return _cut(((f"{mark}{name} ", style), (last, ""), (warning, "$text-warning")), width)
+
+
+def _figures(curves: Sequence[Series], room: int) -> str:
+    """Return the last values of curves, all or none of them, with fewer digits where there is little room."""
+    values = [item.last for item in curves if item.last is not None]
+    texts = (" ".join(number(value, digits) for value in values) for digits in (4, 3, 2))
+    return next((text for text in texts if len(text) <= room), "")
+
+
+def _cut(parts: Sequence[tuple[str, str]], width: int) -> ChartLine:
+    """Return a line of exactly `width` cells."""
+    line: list[tuple[str, str]] = []
+    for text, style in parts:
+        length = cell_len(text)
+        if length > width:
+            line.append((fitted(text, width), style))
+            width = 0
+            break
+        line.append((text, style))
+        width -= length
+    return ChartLine((*line, (" " * width, "")))
 
 
 def _drawn(curves: Sequence[Series], view: ChartView, room: int, rows: int) -> _Drawn | None:
@@ -120,10 +175,10 @@ def _drawn(curves: Sequence[Series], view: ChartView, room: int, rows: int) -> _
     masks = [_dots(lows, highs, low, high, rows * 4) for lows, highs in columns]
     labels = _labels(low, high, rows, logarithmic=view.logarithmic)
     body = _rows(masks, labels, room, rows)
-    time_axis = view.axis == "time" and any(item.has_times for item in curves)
-    axis = Content(" " * _LABEL + " └" + "─" * room).stylize("dim")
-    scale = fitted(" " * (_LABEL + 2) + _scale(first, last, room, as_time=time_axis), room + _LABEL + 2)
-    return _Drawn((*body, axis, Content(scale).stylize("dim")), gaps)
+    axis = " " * _LABEL + " └" + "─" * room
+    scale = _scale(first, last, room, as_time=is_by_time(curves, view.axis))
+    scale = fitted(" " * (_LABEL + 2) + scale, room + _LABEL + 2)
+    return _Drawn((*body, ChartLine(((axis, "dim"),)), ChartLine(((scale, "dim"),))), gaps)
 
 
 def _value_range(columns: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
@@ -153,7 +208,7 @@ def _dots(lows: NDArray[np.float64], highs: NDArray[np.float64], low: float, hig
     return mask
 
 
-def _rows(masks: Sequence[Dots], labels: Sequence[str], room: int, rows: int) -> list[Content]:
+def _rows(masks: Sequence[Dots], labels: Sequence[str], room: int, rows: int) -> list[ChartLine]:
     """Return the rows of cells with their labels; of curves in one cell the last one gives the style."""
     cells = [
         np.einsum("aibj,ij->ab", mask.reshape(rows, 4, room, 2).astype(np.int64), _WEIGHTS) for mask in masks
@@ -161,7 +216,7 @@ def _rows(masks: Sequence[Dots], labels: Sequence[str], room: int, rows: int) ->
     if len(cells) == 1:
         text = np.where(cells[0] > 0, cells[0] + _EMPTY, ord(" ")).astype("<u4").tobytes().decode("utf-32-le")
         return [
-            Content.assemble((label, "dim"), (text[row * room : (row + 1) * room], CURVE_STYLES[0]))
+            ChartLine(((label, "dim"), (text[row * room : (row + 1) * room], CURVE_STYLES[0])))
             for row, label in enumerate(labels)
         ]
     merged = np.bitwise_or.reduce(np.stack(cells))
@@ -172,7 +227,7 @@ def _rows(masks: Sequence[Dots], labels: Sequence[str], room: int, rows: int) ->
     if len(masks) > 1:
         _name_curves(glyphs, owner, cells)
     return [
-        Content.assemble((label, "dim"), *_styled(row, owners))
+        ChartLine(((label, "dim"), *_styled(row, owners)))
         for label, row, owners in zip(labels, glyphs, owner.tolist(), strict=True)
     ]
 
@@ -228,7 +283,7 @@ def _scale(first: float, last: float, width: int, *, as_time: bool) -> str:
         return duration(value, tenths=False) if as_time else f"{value:.0f}"
 
     if first == last:
-        return text_of(first)
+        return text_of(first).center(width)
     text = [" "] * width
     for tick in dict.fromkeys((first, last, *nice_ticks(first, last, max(width // 12, 1)))):
         label = text_of(tick)

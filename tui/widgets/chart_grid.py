@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from textual.content import Content
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual.events import Click
 from textual.message import Message
+from textual.strip import Strip
 from textual.widget import Widget
 
 from launcher.overview.series import Floats, Series, smoothed
-from tui.widgets.chart import ChartView, chart_lines, full_range
+from tui.widgets.chart import ChartView, chart_lines, full_range, is_by_time
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 38, 9
 _KEPT = 64
@@ -23,11 +25,14 @@ class ChartContent:
 
     title: str
     curves: tuple[Series, ...]
+    figures: bool = True
+    """Whether the last values stand in the title."""
 
 
 class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
     """Charts, with the view that all of them share."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "ChartGrid { height: 1fr; width: 1fr; }"
 
     class ViewChanged(Message):
@@ -39,8 +44,11 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         self.view = ChartView()
         self.selected = 0
         self.zoomed = False
-        self._drawn: dict[object, list[Content]] = {}
+        self._drawn: dict[object, list[list[Segment]]] = {}
         """Charts as they were drawn last; moving to another one draws two."""
+        self._lines: list[Strip] | None = None
+        """The page as it is painted; None: to be drawn."""
+        self._styles: dict[str, RichStyle] = {}
         self._means: dict[int, tuple[Floats, int, Floats]] = {}
 
     def show(self, charts: Sequence[ChartContent]) -> None:
@@ -49,6 +57,7 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         self.charts = tuple(charts)
         self._drawn.clear()
         self._means.clear()
+        self._lines = None
         if previous is not None:
             titles = [chart.title for chart in self.charts]
             if previous.title in titles:
@@ -78,34 +87,62 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         first = self.selected if self.zoomed else self.selected // count * count
         return first, min(first + count, len(self.charts))
 
-    def render(self) -> Content:
-        """Return the charts of this page."""
+    def render_line(self, y: int) -> Strip:
+        """Return a line of the charts of this page."""
+        if self._lines is None:
+            self._lines = self._page_lines()
+        return self._lines[y] if y < len(self._lines) else Strip.blank(self.size.width, self._style(""))
+
+    def _page_lines(self) -> list[Strip]:
+        """Draw the page as segments: Textual's content takes three times as long."""
         columns, rows = self.shape
         first, last = self.page
         width, height = self.size.width // columns, max(self.size.height // rows, 3)
-        lines: list[Content] = []
+        blank = self._style("")
+        lines = []
         for row in range(rows):
             indices = range(first + row * columns, min(first + (row + 1) * columns, last))
             blocks = [self._chart(index, width, height) for index in indices]
-            lines += [Content("").join(parts) for parts in zip(*blocks, strict=True)]
-        return Content("\n").join(lines)
+            for parts in zip(*blocks, strict=True):
+                strip = Strip([segment for part in parts for segment in part], len(indices) * width)
+                lines.append(strip.adjust_cell_length(self.size.width, blank))
+        return lines
 
-    def _chart(self, index: int, width: int, height: int) -> list[Content]:
+    def _style(self, name: str) -> RichStyle:
+        if name not in self._styles:
+            self._styles[name] = (self.visual_style + self.app.stylesheet.parse_style(name)).rich_style
+        return self._styles[name]
+
+    def notify_style_update(self) -> None:
+        """Draw anew in another theme."""
+        super().notify_style_update()
+        self._styles.clear()
+        self._drawn.clear()
+        self._lines = None
+
+    def _view_of(self, chart: ChartContent) -> ChartView:
+        """Return how a chart is looked at: a part of the steps is no part of the time."""
+        current = self.current
+        same = current is None or is_by_time(chart.curves, self.view.axis) == is_by_time(
+            current.curves, self.view.axis
+        )
+        return self.view if same else replace(self.view, first=None, last=None)
+
+    def _chart(self, index: int, width: int, height: int) -> list[list[Segment]]:
         chart = self.charts[index]
         active = index == self.selected
-        key = (
-            chart.title,
-            tuple(id(curve.values) for curve in chart.curves),
-            self.view,
-            width,
-            height,
-            active,
-        )
+        view = self._view_of(chart)
+        key = (chart.title, tuple(id(curve.values) for curve in chart.curves), view, width, height, active)
         if key not in self._drawn:
             if len(self._drawn) > _KEPT:
                 self._drawn.clear()
             curves = tuple(map(self._smoothed, chart.curves))
-            self._drawn[key] = chart_lines(chart.title, curves, self.view, width, height, active=active)
+            lines = chart_lines(
+                chart.title, curves, view, width, height, active=active, figures=chart.figures
+            )
+            self._drawn[key] = [
+                [Segment(text, self._style(style)) for text, style in line.parts] for line in lines
+            ]
         return self._drawn[key]
 
     def _smoothed(self, series: Series) -> Series:
@@ -150,11 +187,13 @@ class ChartGrid(Widget, can_focus=True, inherit_bindings=False):
         self._changed()
 
     def _changed(self) -> None:
+        self._lines = None
         self.refresh()
         self.post_message(self.ViewChanged())
 
     def on_resize(self) -> None:
-        """Tell that another number of charts has room."""
+        """Draw for another size, and tell that another number of charts has room."""
+        self._lines = None
         self.post_message(self.ViewChanged())
 
     def on_click(self, event: Click) -> None:

@@ -20,6 +20,7 @@ _STATELESS = {"damaged": "!", "draft": "◇", "reading": "…"}
 """Glyphs of rows without a state, by their word."""
 _NAME_LEAST, _NAME_MOST, _REASON_LEAST = 17, 30, 21
 _SPARK_WIDTH = 7
+_MODELS_WIDTH = 20
 _DAY_S = 86400.0
 
 
@@ -86,7 +87,11 @@ def _models(row: RunRow, _: float) -> str:
     if not row.student:
         return ""
     student, teacher = PurePath(row.student).name, PurePath(row.teacher).name
-    return f"{student} <- {teacher}" if teacher else student
+    text = f"{student} <- {teacher}" if teacher else student
+    if len(text) > _MODELS_WIDTH:  # Qwen3-1.7B <- 8B
+        family = student.partition("-")[0]
+        text = f"{student} <- {teacher.removeprefix(f'{family}-')}" if teacher else student
+    return text
 
 
 _TIME = RunColumn("time", 11, _time, right=True)
@@ -102,7 +107,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("nodes", 5, lambda row, _: "" if row.nodes is None else str(row.nodes), right=True),
     RunColumn("partition", 9, lambda row, _: row.partition),
     RunColumn("size", 7, lambda row, _: "" if row.bytes is None else file_size(row.bytes), right=True),
-    RunColumn("student <- teacher", 20, _models),
+    RunColumn("student <- teacher", _MODELS_WIDTH, _models),
 )
 """In the order in which they stand."""
 _PRECEDENCE = (

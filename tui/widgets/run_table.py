@@ -169,9 +169,8 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def _layout(self) -> ColumnLayout:
         return ColumnLayout.of(self.scrollable_content_region.width, self._offset, hosts=self.hosts)
 
-    def _cells(self, row: RunRow) -> Sequence[str]:
+    def _cells(self, row: RunRow, layout: ColumnLayout) -> Sequence[str]:
         """Return a row's texts; those of an ended run do not depend on the time, and are made once."""
-        layout = self._layout()
         if layout != self._shown_layout or len(self._texts) > _KEPT:
             self._shown_layout = layout
             self._texts.clear()
@@ -188,8 +187,9 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
     def _repaint_if_changed(self) -> None:
         top = self.scroll_offset.y
         shown = self._entries[top : top + self.scrollable_content_region.height]
+        layout = self._layout()
         painted: list[object] = [
-            self._cells(entry) if isinstance(entry, RunRow) else entry for entry in shown
+            self._cells(entry, layout) if isinstance(entry, RunRow) else entry for entry in shown
         ]
         if painted != self._painted:
             self._painted = painted
@@ -226,7 +226,7 @@ class RunTable(LineView, can_focus=True, inherit_bindings=False):
         quiet, style, mark = (base + self.ink(part) for part in ("runs--quiet", name, "runs--mark"))
         if index == self._selected:
             base = quiet = style = mark = self.get_component_rich_style("runs--cursor")
-        state, title, *rest = self._cells(row)
+        state, title, *rest = self._cells(row, self._layout())
         sign = _MARK if row.key in self.marked else " "
         return [
             Segment(sign, mark),

@@ -12,6 +12,7 @@ from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
+    from launcher.overview.measured_memory import MeasuredEstimate
     from recipes.editing import Analysis, Placement
 
 MEMORY_UNKNOWN = "memory: unknown until the recipe can be read"
@@ -26,11 +27,13 @@ class ChecksPanel(Panel):
         self.finding_list = FindingList()
         super().__init__(self._memory, self.finding_list, title="3 checks", id="editor-checks")
 
-    def show(self, analysis: Analysis, placement: Placement) -> None:
+    def show(
+        self, analysis: Analysis, placement: Placement, measured: MeasuredEstimate | None = None
+    ) -> None:
         """Show an analysis; the cursor stays where it is in the list."""
         if analysis.memory is not None:
             width = max(self.size.width - 2, _LEAST_WIDTH)
-            self._memory.set_lines(memory_lines(analysis.memory, width))
+            self._memory.set_lines(memory_lines(analysis.memory, width, measured))
         else:
             self._memory.set_lines([Content(MEMORY_UNKNOWN).stylize("dim")])
         findings = findings_of(analysis)

@@ -27,6 +27,7 @@ from tui.screens.editor.preflight_lines import (
 from tui.screens.editor.session_messages import (
     AnalysisReady,
     JobFailed,
+    MeasurementRead,
     OutlineReady,
     PreviewRefused,
     SessionChanged,
@@ -42,6 +43,7 @@ from tui.widgets.entry_dialog import EntryDialog
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from launcher.overview.measured_memory import MeasuredEstimate
     from recipes.editing import Analysis, KeyDetails, Outline, OutlineRow
 
 _DETAILS_DELAY_S = 0.02
@@ -56,6 +58,8 @@ class EditorLayout(EditorPanes):
         self.host, self.file = host, file
         self._first_key, self._first_line = key, line
         self.placement = Placement()
+        self._measured: MeasuredEstimate | None = None
+        """Peak of an earlier run of the recipe."""
         self.worker = SessionWorker(self, file, self.placement)
         self.view: SessionView | None = None
         self.analysis: Analysis | None = None
@@ -139,6 +143,13 @@ class EditorLayout(EditorPanes):
             self.message.say("checking …")
         if event.painted is not None:
             self.call_after_refresh(event.painted)
+
+    def on_measurement_read(self, event: MeasurementRead) -> None:
+        """Show what an earlier run of the recipe took."""
+        event.stop()
+        self._measured = event.measured
+        if self.analysis is not None:
+            self._show_checks(self.analysis)
 
     def on_analysis_ready(self, event: AnalysisReady) -> None:
         """Show what the checks say; of a preview only that, for its tree is not the text's."""
@@ -227,7 +238,7 @@ class EditorLayout(EditorPanes):
 
     def _show_checks(self, analysis: Analysis) -> None:
         width = max(self.size.width - 2, 1)
-        self.checks_panel.show(analysis, self.placement)
+        self.checks_panel.show(analysis, self.placement, self._measured)
         if analysis.memory is not None:
             self.strip.set_lines([memory_strip(analysis.memory, width)])
         else:

@@ -15,6 +15,7 @@ from tui.widgets.choice_list import ListChoice
 from tui.widgets.meter import mark_of, meter
 
 if TYPE_CHECKING:
+    from launcher.overview.measured_memory import MeasuredEstimate
     from recipes.checks import Result
     from recipes.editing import Analysis, Placement
     from recipes.memory import Estimate, Phase
@@ -118,8 +119,11 @@ def _count(value: object) -> str:
     return str(value) if isinstance(value, int) else "?"
 
 
-def memory_lines(estimate: Estimate, width: int) -> list[Content]:
-    """Return a line for each phase, always in the same order: name, bar, figures and a word."""
+def memory_lines(estimate: Estimate, width: int, measured: MeasuredEstimate | None = None) -> list[Content]:
+    """Return a line for each phase, always in the same order: name, bar, figures and a word.
+
+    `measured`: the peak of an earlier run of the recipe, which has one more line.
+    """
     lines = []
     phases = {phase.id: phase for phase in estimate.phases}
     for name in dict.fromkeys((*_STRIP_PHASES, *phases)):
@@ -138,7 +142,19 @@ def memory_lines(estimate: Estimate, width: int) -> list[Content]:
                 (f"{mark.glyph} {word}", mark.style),
             )
         )
-    return lines
+    return [*lines, *([_measured_line(estimate, measured)] if measured is not None else [])]
+
+
+def _measured_line(estimate: Estimate, measured: MeasuredEstimate) -> Content:
+    """Return what the largest phase needs by what an earlier run took."""
+    needed = measured.corrected_gib(max((phase.needed for phase in estimate.phases), default=0.0))
+    mark = mark_of(needed, estimate.gpu_gib)
+    return Content.assemble(
+        (f"{'measured':<{_LABEL}}", "dim"),
+        f"by that {needed:.1f} of {estimate.gpu_gib:g} GiB ",
+        (mark.glyph, mark.style),
+        (f" {measured.in_words()}, {clean(measured.run)}", "dim"),
+    )
 
 
 def memory_strip(estimate: Estimate, width: int) -> Content:

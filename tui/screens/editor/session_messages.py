@@ -12,6 +12,7 @@ from recipes.editing.line_changes import LineChanges
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
+    from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.storage.drafts import Draft
     from recipes.editing import Analysis, EditState, Outline
 
@@ -46,6 +47,14 @@ class AnalysisReady(Message):
     def __init__(self, analysis: Analysis, *, preview: bool) -> None:
         super().__init__()
         self.analysis, self.preview = analysis, preview
+
+
+class MeasurementRead(Message):
+    """The peak of an earlier run of the recipe was looked up; None: there is none."""
+
+    def __init__(self, measured: MeasuredEstimate | None) -> None:
+        super().__init__()
+        self.measured = measured
 
 
 class OutlineReady(Message):

@@ -26,6 +26,7 @@ from tui.screens.editor.session_messages import (
     NO_CHANGES,
     AnalysisReady,
     JobFailed,
+    MeasurementRead,
     OutlineReady,
     PreviewRefused,
     SessionChanged,
@@ -81,6 +82,8 @@ class SessionWorker(JobThread):
         self.holds = KeyHolds()
         self._offer_hold = 0
         self._stale = False
+        self._measured_about: tuple[object, ...] | None = None
+        """Nodes and models of the measurement."""
         """Whether the session changed since the last analysis."""
         self._opened: bytes | None = None
         """Bytes of the file that the session counts from."""
@@ -384,6 +387,17 @@ class SessionWorker(JobThread):
                 self._put(prepare_reading)
             self._analysis, self._stale = analysis, False
         post(self._target, AnalysisReady(analysis, preview=preview))
+        self._look_for_measurement(analysis)
+
+    def _look_for_measurement(self, analysis: Analysis) -> None:
+        """Have the peak of an earlier run looked up, again where nodes or models are other ones."""
+        from launcher.overview.measured_memory import measured_here, models_in
+
+        recipe, path = analysis.recipe, self._file.path
+        about = (recipe.get("cluster.num_nodes"), *models_in(recipe))
+        if analysis.memory is not None and about != self._measured_about:
+            self._measured_about = about
+            self._put(lambda: post(self._target, MeasurementRead(measured_here(recipe, path))))
 
     def _show_outline(self, outline: Outline) -> None:
         """Show the first tree, and wait until it is painted: what follows would share the interpreter."""

@@ -32,8 +32,10 @@ from tui.screens.wizard.validation import errors
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection
+    from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.request import Cost
     from launcher.runs import RunStore
+    from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Checker, ClusterRequest, Inputs
     from recipes.inheritance import EffectiveRecipe, Resolver
     from recipes.memory import Estimate, Option
@@ -163,6 +165,7 @@ class DraftResolver:
                 )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
+        measured = self._measured(plan)
         if "nodes" not in state.texts:
             self._fewest_nodes[_nodes_key(state)] = plan.options.nodes
         self._job_environments[self._environment_key(state, status)] = {
@@ -179,20 +182,40 @@ class DraftResolver:
             storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
             memory=plan.memory,
-            fitting=self._fitting(state, status, plan.memory),
+            measured=measured,
+            fitting=self._fitting(state, status, plan.memory, measured),
             cost=plan.cost,
         )
 
     def _fitting(
-        self, state: WizardState, status: DraftStatus, memory: Estimate | None
+        self,
+        state: WizardState,
+        status: DraftStatus,
+        memory: Estimate | None,
+        measured: MeasuredEstimate | None,
     ) -> tuple[Option, ...]:
-        """Return checked changes under which the memory would suffice; none where it does."""
+        """Return checked changes under which the memory would suffice; none where it does.
+
+        Where an earlier run took more than was estimated, there is as much less room.
+        """
         from recipes.checks.fitting import fitting_options
 
-        if memory is None or memory.fits or status.path is None:
+        if memory is None or status.path is None:
+            return ()
+        room = measured.room_gib(memory.gpu_gib) if measured is not None else memory.gpu_gib
+        if memory.fits and all(phase.needed <= room for phase in memory.phases):
             return ()
         overrides = (*state.overrides, *recipe_overrides(state, status))
-        return fitting_options(self._checker(state, status), status.path, overrides, gpu_gib=memory.gpu_gib)
+        return fitting_options(self._checker(state, status), status.path, overrides, gpu_gib=room)
+
+    def _measured(self, plan: SubmissionPlan) -> MeasuredEstimate | None:
+        """Return the peak of an earlier run of the recipe."""
+        from launcher.overview.measured_memory import measured_memory, models_in
+
+        spec, recipe = plan.submission.spec, plan.submission.recipe
+        return measured_memory(
+            self.store.transport, self.store.root, spec.recipe.source, spec.nodes, models_in(recipe)
+        )
 
     # ------------------------------------------------------------ parts
 

@@ -268,7 +268,7 @@ def check_lines(status: DraftStatus, assessment: Assessment, step: str, width: i
     """Return the memory of each phase, and all findings, those of the step first."""
     lines: Lines = []
     if status.memory is not None:
-        lines += [*memory_lines(status.memory, width), Content("")]
+        lines += [*memory_lines(status.memory, width, status.measured), Content("")]
     own = [item for item in assessment.findings if item.step == step]
     others = [item for item in assessment.findings if item.step != step]
     titles = {item.id: item.title for item in STEPS}

@@ -106,7 +106,11 @@ def _joined(sections: Iterable[Lines], width: int) -> Lines:
 def _memory_section(status: DraftStatus, width: int) -> Lines:
     if status.memory is None:
         return []
-    return [heading("GPU memory"), *memory_lines(status.memory, width), *_fitting_lines(status)]
+    return [
+        heading("GPU memory"),
+        *memory_lines(status.memory, width, status.measured),
+        *_fitting_lines(status),
+    ]
 
 
 def _place_section(status: DraftStatus) -> Lines:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection
     from launcher.fields.stock_values import StockValues
+    from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.request import Cost
     from launcher.storage.decision import RunStorage, StorageQuestion
     from launcher.submit.submit import SubmissionPlan
@@ -156,6 +157,8 @@ class DraftStatus:
     teacher: ModelFacts | UnknownModel | None = None
     report: Report | None = None
     memory: Estimate | None = None
+    measured: MeasuredEstimate | None = None
+    """Peak of an earlier run of the recipe, once a submission is planned."""
     fitting: tuple[Option, ...] = ()
     """Checked changes under which the memory would suffice, cheapest first."""
     cost: Cost | None = None
