@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
@@ -33,7 +32,7 @@ def image_is_there(subject: Subject) -> Verdict | None:
     if not image:
         return None
     if image.startswith(("/", "./")) or image.endswith(".sqsh"):
-        path = Path(image)
+        path = subject.path(image)
         if path.is_file():
             return passed(f"{image}, {path.stat().st_size / 1e9:.1f} GB")
         return failed(f"there is no {image}", f"enroot import --output {shlex.quote(image)} docker://IMAGE")

@@ -16,7 +16,7 @@ from launcher.clusters.registry import detect
 from launcher.doctor.doctor_request import DoctorRequest
 from launcher.doctor.last_report import save_report
 from launcher.doctor.node_results import load_record
-from launcher.doctor.runner import LIMIT_S, examine, patient
+from launcher.doctor.runner import FAR_LIMIT_S, examine, limit_of, patient
 from launcher.doctor.subject import JobSize, Subject
 from launcher.errors import InputError, TransportError, UnreachableError
 from launcher.paths import cache_root
@@ -27,6 +27,7 @@ from launcher.submit.complete import account_in, smoke_target, time_limit_of
 from launcher.submit.job_environment import environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.preflight import cluster_request
+from launcher.transports.base import is_remote
 from recipes.checks import ClusterRequest, Context, Inputs
 from recipes.inheritance import Resolver
 from recipes.reading import within
@@ -120,7 +121,7 @@ def _asked_cluster(
 def with_measured(subject: Subject) -> Subject:
     """Return a subject with what was measured on nodes with its environments, if anything was."""
     try:
-        record = within(lambda: load_record(subject), patient(LIMIT_S))
+        record = within(lambda: load_record(subject), limit_of(subject.transport))
     except (OSError, TransportError):
         record = None  # a file system that hangs: the checks that use it will say so
     return replace(subject, measured=record.nodes) if record is not None else subject
@@ -165,7 +166,7 @@ def _planned(
         environment,
         {**job, **options.keys},
         layout.site,
-        Path(store.root),
+        store.transport.path(store.root),
         size,
         detection,
         decisions=options.environment.decisions if options.environment is not None else (),
@@ -177,7 +178,8 @@ def _planned(
         return subject
     inputs = Inputs.of(
         environment={**job, **options.keys},
-        checkout=Path(options.checkout.path) if options.checkout is not None else None,
+        checkout=subject.path(options.checkout.path) if options.checkout is not None else None,
+        root=subject.path("").absolute(),
     )
     return replace(subject, context=Context(plan.submission.recipe, inputs))
 
@@ -189,7 +191,7 @@ _OF_CHECKOUT = frozenset(("D10", "D12", "D27", "D38"))
 def _detect(
     transport: Transport, environment: Mapping[str, str]
 ) -> tuple[Detection | None, ExplainedError | None]:
-    limit_s = patient(SLURM_S)
+    limit_s = FAR_LIMIT_S if is_remote(transport) else patient(SLURM_S)
     try:
         cache, jutil_s = cache_root(environment), patient(_JUTIL_S)
         return within(lambda: detect(transport, environment, cache, budgets_s=jutil_s), limit_s), None
@@ -204,7 +206,8 @@ def _detect(
 def _checkout(
     request: SubmitRequest, transport: Transport, environment: Mapping[str, str], *, with_recipe: bool
 ) -> tuple[NemoCheckout | None, ExplainedError | None]:
-    near = (request.recipe, Path.cwd()) if with_recipe else (Path.cwd(),)
+    here = transport.path("").absolute()
+    near = (request.recipe, here) if with_recipe else (here,)
     try:
         return choose(transport, request.checkout, environment, near=near), None
     except (InputError, TransportError) as error:
@@ -239,5 +242,6 @@ def _context(subject: Subject, recipe: EffectiveRecipe, kind: Kind) -> Context:
         subject.partition,
         subject.job,
     )
-    checkout = Path(subject.checkout.path) if subject.checkout is not None else None
-    return Context(recipe, Inputs.of(environment=subject.job, checkout=checkout, request=request))
+    checkout = subject.path(subject.checkout.path) if subject.checkout is not None else None
+    here = subject.path("").absolute()
+    return Context(recipe, Inputs.of(environment=subject.job, checkout=checkout, root=here, request=request))
