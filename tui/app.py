@@ -113,7 +113,8 @@ class DistillApp(App[None]):
         elif self.settings.doctor is not None:
             from tui.screens.doctor import DoctorScreen, DoctorStart
 
-            self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
+            start = DoctorStart(self.settings.doctor, self.settings.runs_root, self.settings.host)
+            self.push_screen(DoctorScreen(self, start))
 
     def on_ready(self) -> None:
         """Import the other screens after the first list, so that neither it nor a later key waits.
@@ -393,13 +394,11 @@ class DistillApp(App[None]):
         """Open the doctor; a screen with a recipe has a `doctor_request` of its own."""
         from tui.screens.doctor import DoctorScreen, DoctorStart
 
-        if host := getattr(self.screen, "machine_name", ""):
-            self.notify(f"The doctor examines this machine: run `distill-tui doctor` on {host}.", timeout=8)
-            return
         if not any(isinstance(screen, DoctorScreen) for screen in self.screen_stack):
             request_of = getattr(self.screen, "doctor_request", None)
             request = request_of() if request_of is not None else None
-            self.push_screen(DoctorScreen(self, DoctorStart(request, self.settings.runs_root)))
+            machine = getattr(self.screen, "machine_name", "")
+            self.push_screen(DoctorScreen(self, DoctorStart(request, self.settings.runs_root, machine)))
 
     def action_redraw(self) -> None:
         """Paint the whole screen again: another program may have written on the terminal."""

@@ -9,7 +9,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,7 +21,7 @@ from launcher.storage.host_directories import HostDirectory, host_directory
 if TYPE_CHECKING:
     from launcher.transports.base import Transport
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 20.0
 _KERNEL = "id -u; uname -m; ulimit -Sn; ulimit -Hn"
 _PROGRAM = 'PATH=$1; command -v -- "$2"'
 _CLOCK = """
@@ -165,6 +165,7 @@ class HostLoginNode:
     home: str
     mount_table: quotas.QuotaReader
     """Has read the mount table."""
+    _directories: dict[str, HostDirectory] = field(default_factory=dict, init=False, repr=False)
 
     def _ask(self, script: str, *arguments: str) -> str:
         done = self.transport.run(["sh", "-c", script, "sh", *arguments], timeout_s=_TIMEOUT_S)
@@ -199,10 +200,13 @@ class HostLoginNode:
         return self.mount_table.mounts()
 
     def _directory(self, path: Path) -> HostDirectory:
-        answer = host_directory(self.transport, str(path.absolute()), self.home)
-        if answer is None:
-            raise TransportError(f"{path} does not answer")
-        return answer
+        text = str(path.absolute())
+        if text not in self._directories:
+            answer = host_directory(self.transport, text, self.home)
+            if answer is None:
+                raise TransportError(f"{path} does not answer")
+            self._directories[text] = answer
+        return self._directories[text]
 
     def nearest(self, path: Path) -> Path:
         """Return a path without links, or its nearest parent that exists."""

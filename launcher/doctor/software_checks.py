@@ -59,7 +59,7 @@ def uv_is_there(subject: Subject) -> Verdict | None:
         return warned("there is no uv on PATH; nothing needs it now", install, changes="your home")
     try:
         done = subject.transport.run(
-            [path, "--version"], env=passed_on(subject.shell), timeout_s=_UV_TIMEOUT_S
+            [path, "--version"], env=passed_on(subject.shell), timeout_s=subject.call_limit(_UV_TIMEOUT_S)
         )
     except TransportError as error:
         return unknown(f"{path}: {error.what}", f"{path} --version")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recipes.errors import ExplainedError
 
 
+_SSH_S = 20.0
 Requirement = Literal["recipe", "checkout", "slurm"]
 """What a check may need to be there."""
 
@@ -78,6 +79,10 @@ class Subject:
     def is_far(self) -> bool:
         """Whether that is another machine than this program's."""
         return is_remote(self.transport)
+
+    def call_limit(self, seconds: float) -> float:
+        """Return the limit of a call that takes so long here; a host's takes round trips besides."""
+        return seconds + _SSH_S if self.is_far else seconds
 
     @cached_property
     def node(self) -> LoginNode:

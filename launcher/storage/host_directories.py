@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from launcher.errors import TransportError
 from launcher.transports.base import Transport
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 20.0
 _LOOK = """
 real=$(realpath -m -- "$1") home=$(realpath -m -- "$2") existing=$real
 while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done

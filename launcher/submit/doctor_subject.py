@@ -1,6 +1,6 @@
 """What the doctor examines, from a request or from a planned submission.
 
-subject = subject_of(request, transport, runs, environment)    a request, however incomplete
+subject, report = examined(request, transport, runs, environment)    a request, however incomplete
 report = ready_report(plan, detection, store, environment)     the wizard's question: ready?
 """
 
@@ -31,6 +31,7 @@ from launcher.transports.base import is_remote
 from recipes.checks import ClusterRequest, Context, Inputs
 from recipes.inheritance import Resolver
 from recipes.reading import within
+from recipes.remote_path import machine_of
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -92,6 +93,24 @@ def subject_of(
     if recipe is not None:
         subject = replace(subject, context=_context(subject, recipe, wish.kind))
     return with_measured(subject)
+
+
+def examined(
+    request: DoctorRequest, transport: Transport, runs: Path, environment: Mapping[str, str]
+) -> tuple[Subject, HealthReport]:
+    """Return what a request is about, and the verdicts on it; these are kept. Arguments as for `subject_of`.
+
+    Raises:
+        ExplainedError: as `subject_of` does.
+    """
+    from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+
+    subject = subject_of(request, transport, runs, environment)
+    report = examine(LOGIN_CHECKS, subject)
+    if subject.measured:
+        report = report.merged(examine(NODE_CHECKS, subject))
+    save_report(subject, report)
+    return subject, report.for_host(machine) if (machine := machine_of(subject.path("/"))) else report
 
 
 @dataclass(frozen=True, slots=True)

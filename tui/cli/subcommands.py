@@ -139,6 +139,7 @@ COMMANDS: tuple[Subcommand, ...] = (
             flag("--smoke", "for a smoke run: the site's partition for tests"),
             flag("--all", "also list what passed"),
             flag("--yes", "do not ask: submit the job, run the commands"),
+            HOST,
             JSON,
         ),
         "doctor recipe.yaml --print",
