@@ -20,6 +20,7 @@ from recipes.errors import ExplainedError
 from tui.app_settings import AppSettings, EditStart
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
+from tui.dashboards import Dashboards
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
@@ -75,6 +76,7 @@ class DistillApp(App[None]):
         self._key_order = KeyOrder(self, super().on_event)
         self._live_settings = LiveSettings(self, settings.screen, os.environ)
         self._machines = Machines(self._answer_login)
+        self.dashboards = Dashboards()
         self._shown_errors: dict[str, Screen[Any]] = {}
         """Dialog of each failure, by its text."""
 
@@ -213,7 +215,8 @@ class DistillApp(App[None]):
         self._machines.try_again()
 
     def close_connections(self) -> None:
-        """Close the connections to hosts."""
+        """Close the connections to hosts, and the ports to what is there."""
+        self.dashboards.close()
         self._machines.close()
 
     def _answer_login(self, prompt: LoginPrompt) -> str:

@@ -260,6 +260,22 @@ class HomeActions:
 
         self._screen.app.push_screen(ChartsScreen(opener, row.name))
 
+    def open_dashboard(self, row: RunRow) -> None:
+        """Open a port to the Ray dashboard of a run, and show its address."""
+        from tui.screens.dashboard_dialog import show_dashboard
+
+        machine = self._machine(row)
+
+        def read() -> None:
+            from launcher.runs import load
+
+            run = load(machine.transport(), row.directory)
+            call_on(
+                self._screen, lambda: show_dashboard(self._screen, self._host, machine, run, note=self._note)
+            )
+
+        in_background(read, "run", self._failed)
+
     def compare(self, rows: Sequence[RunRow]) -> None:
         """Show runs beside each other, in the order of the list."""
         from tui.screens.comparison import ComparisonScreen

@@ -362,10 +362,14 @@ class MonitorScreen(Screen[None]):
         """Open a shell on a node of this run's job."""
         self.run_actions.open_shell()
 
+    def action_open_dashboard(self) -> None:
+        """Open a port to this run's Ray dashboard."""
+        self.run_actions.open_dashboard()
+
     def on_resume_sent(self, event: ResumeSent) -> None:
         """Open the run anew, which goes on."""
         self._host.close_monitor(self)
-        self._host.open_run(event.directory)
+        self._host.open_run(event.directory, event.host)
 
     def action_remove_checkpoint(self) -> None:
         """Remove the checkpoint of this smoke run or rehearsal, after a confirmation."""
