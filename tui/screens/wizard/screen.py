@@ -140,8 +140,7 @@ class WizardScreen(StepScreen):
         """Return whether a command is valid now."""
         if action in ("edit_recipe", "any_key"):
             readable = self.status.path is not None or not self._is_current
-            # The editor's copy of the choices lies on this machine.
-            return readable and kind_of(self.wizard_state) != "rehearsal" and not self.machine_name
+            return readable and kind_of(self.wizard_state) != "rehearsal"
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         planned = self._is_current and self.status.plan is not None
