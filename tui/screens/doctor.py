@@ -15,13 +15,14 @@ from textual.events import Resize
 from textual.screen import Screen
 
 from launcher.doctor.fixing import terminal_opener
+from launcher.errors import ConnectionLostError
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
 from tui.commands import Scope, bindings
 from tui.opening import ActionFailed
-from tui.screens.connection import connection_part
+from tui.screens.connection import Reconnector, connection_part
 from tui.screens.doctor_parts import CheckList, check_choice, print_line, run_on_terminal, verdict_facts
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.fact_lines import fact_lines
@@ -87,6 +88,9 @@ class DoctorScreen(Screen[None]):
         self._report: HealthReport | None = None
         self._failure_titles: Mapping[str, str] = {}
         self._examining = False
+        self._was_interrupted = False
+        """Whether the connection broke while the checks were made."""
+        self._reconnector = Reconnector(host, start.machine)
         self._with_passed = False
         self._title_line = StyledLines(classes="title-line")
         self._list = CheckList()
@@ -112,12 +116,19 @@ class DoctorScreen(Screen[None]):
         self._list.focus()
         self.action_again()
         if self.machine_name:
-            self.set_interval(1.0, self._show_title)
+            self.set_interval(1.0, self._look_at_connection)
 
     def on_resize(self, event: Resize) -> None:
         """Put the panels side by side where there is room."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self.call_after_refresh(self._show_details)
+
+    def _look_at_connection(self) -> None:
+        """Say how the connection is; what it interrupted is done again once it is back."""
+        self._reconnector.try_now()
+        if self._was_interrupted and connection_part(self._host, self.machine_name) is None:
+            self.action_again()
+        self._show_title()
 
     # ------------------------------------------------------------ examining
 
@@ -129,7 +140,7 @@ class DoctorScreen(Screen[None]):
 
     def _begin(self) -> None:
         """Make the checks on a thread."""
-        self._examining = True
+        self._examining, self._was_interrupted = True, False
         self._paint()
         in_background(self._examine, "doctor", self._failed)
 
@@ -149,8 +160,9 @@ class DoctorScreen(Screen[None]):
             subject, report = examined(request, transport, runs, transport.environment())
         else:
             subject, report = examined(request, LocalTransport(_FILES_S), self._start.runs, os.environ)
+        interrupted = connection_part(self._host, self.machine_name) is not None
         titles = {name: signature.title for name, signature in catalogue().signatures.items()}
-        call_on(self, lambda: self._take(subject, report, titles))
+        call_on(self, lambda: self._take(subject, report, titles, interrupted=interrupted))
 
     def _store(self) -> RunStore:
         from launcher.runs import store_on, user_store
@@ -160,7 +172,10 @@ class DoctorScreen(Screen[None]):
             return store_on(self._host.machine(self.machine_name).transport())
         return user_store(local(), self._start.runs)
 
-    def _take(self, subject: Subject, report: HealthReport, titles: Mapping[str, str]) -> None:
+    def _take(
+        self, subject: Subject, report: HealthReport, titles: Mapping[str, str], *, interrupted: bool
+    ) -> None:
+        self._was_interrupted = interrupted
         self._subject, self._report, self._examining = subject, report, False
         self._failure_titles = titles
         self._paint()
@@ -168,7 +183,9 @@ class DoctorScreen(Screen[None]):
     def _failed(self, error: object) -> None:
         def show() -> None:
             self._examining = False
-            self._message.say(getattr(error, "what", ""), "fail")
+            self._was_interrupted = isinstance(error, ConnectionLostError)
+            if not self._was_interrupted:  # the title says so
+                self._message.say(getattr(error, "what", ""), "fail")
             self._paint()
 
         call_on(self, show)

@@ -25,6 +25,7 @@ from tui.formatting import plural
 from tui.opening import ActionFailed, OpenedRun, RunSummary, open_directory
 from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
+from tui.screens.connection import connection_part, connections_part
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.removing import Remover
@@ -258,7 +259,8 @@ class HomeActions:
         def opener() -> OpenedRun:
             return open_directory(row.directory, self._machine(row))
 
-        self._screen.app.push_screen(ChartsScreen(opener, row.name))
+        teller = partial(connection_part, self._host, row.host) if row.host else None
+        self._screen.app.push_screen(ChartsScreen(opener, row.name, teller))
 
     def open_dashboard(self, row: RunRow) -> None:
         """Open a port to the Ray dashboard of a run, and show its address."""
@@ -281,7 +283,10 @@ class HomeActions:
         from tui.screens.comparison import ComparisonScreen
 
         runs = [row for row in rows if row.is_run]
-        self._screen.app.push_screen(ComparisonScreen([(row.directory, self._machine(row)) for row in runs]))
+        compared = [(row.directory, self._machine(row)) for row in runs]
+        machines = [machine for _, machine in compared]
+        teller = partial(connections_part, self._host, machines)
+        self._screen.app.push_screen(ComparisonScreen(compared, teller))
 
     # ------------------------------------------------------------ shell, copy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -23,6 +24,7 @@ from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSumma
 from tui.paint_pace import TICK_S, PaintPace
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
+from tui.screens.connection import connection_part
 from tui.screens.host import Host
 from tui.screens.layout_keeping import LayoutKeeper
 from tui.screens.log_commands import LogCommands
@@ -396,7 +398,8 @@ class MonitorScreen(Screen[None]):
 
         opened = self._opened
         if opened is not None:
-            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title))
+            teller = partial(connection_part, self._host, opened.host) if opened.host else None
+            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title, teller))
 
     def show_remark(self, remark: str) -> None:
         """Show a remark above the logs."""

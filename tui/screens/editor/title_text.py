@@ -13,16 +13,23 @@ from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
 if TYPE_CHECKING:
+    from tui.screens.connection import TitlePart
     from tui.screens.editor.session_messages import SessionView
 
 
-def title_text(path: Path, view: SessionView | None, others: str) -> Content:
-    """Return the title of an editor of `path`; `others`: who else edits it, empty for nobody."""
+def title_text(
+    path: Path, view: SessionView | None, others: str, connection: TitlePart | None = None
+) -> Content:
+    """Return the title of an editor of `path`; `others`: who else edits it, empty for nobody.
+
+    `connection` is what is to be said of that to its host.
+    """
     parts: list[tuple[str, str]] = [
         (" recipe ", "bold $text-primary"),
         (f" {clean(path.name)} ", "bold"),
         *(((f" on {clean(host)} ", "$text-primary"),) if (host := machine_of(path)) else ()),
     ]
+    parts += [connection] if connection is not None else []
     if view is not None and view.state.error is not None:
         parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
     if view is not None and view.dirty:
