@@ -104,9 +104,12 @@ class ChartsScreen(ChartCommands):
         "the launcher writes. Each column of dots spans the lowest to the highest value in it."
     )
 
-    def __init__(self, opener: Opener, title: str, connection: ConnectionTeller | None = None) -> None:
-        """Make the screen; `connection` tells of that to the run's host (None: it is here)."""
+    def __init__(
+        self, opener: Opener, title: str, connection: ConnectionTeller | None = None, machine: str = ""
+    ) -> None:
+        """Make the screen; `connection` tells of that to the run's host, `machine` (None: it is here)."""
         super().__init__()
+        self.machine_name = machine
         self._poller = ChartPoller(opener, self, patient=connection is not None)
         self._connection = connection
         self._run = ChartedRun(title)

@@ -49,5 +49,5 @@ def connection_part(host: Host, machine: str) -> TitlePart | None:
 def connections_part(host: Host, machines: Sequence[WorkMachine]) -> TitlePart | None:
     """Return the same of the first of several machines whose connection is not up."""
     states = [state for machine in machines if (state := machine.state()) is not None]
-    words = next((text for state in states if (text := state.in_words(host.now()))), "")
+    words = next((text for state in states if (text := state.in_brief(host.now()))), "")
     return (f"  ! {clean(words)}", "$text-warning") if words else None

@@ -260,7 +260,7 @@ class HomeActions:
             return open_directory(row.directory, self._machine(row))
 
         teller = partial(connection_part, self._host, row.host) if row.host else None
-        self._screen.app.push_screen(ChartsScreen(opener, row.name, teller))
+        self._screen.app.push_screen(ChartsScreen(opener, row.name, teller, row.host))
 
     def open_dashboard(self, row: RunRow) -> None:
         """Open a port to the Ray dashboard of a run, and show its address."""

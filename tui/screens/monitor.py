@@ -399,7 +399,7 @@ class MonitorScreen(Screen[None]):
         opened = self._opened
         if opened is not None:
             teller = partial(connection_part, self._host, opened.host) if opened.host else None
-            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title, teller))
+            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title, teller, opened.host))
 
     def show_remark(self, remark: str) -> None:
         """Show a remark above the logs."""

@@ -83,13 +83,18 @@ class EditorLayout(EditorPanes):
         self._in_step = False
         """Whether a pane is moved because the other one moved."""
 
+    @property
+    def machine_name(self) -> str:
+        """Name of the host that has the recipe; empty for this machine."""
+        return machine_of(self.file.path)
+
     def on_mount(self) -> None:
         """Show the frame; the file is read on a thread."""
         self.action_show_pane("tree")
         self.show_title()
         self.message.say("reading the recipe …")
         self.worker.start()
-        if machine_of(self.file.path):
+        if self.machine_name:
             self.set_interval(1.0, self.show_title)
 
     async def on_unmount(self) -> None:
@@ -250,7 +255,7 @@ class EditorLayout(EditorPanes):
 
     def show_title(self) -> None:
         """Show the file's name, and whether there is something to save."""
-        connection = connection_part(self.host, machine_of(self.file.path))
+        connection = connection_part(self.host, self.machine_name)
         line = title_text(self.file.path, self.view, self.others, connection)
         self.title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
 

@@ -29,12 +29,12 @@ def title_text(
         (f" {clean(path.name)} ", "bold"),
         *(((f" on {clean(host)} ", "$text-primary"),) if (host := machine_of(path)) else ()),
     ]
-    parts += [connection] if connection is not None else []
     if view is not None and view.state.error is not None:
         parts.append((f" {FAILURE.glyph} not YAML, line {view.state.error_line} ", FAILURE.style))
     if view is not None and view.dirty:
         changed = plural(view.changes.total, "line")
         parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
+    parts += [connection] if connection is not None else []
     if view is not None and view.unsaved_draft:
         parts.append(("  ! the draft cannot be written", "$text-warning"))
     if others:
