@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from launcher.logs.gpu_samples import NodeSamples
-    from tui.screens.connection import ConnectionTeller
+    from tui.screens.connection_words import ConnectionTeller
 
 FILTER_HINT = "words in the metric's name; enter applies, esc clears"
 

@@ -26,7 +26,7 @@ from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from launcher.overview.comparison import ComparedRun
-    from tui.screens.connection import ConnectionTeller
+    from tui.screens.connection_words import ConnectionTeller
     from tui.work_machine import WorkMachine
 
 PANES = ("curves", "figures", "recipes")

@@ -22,7 +22,7 @@ from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
 from tui.commands import Scope, bindings
 from tui.opening import ActionFailed
-from tui.screens.connection import Reconnector, connection_part
+from tui.screens.connection_words import Reconnector, connection_part
 from tui.screens.doctor_parts import CheckList, check_choice, print_line, run_on_terminal, verdict_facts
 from tui.widgets.choice_list import ChoiceList
 from tui.widgets.fact_lines import fact_lines
@@ -251,7 +251,10 @@ class DoctorScreen(Screen[None]):
             self._details.set_title(_DETAILS_TITLE)
             self._detail.set_lines([Content(text)])
             return
-        self._details.set_title(f"2 {item.check.id} {item.check.title}", _STATIONS[item.check.station])
+        station = _STATIONS[item.check.station]
+        if self.machine_name and item.check.station == "login":
+            station = f"login node of {clean(self.machine_name)}"
+        self._details.set_title(f"2 {item.check.id} {item.check.title}", station)
         width = max(self._details.size.width - _DETAIL_MARGIN, 20)
         self._detail.set_lines(fact_lines(verdict_facts(item, self._failure_titles), width))
         if item.check.id != self._shown_id:

@@ -25,7 +25,7 @@ from tui.formatting import plural
 from tui.opening import ActionFailed, OpenedRun, RunSummary, open_directory
 from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
-from tui.screens.connection import connection_part, connections_part
+from tui.screens.connection_words import connection_part, connections_part
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.removing import Remover

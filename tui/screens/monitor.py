@@ -24,7 +24,7 @@ from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSumma
 from tui.paint_pace import TICK_S, PaintPace
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
-from tui.screens.connection import connection_part
+from tui.screens.connection_words import connection_part
 from tui.screens.host import Host
 from tui.screens.layout_keeping import LayoutKeeper
 from tui.screens.log_commands import LogCommands

@@ -14,7 +14,7 @@ from recipes.checks import Result
 from recipes.editing import Placement
 from recipes.remote_path import machine_of
 from tui.chart_poller import AGAIN_S
-from tui.screens.connection import connection_part
+from tui.screens.connection_words import connection_part
 from tui.screens.editor.checks_panel import MEMORY_UNKNOWN
 from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
 from tui.screens.editor.editor_panes import EditorPanes

@@ -13,7 +13,7 @@ from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
 if TYPE_CHECKING:
-    from tui.screens.connection import TitlePart
+    from tui.screens.connection_words import TitlePart
     from tui.screens.editor.session_messages import SessionView
 
 

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from launcher.fields import field as field_of
 from launcher.fields.stock_values import field_help
-from tui.screens.connection import Reconnector
+from tui.screens.connection_words import Reconnector
 from tui.screens.editor.preflight_lines import memory_strip
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import FieldChoice, choices_for
