@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from recipes.library import starting_recipes
 from tests.ssh.far_app import FarApp, far_app
 from tests.ssh.test_dashboard import NODE, TOKEN, ask, browse, dashboard_page
 from tests.tui.replay import running
 
 pytestmark = pytest.mark.long
+"""Each takes 3 to 8 s of CPU; those of more than 5 are slow besides."""
 SECRET = "3132333435363738393031323334353637383930"
 
 
@@ -75,6 +77,7 @@ def select(app: FarApp, name: str) -> None:
         key = "Down" if selected(app.tmux.text) != before else "g"
 
 
+@pytest.mark.slow
 def test_runs_here_and_there_and_a_line_that_breaks(app: FarApp) -> None:
     some_runs(app)
     app.start("--host", "far")
@@ -100,6 +103,7 @@ def test_runs_here_and_there_and_a_line_that_breaks(app: FarApp) -> None:
     app.tmux.until(lambda text: " far " in text.partition("far-live")[2].partition("\n")[0], "column host")
 
 
+@pytest.mark.slow
 def test_an_order_goes_to_the_host(app: FarApp) -> None:
     some_runs(app)
     app.start("--host", "far")
@@ -122,6 +126,7 @@ def test_an_order_goes_to_the_host(app: FarApp) -> None:
     assert (app.own_runs / "20261128-020000-here-0002").exists()
 
 
+@pytest.mark.slow
 def test_the_wizard_over_the_host_to_the_review_and_a_job(app: FarApp) -> None:
     app.start("new", str(app.node.recipe), "--host", "far")
     app.tmux.see("booster", "distill", "far")
@@ -243,3 +248,51 @@ def shown_address(app: FarApp) -> str:
     match = re.search(r"http://127\.0\.0\.1:\d+/\?open=[\w-]{32}", text)
     assert match, app.tmux.text
     return match[0]
+
+
+@pytest.mark.slow
+def test_the_editor_opens_on_the_choices_of_the_wizard_and_writes_nothing_there(app: FarApp) -> None:
+    files = app.node.checkout
+    app.start("new", "--host", "far")
+    app.tmux.see("booster", "F6 editor", limit_s=60)
+    app.tmux.press("NPage")
+    app.tmux.see("2 Models", "packaged", "Qwen/Qwen3-1.7B-Base", limit_s=60)
+    app.tmux.press("F6")
+    app.tmux.see("recipe  choices-", "on far", "set here of", "would fail", limit_s=90)
+    app.tmux.press("/")
+    app.tmux.type("max_num_steps")
+    app.tmux.see("distillation.max_num_steps")
+    app.tmux.press("Enter", "Enter")
+    app.tmux.type("77")
+    app.tmux.press("Enter")
+    app.tmux.see("modified, ", "max_num_steps: 77", limit_s=60)
+    app.relay.refuse()
+    app.tmux.see("modified, ", "! reconnecting to ", limit_s=60)
+    app.relay.accept()
+    app.tmux.until(lambda text: "reconnecting" not in text, "it is back", 90)
+    app.tmux.press("b")
+    app.tmux.see(" far: ", "2 Models", limit_s=60)
+    app.tmux.press("F8")
+    app.tmux.see("Review", "Job", "of booster for", limit_s=90)
+    app.tmux.press("D")
+    app.tmux.see("- distillation.max_num_steps: 500", "+ distillation.max_num_steps: 77", limit_s=60)
+    assert not list(files.rglob("choices-*"))
+    library = app.node.root / "state" / "distill-tui" / "library"
+    assert {path.name for path in library.glob("*/*")} == {path.name for path in starting_recipes()}
+
+
+@pytest.mark.slow
+def test_the_doctor_examines_the_host_and_goes_on_after_a_break(app: FarApp) -> None:
+    app.start("new", str(app.node.recipe), "--host", "far")
+    app.tmux.see("booster", limit_s=60)
+    app.tmux.press("F8")
+    app.tmux.see("Review", "ready?", "checks passed", limit_s=90)
+    app.tmux.press("F9")
+    app.tmux.see("doctor", "recipe.yaml", "on far", limit_s=60)
+    app.relay.refuse()
+    app.tmux.see("! reconnecting to far (last data", limit_s=60)
+    app.relay.accept()
+    app.tmux.until(lambda text: "reconnecting" not in text and "passed, not listed" in text, "examined", 120)
+    app.tmux.see("D10 uv is installed", "login node of far")
+    app.tmux.press("b")
+    app.tmux.see("Review", "ready?", "just now")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
+import json
+import os
 import re
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +17,16 @@ from pathlib import Path
 import pytest
 
 from launcher.doctor.check_table import LOGIN_CHECKS
+from launcher.doctor.fixing import FixStep, run_step_there, terminal_opener
 from launcher.doctor.runner import examine
-from launcher.doctor.verdict import Verdict
+from launcher.doctor.verdict import Examination, HealthReport, Verdict, failed
 from launcher.transports.base import Transport
 from launcher.transports.ssh.transport import SshTransport
 from tests.doctor.faults import FAULTS
-from tests.doctor.place import Place, judged
+from tests.doctor.place import FROM_HUB, VLLM, Place, judged
 from tests.doctor.test_login_faults import prepared
-from tests.ssh.server import Server
+from tests.ssh.laptop import command, laptop
+from tests.ssh.server import SFTP, Server, running
 
 LIMIT_S = 200.0
 ONLY_HERE = ("D32",)
@@ -116,3 +123,67 @@ def test_what_belongs_to_the_host_alone(connected: SshTransport, tmp_path: Path)
     finally:
         left.kill()
         left.wait()
+
+
+@pytest.mark.long
+def test_the_command_examines_and_repairs_the_host(tmp_path: Path) -> None:
+    place = Place.at(tmp_path / "p")
+    shutil.rmtree(place.root / "venvs" / VLLM)
+    built = place.root / "venvs" / VLLM / "bin"
+    build = f'mkdir -p "{built}"; cp "{place.root}/.venv/bin/python" "{built}"'
+    place.command("uv", f'case $1 in run) echo "args $*"; {build} ;; *) echo uv 0.9.0 ;; esac')
+    variables = {name: value for name, value in place.environment.items() if name != "PATH"}
+    (place.root / "home" / ".bash_profile").write_text(f'export PATH="{place.environment["PATH"]}"\n')
+    sshd = tmp_path / "sshd"
+    sshd.mkdir()
+    set_env = "SetEnv " + " ".join(f"{name}={value}" for name, value in variables.items())
+    with running(sshd, SFTP, set_env) as own_server:
+        environment = laptop(own_server, tmp_path)
+        recipe = (str(place.root / "recipe.yaml"), *FROM_HUB, "checkpointing.enabled=false")
+        arguments = ("doctor", "--host", "far", *recipe)
+        missing = command(environment, *arguments)
+        assert "FAIL D18" in missing.stdout, missing
+        assert missing.returncode == 1
+        fixed = command(environment, *arguments, "--fix", "--yes", "--json")
+        assert "args run python -m nemo_rl.utils.prefetch_venvs" in fixed.stderr, fixed
+        assert fixed.returncode == 0, fixed
+        outcomes = {item["id"]: item["outcome"] for item in json.loads(fixed.stdout)["checks"]}
+        assert outcomes["D18"] == "pass"
+        assert not (tmp_path / "laptop" / ".cache").exists() or not list(
+            (tmp_path / "laptop" / ".cache").rglob("report-*")
+        ), "the report is kept on the host"
+        assert list((place.root / "home").rglob("report-*.json"))
+
+
+def test_remedies_of_a_host_name_it() -> None:
+    verdict = failed("x", "distill-tui detect", "hf download a/b", "echo distill-tui x")
+    report = HealthReport((Examination(LOGIN_CHECKS[0], verdict),)).for_host("far")
+    remedy = report.examinations[0].verdict.remedy
+    assert remedy is not None
+    assert remedy.commands == ("distill-tui --host far detect", "hf download a/b", "echo distill-tui x")
+
+
+@pytest.mark.long
+def test_an_interrupted_command_on_the_host_ends_with_its_terminal(
+    connected: SshTransport, tmp_path: Path
+) -> None:
+    opener = terminal_opener(connected)
+    assert opener is not None
+    reader, writer = os.pipe()
+    step = FixStep(f"echo begun $$; trap 'echo x > {tmp_path}/hup; exit 1' HUP; sleep 300 & wait", "", ())
+
+    def interrupt() -> None:
+        os.read(reader, 5)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_step_there(step, opener, writer)
+    for _ in range(600):
+        if (tmp_path / "hup").exists():
+            break
+        time.sleep(0.05)
+    assert (tmp_path / "hup").exists()
+    assert run_step_there(FixStep("exit 7", "", ()), opener, writer) == 7
+    os.close(reader)
+    os.close(writer)
