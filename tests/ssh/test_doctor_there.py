@@ -170,7 +170,7 @@ def test_an_interrupted_command_on_the_host_ends_with_its_terminal(
     opener = terminal_opener(connected)
     assert opener is not None
     reader, writer = os.pipe()
-    step = FixStep(f"echo begun $$; trap 'echo x > {tmp_path}/hup; exit 1' HUP; sleep 300 & wait", "", ())
+    step = FixStep(f"trap 'echo x > {tmp_path}/hup; exit 1' HUP; echo begun; sleep 300 & wait", "", ())
 
     def interrupt() -> None:
         os.read(reader, 5)

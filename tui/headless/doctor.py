@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +97,12 @@ class _Machine:
     runs: Path
     environment: Mapping[str, str]
 
+    def own(self, request: DoctorRequest) -> DoctorRequest:
+        """Return a request with the recipe's path on this machine."""
+        if request.recipe is None:
+            return request
+        return replace(request, recipe=self.transport.path(str(request.recipe)))
+
 
 def _machine(host: str | None) -> _Machine:
     if host is None:
@@ -104,18 +110,19 @@ def _machine(host: str | None) -> _Machine:
         from launcher.transports.local import LocalTransport
 
         return _Machine(LocalTransport(_FILES_S), runs_root(), os.environ)
-    from tui.headless.stores import run_store
+    from launcher.runs import store_on
+    from tui.headless.hosts import transport_to
 
-    store = run_store(host)
-    transport = store.transport
-    return _Machine(transport, transport.path(store.root), transport.environment())
+    # Beside the others: it looks at everything anew.
+    transport = transport_to(host).beside()
+    return _Machine(transport, transport.path(store_on(transport).root), transport.environment())
 
 
 def _subject(request: DoctorRequest, host: str | None) -> Subject:
     from launcher.submit.doctor_subject import subject_of
 
     place = _machine(host)
-    return subject_of(request, place.transport, place.runs, place.environment)
+    return subject_of(place.own(request), place.transport, place.runs, place.environment)
 
 
 def _examined(request: DoctorRequest, host: str | None) -> HealthReport:
@@ -125,7 +132,7 @@ def _examined(request: DoctorRequest, host: str | None) -> HealthReport:
 
     def examination() -> HealthReport:
         place = _machine(host)
-        return examined(request, place.transport, place.runs, place.environment)[1]
+        return examined(place.own(request), place.transport, place.runs, place.environment)[1]
 
     # A host's calls have limits, and its login may ask a question at the terminal.
     return isolated(examination, _LIMIT_S) if host is None else examination()
@@ -206,8 +213,6 @@ def _run_step(step: FixStep, host: str | None) -> int:
 
 def _on_devel(subject: Subject, options: argparse.Namespace, host: str | None) -> int:
     """Measure nodes in a job of its own, wait for it, and print the verdicts."""
-    from dataclasses import replace
-
     from launcher.doctor.check_table import NODE_CHECKS
     from launcher.doctor.node_job import plan_examination, results_of, send_examination
     from launcher.doctor.runner import examine
