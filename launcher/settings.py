@@ -9,7 +9,7 @@ No pydantic: the file is read by commands that must start without it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -321,22 +321,60 @@ def set_setting(environment: Mapping[str, str], key: str, values: Sequence[str])
         InputError: there is no such setting, the value is none, or the file cannot be edited.
     """
     item, path = setting(key), settings_path(environment)
-    before = load_settings(environment)
-    value = _value(item, values, environment)
+    value = _value(item, values, environment, lambda text: Path(os.path.abspath(text)))
     stored = read_user_text(path, "the settings")
-    text = _with(TEMPLATE if stored is None else stored, item, value, path)
-    if key == "storage.runs" and before.runs and before.runs != value and Path(before.runs).is_dir():
-        others = [item for item in before.earlier_runs if item not in (before.runs, value)]
-        text = _with(text, setting("storage.earlier_runs"), [*others, before.runs], path)
-    _settings(_parse(text, path), path, environment)
-    _write(path, text)
+    is_kept = Path(load_settings(environment).runs or os.devnull).is_dir()
+    _write(path, _edited(stored, item, value, path, environment, is_kept=is_kept))
     if key == "storage.runs":
         cache_beside_runs(environment, Path(str(value)))
     return path
 
 
-def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str]) -> TomlValue:
-    """Return the value to be written.
+def set_setting_on(transport: Transport, key: str, values: Sequence[str]) -> Path:
+    """Write a setting into the user's file on a transport's machine, like `set_setting`.
+
+    Raises:
+        InputError: there is no such setting, the value is none, or the file cannot be edited.
+        TransportError: the machine does not answer.
+    """
+    environment = transport.environment()
+    item, path = setting(key), settings_path(environment)
+    value = _value(item, values, environment, lambda text: transport.path(text).absolute())
+    runs = settings_on(transport, environment).runs
+    is_kept = bool(runs) and transport.path(runs).is_dir()
+
+    def change(stored: bytes | None) -> bytes:
+        text = None if stored is None else stored.decode("utf-8", "surrogateescape")
+        edited = _edited(text, item, value, path, environment, is_kept=is_kept)
+        return edited.encode("utf-8", "surrogateescape")
+
+    transport.change(str(path), change)
+    return path
+
+
+def _edited(
+    stored: str | None,
+    item: Setting,
+    value: TomlValue,
+    path: Path,
+    environment: Mapping[str, str],
+    *,
+    is_kept: bool,
+) -> str:
+    """Return the file's text with a setting; `is_kept`: the directory of runs before is still there."""
+    before = Settings() if stored is None else settings_of(stored, path, environment)
+    text = _with(TEMPLATE if stored is None else stored, item, value, path)
+    if item.key == "storage.runs" and is_kept and before.runs != value:
+        others = [item for item in before.earlier_runs if item not in (before.runs, value)]
+        text = _with(text, setting("storage.earlier_runs"), [*others, before.runs], path)
+    _settings(_parse(text, path), path, environment)
+    return text
+
+
+def _value(
+    item: Setting, values: Sequence[str], environment: Mapping[str, str], absolute_of: Callable[[str], Path]
+) -> TomlValue:
+    """Return the value to be written; `absolute_of` returns a path of the machine from its root.
 
     Raises:
         InputError: it is no value of the setting.
@@ -356,7 +394,7 @@ def _value(item: Setting, values: Sequence[str], environment: Mapping[str, str])
         directory = expand(text, environment)
         if "$" in str(directory) or not text.strip():
             raise InputError(f"{item.key}: '{clean(text)}' is no directory (a variable in it is not set)")
-        absolute = Path(os.path.abspath(directory))
+        absolute = absolute_of(str(directory))
         if absolute.exists() and not absolute.is_dir():
             raise InputError(f"{item.key}: this is a file, not a directory", where=absolute)
         paths.append(str(absolute))

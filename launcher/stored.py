@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from launcher.errors import InputError, TransportError
+from launcher.errors import ConnectionLostError, InputError, TransportError
 from launcher.text import clean
 from launcher.transports.base import Transport
 
@@ -27,12 +27,15 @@ def read_stored(transport: Transport, path: Path, model: type[Model], *, works: 
 
     Raises:
         InputError: it cannot be read, is too large, or is damaged.
+        ConnectionLostError: its machine is not reached.
     """
     try:
         entry = transport.stat(str(path))
         if entry is not None and entry.is_dir:
             raise InputError(f"{path.name} is a directory (expected a file)", where=path, fix=works)
         data = transport.read(str(path), 0, MAX_STORED_BYTES + 1)
+    except ConnectionLostError:  # that says nothing about the file
+        raise
     except TransportError as error:
         raise InputError(error.what, where=path, fix=works or error.fix) from error
     return parse_stored(data, path, model, works=works)

@@ -21,6 +21,7 @@ from recipes.errors import ExplainedError
 from tui.app_settings import AppSettings, EditStart
 from tui.background import in_background, post
 from tui.commands import Scope, bindings, commands, enabled
+from tui.dashboards import Dashboards
 from tui.key_order import KeyOrder, KeyPassed
 from tui.leaving import Leaving, StopFailed, edits_would_be_lost
 from tui.live_settings import LiveSettings
@@ -78,6 +79,7 @@ class DistillApp(App[None]):
         self._screen_styles = ScreenStyles(self)
         self._live_settings = LiveSettings(self, settings.screen, os.environ)
         self._machines = Machines(self._answer_login)
+        self.dashboards = Dashboards()
         self._shown_errors: dict[str, Screen[Any]] = {}
         """Dialog of each failure, by its text."""
 
@@ -116,7 +118,8 @@ class DistillApp(App[None]):
         elif self.settings.doctor is not None:
             from tui.screens.doctor import DoctorScreen, DoctorStart
 
-            self.push_screen(DoctorScreen(self, DoctorStart(self.settings.doctor, self.settings.runs_root)))
+            start = DoctorStart(self.settings.doctor, self.settings.runs_root, self.settings.host)
+            self.push_screen(DoctorScreen(self, start))
 
     def push_screen(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Textual's overloads
         """Show another screen; the rules for its look are read before the first one."""
@@ -228,7 +231,8 @@ class DistillApp(App[None]):
         self._machines.try_again()
 
     def close_connections(self) -> None:
-        """Close the connections to hosts."""
+        """Close the connections to hosts, and the ports to what is there."""
+        self.dashboards.close()
         self._machines.close()
 
     def _answer_login(self, prompt: LoginPrompt) -> str:
@@ -409,13 +413,11 @@ class DistillApp(App[None]):
         """Open the doctor; a screen with a recipe has a `doctor_request` of its own."""
         from tui.screens.doctor import DoctorScreen, DoctorStart
 
-        if host := getattr(self.screen, "machine_name", ""):
-            self.notify(f"The doctor examines this machine: run `distill-tui doctor` on {host}.", timeout=8)
-            return
         if not any(isinstance(screen, DoctorScreen) for screen in self.screen_stack):
             request_of = getattr(self.screen, "doctor_request", None)
             request = request_of() if request_of is not None else None
-            self.push_screen(DoctorScreen(self, DoctorStart(request, self.settings.runs_root)))
+            machine = getattr(self.screen, "machine_name", "")
+            self.push_screen(DoctorScreen(self, DoctorStart(request, self.settings.runs_root, machine)))
 
     def action_redraw(self) -> None:
         """Paint the whole screen again: another program may have written on the terminal."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from launcher.errors import ConnectionLostError
 from recipes.errors import ExplainedError
 from tui.background import Background, post
 from tui.opening import Opener, OpeningFailed
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from launcher.overview.series import Series
 
 POLL_S = 10.0
+AGAIN_S = 3.0
+"""Pause before a host whose connection is lost is asked again."""
 _FIRST_BYTES = 1024 * 1024
 _FIRST_S, _MOST_S = 0.25, 4.0
 """Seconds until the first and between later pictures of what is still being read."""
@@ -50,10 +53,14 @@ class SeriesRead(Message):
 
 
 class ChartPoller(Background):
-    """Reads the series of one run; again while it lives."""
+    """Reads the series of one run; again while it lives.
 
-    def __init__(self, opener: Opener, target: MessagePump) -> None:
+    `patient`: a connection that is lost is waited for.
+    """
+
+    def __init__(self, opener: Opener, target: MessagePump, *, patient: bool = False) -> None:
         super().__init__(self._poll, "charts")
+        self._patient = patient
         self._opener = opener
         self._target = target
         self._reader: RunSeries | None = None
@@ -63,6 +70,9 @@ class ChartPoller(Background):
         try:
             return self._read()
         except ExplainedError as error:
+            if self._patient and isinstance(error, ConnectionLostError):
+                self._reader = None  # it may have been interrupted in the middle of a file
+                return AGAIN_S
             post(self._target, OpeningFailed(error))
             return None
 

@@ -41,12 +41,25 @@ class LineState:
             case "lost":
                 return self._lost_in_words(now)
 
-    def _lost_in_words(self, now: float) -> str:
+    def in_brief(self, now: float) -> str:
+        """Return the same without the reason, for a title line."""
+        match self.kind:
+            case "refused":
+                return f"not connected to {self.host}"
+            case "lost":
+                return self._reconnecting(now)
+            case _:
+                return self.in_words(now)
+
+    def _reconnecting(self, now: float) -> str:
         data = ""
         if self.last_data is not None:
             data = f" (last data {duration(max(now - self.last_data, 0.0), tenths=False)} ago)"
+        return f"reconnecting to {self.host}{data}"
+
+    def _lost_in_words(self, now: float) -> str:
         wait = f"; next attempt in {self.next_attempt_s:.0f} s" if self.next_attempt_s >= 1 else ""
-        return f"reconnecting to {self.host}{data}" + f": {self.problem}{wait}" * bool(self.problem)
+        return self._reconnecting(now) + f": {self.problem}{wait}" * bool(self.problem)
 
 
 class WorkMachine(Protocol):

@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launcher.doctor.verdict import Verdict, failed, passed, unknown, warned
@@ -24,6 +23,8 @@ _LARGEST_ANSWER = 4 << 20
 DEFAULT_NETWORKS = 31
 """Networks that Docker's default pools give: 15 of /16 and 16 of /20 (moby, daemon/libnetwork/ipamutils)."""
 _FEW = 4
+_NOT_FAR = "a service is not asked over SSH"
+_PING = "docker version"
 _POOLS = '"default-address-pools": [{"base": "10.200.0.0/16", "size": 24}]'
 
 
@@ -33,7 +34,7 @@ def image_is_there(subject: Subject) -> Verdict | None:
     if not image:
         return None
     if image.startswith(("/", "./")) or image.endswith(".sqsh"):
-        path = Path(image)
+        path = subject.path(image)
         if path.is_file():
             return passed(f"{image}, {path.stat().st_size / 1e9:.1f} GB")
         return failed(f"there is no {image}", f"enroot import --output {shlex.quote(image)} docker://IMAGE")
@@ -52,7 +53,9 @@ def slurm_starts_containers(subject: Subject) -> Verdict | None:
     if not subject.container:
         return None
     try:
-        done = subject.transport.run(["srun", "--help"], env=passed_on(subject.shell), timeout_s=_TIMEOUT_S)
+        done = subject.transport.run(
+            ["srun", "--help"], env=passed_on(subject.shell), timeout_s=subject.call_limit(_TIMEOUT_S)
+        )
     except TransportError as error:
         return unknown(error.what, "srun --help")
     if "--container-image" in done.stdout:
@@ -66,6 +69,8 @@ def service_answers(subject: Subject) -> Verdict | None:
     name, address = _service(subject)
     if not address:
         return None
+    if subject.is_far:
+        return unknown(f"{name}={address}: {_NOT_FAR}", _PING)
     answer, problem = _ask(address, "/_ping")
     if answer is not None:
         return passed(f"{name}={address} answers")
@@ -82,6 +87,8 @@ def networks_are_left(subject: Subject) -> Verdict | None:
     _, address = _service(subject)
     if not address:
         return None
+    if subject.is_far:
+        return unknown(f"{address}: {_NOT_FAR}", "docker network ls")
     facts, networks = _ask(address, "/info")[0], _ask(address, "/networks")[0]
     if not isinstance(facts, dict) or not isinstance(networks, list):
         return unknown(f"{address} does not tell its networks", "docker network ls")

@@ -169,6 +169,6 @@ def wandb_needs_no_internet(subject: Subject) -> Verdict | None:
             "export WANDB_MODE=offline",
             changes="your shell",
         )
-    if "WANDB_API_KEY" in subject.job or is_file(Path(subject.shell.get("HOME", "/"), ".netrc")):
+    if "WANDB_API_KEY" in subject.job or is_file(subject.path(subject.shell.get("HOME", "/")) / ".netrc"):
         return passed("the job has internet and a key")
     return warned("the recipe logs to wandb, and the job has no key", "wandb login", changes="~/.netrc")

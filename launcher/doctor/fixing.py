@@ -6,18 +6,20 @@ Nothing remembers what was done: the checks are made again, so that an interrupt
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from launcher.doctor.verdict import Examination, HealthReport
 
 _STOPS_WITHIN_S = 10.0
+_CHUNK_BYTES = 1 << 16
 
 
 @contextmanager
@@ -96,6 +98,65 @@ def _once(lines: Iterable[str]) -> Iterator[str]:
                 continue
             commands.add(line)
         yield line
+
+
+@runtime_checkable
+class TerminalOpener(Protocol):
+    """A transport that runs commands on a terminal of its machine."""
+
+    def terminal(self, command: str, columns: int, rows: int) -> TerminalSession:
+        """Return a terminal on which a command of bash runs; it ends with the terminal.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        ...
+
+
+class TerminalSession(Protocol):
+    """A terminal of another machine, with one command on it."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Return what has been printed, at most `size` bytes; nothing at the end."""
+        ...
+
+    def recv_exit_status(self) -> int:
+        """Return the exit code; -1 where the connection broke before."""
+        ...
+
+    def close(self) -> object:
+        """Close it, which ends the command."""
+        ...
+
+
+def terminal_opener(machine: object) -> TerminalOpener | None:
+    """Return a transport as one that runs commands on a terminal there; None for this machine's."""
+    return machine if isinstance(machine, TerminalOpener) else None
+
+
+def run_step_there(step: FixStep, opener: TerminalOpener, output: int) -> int:
+    """Run a step's command on another machine and return its exit code; its output goes on as it comes.
+
+    An interrupt ends the command, and so does the end of the connection; the exit code is -1 then.
+
+    Args:
+        step: The step.
+        opener: Its machine.
+        output: Descriptor for its output.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted.
+        TransportError: the machine cannot be reached.
+    """
+    columns, rows = shutil.get_terminal_size()
+    session = opener.terminal(f"set -eu; {step.command}", columns, rows)
+    try:
+        with _interrupts_raise():
+            while data := session.recv(_CHUNK_BYTES):
+                os.write(output, data)
+            return session.recv_exit_status()
+    finally:
+        session.close()
 
 
 def run_step(step: FixStep, environment: Mapping[str, str], output: int | None = None) -> int:

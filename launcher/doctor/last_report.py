@@ -8,7 +8,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from launcher.errors import TransportError
 from launcher.paths import cache_root
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_limited
+from recipes.remote_path import RemotePath, look_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,7 @@ def save_report(subject: Subject, report: HealthReport) -> KeptReport:
         "schema": _SCHEMA,
         "at": round(time.time(), 3),
         "host": subject.transport.host,
-        "recipe": os.path.abspath(recipe) if recipe is not None else "",
+        "recipe": _absolute(recipe) if recipe is not None else "",
         "checks": [item.as_json() for item in report.examinations],
     }
     path = _path(subject.shell, subject.site.id, checkout)
@@ -100,9 +101,20 @@ def save_report(subject: Subject, report: HealthReport) -> KeptReport:
     return _kept_report(value)
 
 
-def load_report(environment: Mapping[str, str], site: str, checkout: str) -> KeptReport | None:
-    """Return the latest report on a site with a checkout (empty: without one); None where there is none."""
-    return _read(_path(environment, site, checkout))
+def _absolute(recipe: Path) -> str:
+    return str(recipe.absolute()) if isinstance(recipe, RemotePath) else os.path.abspath(recipe)
+
+
+def load_report(
+    environment: Mapping[str, str], site: str, checkout: str, path_of: Callable[[str], Path] = Path
+) -> KeptReport | None:
+    """Return the latest report on a site with a checkout (empty: without one); None where there is none.
+
+    `path_of` returns a path on the machine of the site.
+    """
+    path = path_of(str(_path(environment, site, checkout)))
+    look_again(path)
+    return _read(path)
 
 
 def latest_report(environment: Mapping[str, str]) -> KeptReport | None:

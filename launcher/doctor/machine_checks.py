@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.doctor.storage_checks import NODE_LOCAL_KINDS, SHARED_KINDS
 from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, warned
-from launcher.storage.quotas import mount_of, mounts, nearest
+from launcher.storage.quotas import mount_of
 from launcher.text import clean
 
 if TYPE_CHECKING:
+    from launcher.doctor.login_node import LoginNode
     from launcher.doctor.subject import Subject
 
 NAME_AND_BASE = 36
@@ -36,11 +33,11 @@ def ray_directory_is_usable(subject: Subject) -> Verdict:
     fix = ("export RAY_TMPDIR=/tmp",)
     if not base.startswith("/"):
         return failed(f"RAY_TMPDIR is no absolute path: {base}", *fix, changes="your shell")
-    room = NAME_AND_BASE - len(f"rb-{os.getuid()}-") - len("12345678")
+    room = NAME_AND_BASE - len(f"rb-{subject.node.user_id}-") - len("12345678")
     if len(os.fsencode(base)) > room:
         text = f"RAY_TMPDIR {base} has {len(os.fsencode(base))} bytes; Ray's sockets leave {room}"
         return failed(text, *fix, changes="your shell")
-    mount = mount_of(nearest(Path(base)), mounts())
+    mount = mount_of(subject.node.nearest(subject.path(base)), subject.node.mounts())
     if mount is not None and mount[2] in SHARED_KINDS:
         text = f"RAY_TMPDIR {base} is on {mount[2]}, which all nodes share: sockets do not work there"
         return failed(text, *fix, changes="your shell")
@@ -50,8 +47,8 @@ def ray_directory_is_usable(subject: Subject) -> Verdict:
 
 def open_files_suffice(subject: Subject) -> Verdict:
     """D30: enough files may be open at once: jobs inherit the limit of the shell at many sites."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
+    soft, hard = subject.node.open_files
+    if hard is not None and hard < OPEN_FILES:
         text = f"at most {hard:,} files may be open (hard limit); Ray wants {OPEN_FILES:,}"
         return warned(text, "ulimit -Hn")
     return passed(f"{soft:,} now, the launcher raises it to {OPEN_FILES:,}")
@@ -59,7 +56,7 @@ def open_files_suffice(subject: Subject) -> Verdict:
 
 def clock_is_right(subject: Subject) -> Verdict:
     """D31: this machine's clock agrees with the file server's."""
-    difference = _clock_difference(subject.runs)
+    difference = subject.node.clock_difference(subject.runs)
     if difference is None:
         return unknown(f"{subject.runs} does not tell its time")
     text = f"this machine's clock is {abs(difference):.1f} s {'ahead' if difference > 0 else 'behind'}"
@@ -68,23 +65,11 @@ def clock_is_right(subject: Subject) -> Verdict:
     return passed(f"within {CLOCK_S:g} s of the file server's")
 
 
-def _clock_difference(runs: Path) -> float | None:
-    """Return how far this machine's clock is ahead of the file system's, by a file that is gone at once."""
-    try:
-        with tempfile.TemporaryFile(dir=nearest(runs)) as file:
-            before = time.time()
-            file.write(b"x")
-            file.flush()
-            os.fsync(file.fileno())
-            changed, after = os.fstat(file.fileno()).st_mtime, time.time()
-    except OSError:
-        return None
-    return before - changed if changed < before else min(after - changed, 0.0)
-
-
 def session_survives(subject: Subject) -> Verdict | None:
     """D32: a session over SSH is in tmux or screen, so that downloads go on when the connection breaks."""
     shell = subject.shell
+    if subject.is_far:  # the session with the program is another one
+        return None
     if not (shell.get("SSH_CONNECTION") or shell.get("SSH_TTY")):
         return None
     if shell.get("TMUX") or shell.get("STY"):
@@ -96,9 +81,9 @@ def session_survives(subject: Subject) -> Verdict | None:
 def no_ray_is_left(subject: Subject) -> Verdict:
     """D33: no Ray of mine lives here from an earlier run: it would take ports, memory and GPUs."""
     try:
-        left = list(_ray_processes(subject.proc))
+        left = list(_ray_processes(subject.node))
     except OSError as error:
-        return unknown(f"{subject.proc}: {error.strerror}")
+        return unknown(f"{error.filename or subject.proc}: {error.strerror}")
     if not left:
         return passed("none")
     jobs = sorted({job for _, _, job in left if job})
@@ -112,17 +97,9 @@ def no_ray_is_left(subject: Subject) -> Verdict:
     )
 
 
-def _ray_processes(proc: Path) -> Iterator[tuple[int, str, str]]:
+def _ray_processes(node: LoginNode) -> Iterator[tuple[int, str, str]]:
     """Yield my processes of Ray's: number, program, and the job that ray_bare.sub or NeMo-RL gave them."""
-    for entry in os.scandir(proc):
-        if not entry.name.isdigit():
-            continue
-        try:
-            if entry.stat().st_uid != os.getuid():
-                continue
-            words = Path(entry.path, "cmdline").read_bytes().split(b"\0")
-        except OSError:  # it has ended meanwhile
-            continue
+    for pid, words in node.processes():
         match = _RAY.search(words[0])
         if match is None:
             continue
@@ -130,4 +107,4 @@ def _ray_processes(proc: Path) -> Iterator[tuple[int, str, str]]:
         job = _JOB_DIRECTORY.search(line)
         tag = re.search(r"nrl_tag_\w+", line)
         owner = job[1] if job is not None else tag[0] if tag is not None else ""
-        yield int(entry.name), match[1].decode(), clean(owner)
+        yield pid, match[1].decode(), clean(owner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,18 +38,21 @@ class PackageGap:
     """Whether no run works without it."""
 
 
-def direct_packages(checkout: Path, extras: tuple[str, ...]) -> frozenset[str] | None:
-    """Return the packages that pyproject.toml names, with some extras; None where it cannot be read."""
+def direct_packages(checkout: Path, extras: tuple[str, ...], machine: str) -> frozenset[str] | None:
+    """Return the packages that pyproject.toml names for a kind of machine (`x86_64`), with some extras.
+
+    None where it cannot be read.
+    """
     project = read_project(checkout)
     if project is None:
         return None
     texts = (*project.dependencies, *(text for name in extras for text in project.extras.get(name, ())))
-    return required_names(texts, platform.machine())
+    return required_names(texts, machine)
 
 
-def gaps_of(checkout: Path, venv: Venv, extras: tuple[str, ...]) -> list[PackageGap] | None:
+def gaps_of(checkout: Path, venv: Venv, extras: tuple[str, ...], machine: str) -> list[PackageGap] | None:
     """Return what an environment lacks, with some extras; None where pyproject.toml cannot be read."""
-    names = direct_packages(checkout, extras)
+    names = direct_packages(checkout, extras, machine)
     if names is None:
         return None
     locked = locked_versions(checkout, names)

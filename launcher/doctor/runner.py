@@ -7,17 +7,24 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from launcher.doctor.verdict import DoctorCheck, Examination, HealthReport, Verdict, unknown
 from launcher.text import clean
+from launcher.transports.base import is_remote
 from recipes.errors import ExplainedError
 
 if TYPE_CHECKING:
     from launcher.doctor.subject import Subject
+    from launcher.transports.base import Transport
 
 LIMIT_S = 2.0
 """For each check: all of them, with the start of the program, shall end within 3 s."""
+FAR_LIMIT_S = 60.0
+"""For all checks of a host: each of its calls has a limit of its own."""
+_FAR_AT_ONCE = 4
+"""Checks of a host that are made side by side: a server allows some ten sessions on a connection."""
 _MOST_PATIENT = 10.0
 
 
@@ -25,6 +32,11 @@ def patient(limit_s: float) -> float:
     """Return a time limit on this machine: longer by as much as others keep its processors busy."""
     waiting = os.getloadavg()[0] / (os.cpu_count() or 1)
     return limit_s * min(max(waiting, 1.0), _MOST_PATIENT)
+
+
+def limit_of(transport: Transport) -> float:
+    """Return the seconds that a check may take on a machine, on this one as patiently as it needs now."""
+    return FAR_LIMIT_S if is_remote(transport) else patient(LIMIT_S)
 
 
 def examine(
@@ -41,10 +53,10 @@ def examine(
     Args:
         checks: The checks.
         subject: What is examined.
-        limit_s: Seconds for each check; without a verdict by then it is unknown. None: 2 s, or `patient`.
+        limit_s: Seconds for each check; without a verdict by then it is unknown. None: as `limit_of` has it.
         tell: Gets each examination as it comes.
     """
-    limit_s = patient(LIMIT_S) if limit_s is None else limit_s
+    limit_s = limit_of(subject.transport) if limit_s is None else limit_s
     applicable = [check for check in checks if check.needs <= subject.available]
     examinations: dict[str, Examination] = {}
     answered: set[str] = set()
@@ -66,16 +78,21 @@ _Answer: TypeAlias = tuple[DoctorCheck, Verdict | None, float]
 
 
 def _outcomes(checks: Sequence[DoctorCheck], subject: Subject, limit_s: float) -> Iterator[_Answer]:
-    """Yield the answers as they come, for as long as the checks may take; each check has a thread."""
+    """Yield the answers as they come, for as long as the checks may take; here each check has a thread."""
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[DoctorCheck] = queue.SimpleQueue()
     end = time.monotonic() + limit_s
-
-    def run(check: DoctorCheck) -> None:
-        started = time.monotonic()
-        answers.put((check, _judged(check, subject), time.monotonic() - started))
-
     for check in checks:
-        threading.Thread(target=run, args=(check,), name=f"doctor-{check.id}", daemon=True).start()
+        waiting.put(check)
+
+    def run() -> None:
+        with suppress(queue.Empty):
+            while time.monotonic() < end:
+                check, started = waiting.get_nowait(), time.monotonic()
+                answers.put((check, _judged(check, subject), time.monotonic() - started))
+
+    for number in range(min(len(checks), _FAR_AT_ONCE) if subject.is_far else len(checks)):
+        threading.Thread(target=run, name=f"doctor-{number}", daemon=True).start()
     for _ in checks:
         try:
             yield answers.get(timeout=max(end - time.monotonic(), 0.001))

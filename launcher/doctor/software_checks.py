@@ -32,7 +32,7 @@ CHANGES_WORKERS = "the workers' Python environments; packages come from uv's cac
 def checkout_path(subject: Subject) -> Path:
     """Return the checkout's directory; only for checks that need one."""
     assert subject.checkout is not None
-    return Path(subject.checkout.path)
+    return subject.path(subject.checkout.path)
 
 
 def in_checkout(subject: Subject, command: str) -> str:
@@ -59,7 +59,7 @@ def uv_is_there(subject: Subject) -> Verdict | None:
         return warned("there is no uv on PATH; nothing needs it now", install, changes="your home")
     try:
         done = subject.transport.run(
-            [path, "--version"], env=passed_on(subject.shell), timeout_s=_UV_TIMEOUT_S
+            [path, "--version"], env=passed_on(subject.shell), timeout_s=subject.call_limit(_UV_TIMEOUT_S)
         )
     except TransportError as error:
         return unknown(f"{path}: {error.what}", f"{path} --version")
@@ -78,7 +78,7 @@ def uv_cache_is_filled(subject: Subject) -> Verdict | None:
         return passed("no environment has to be built")
     command = in_checkout(subject, cache.command) if subject.checkout is not None else cache.command
     if cache.present:
-        if absent := _not_cached(subject, Path(cache.path)):
+        if absent := _not_cached(subject, subject.path(cache.path)):
             text = f"{cache.path} lacks {few(absent)}, and nodes have no internet"
             return warned(text, command, changes=CHANGES_WORKERS)
         return passed(f"{cache.path} holds packages")
@@ -93,7 +93,7 @@ def _not_cached(subject: Subject, cache: Path) -> list[str]:
         return []
     missing = [subject.actors.get(need.actor) for need in subject.worker_needs if not need.present]
     extras = tuple(dict.fromkeys(name for item in missing if item is not None for name in item.extras))
-    names = direct_packages(checkout_path(subject), extras)
+    names = direct_packages(checkout_path(subject), extras, subject.node.architecture)
     return absent_packages(cache, checkout_path(subject), names or ())
 
 
@@ -189,7 +189,7 @@ def driver_venv_is_complete(subject: Subject) -> Verdict | None:
     venv = subject.venv
     if venv is None or not Venv(venv).packages:
         return None
-    gaps = gaps_of(checkout_path(subject), Venv(venv), ())
+    gaps = gaps_of(checkout_path(subject), Venv(venv), (), subject.node.architecture)
     if gaps is None:
         return unknown(f"{checkout_path(subject)}/pyproject.toml cannot be read")
     if not gaps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from launcher.doctor.verdict import Verdict, counted, failed, passed, unknown, w
 from launcher.storage.decision import COMMAND
 from launcher.storage.file_counts import file_room
 from launcher.storage.location import locate
-from launcher.storage.quotas import mount_of, mounts, nearest
+from launcher.storage.quotas import mount_of
 from launcher.storage.size import gigabytes
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def home_has_room(subject: Subject) -> Verdict:
     home = subject.shell.get("HOME", "")
     if not home:
         return unknown("HOME is not set")
-    location = locate(subject.transport, Path(home), subject.shell, subject.quotas)
+    location = locate(subject.transport, subject.path(home), subject.shell, subject.quotas)
     free = location.free_bytes
     if free is None:
         return unknown(f"{home} does not answer", f"df -h {shlex.quote(home)}")
@@ -86,7 +85,7 @@ def files_can_be_made(subject: Subject) -> Verdict:
 
 def _written(subject: Subject) -> list[tuple[str, Path]]:
     home = subject.shell.get("HOME")
-    listed = [("home", Path(home))] if home else []
+    listed = [("home", subject.path(home))] if home else []
     if subject.worker_venvs is not None:
         listed.append(("environments of the workers", subject.worker_venvs))
     return [*listed, *subject.output_directories]
@@ -96,11 +95,8 @@ def output_can_be_made(subject: Subject) -> Verdict:
     """D08: the directories that the run writes can be made and written."""
     refused = []
     for name, path in subject.output_directories:
-        existing = nearest(path)
-        if not existing.is_dir():
-            refused.append(f"{existing} is no directory ({name})")
-        elif not os.access(existing, os.W_OK | os.X_OK):
-            refused.append(f"{existing} cannot be written ({name})")
+        if reason := subject.node.refusal(path):
+            refused.append(f"{reason} ({name})")
     if refused:
         return failed(
             "; ".join(refused), f"mkdir -p {shlex.quote(str(subject.output_directories[-1][1]))}", COMMAND
@@ -110,10 +106,10 @@ def output_can_be_made(subject: Subject) -> Verdict:
 
 def output_is_shared(subject: Subject) -> Verdict:
     """D09: what the nodes must see does not lie on this node's own disk or memory."""
-    table = mounts()
+    table = subject.node.mounts()
     own, shared = [], 0
     for name, path in _shared_paths(subject):
-        mount = mount_of(nearest(path), table)
+        mount = mount_of(subject.node.nearest(path), table)
         if mount is None:
             continue
         if mount[2] in NODE_LOCAL_KINDS:
@@ -129,9 +125,9 @@ def output_is_shared(subject: Subject) -> Verdict:
 def _shared_paths(subject: Subject) -> Iterator[tuple[str, Path]]:
     yield from subject.output_directories
     if subject.checkout is not None:
-        yield "checkout", Path(subject.checkout.path)
+        yield "checkout", subject.path(subject.checkout.path)
     if subject.worker_venvs is not None:
         yield "environments of the workers", subject.worker_venvs
     for name in ("HF_HOME", "HF_HUB_CACHE", "UV_CACHE_DIR"):
         if value := subject.job.get(name):
-            yield name, Path(value)
+            yield name, subject.path(value)

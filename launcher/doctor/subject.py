@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from launcher.transports.base import is_remote
+
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
     from launcher.clusters.inventory import Detection, Partition
+    from launcher.doctor.login_node import LoginNode
     from launcher.environment import VariableDecision
     from launcher.sites import Site
     from launcher.storage.decision import RunStorage
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from recipes.errors import ExplainedError
 
 
+_SSH_S = 20.0
 Requirement = Literal["recipe", "checkout", "slurm"]
 """What a check may need to be there."""
 
@@ -69,6 +72,28 @@ class Subject:
     """What was measured on nodes, by node; empty where nothing was."""
     proc: Path = Path("/proc")
 
+    def path(self, text: str) -> Path:
+        """Return a path on the machine that is examined."""
+        return self.transport.path(text)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether that is another machine than this program's."""
+        return is_remote(self.transport)
+
+    def call_limit(self, seconds: float) -> float:
+        """Return the limit of a call that takes so long here; a host's takes round trips besides."""
+        return seconds + _SSH_S if self.is_far else seconds
+
+    @cached_property
+    def node(self) -> LoginNode:
+        """The machine that is examined."""
+        from launcher.doctor.login_node import HostLoginNode, ThisLoginNode
+
+        if self.is_far:
+            return HostLoginNode(self.transport, self.shell.get("HOME", ""), self.quotas)
+        return ThisLoginNode(self.transport, self.proc)
+
     @cached_property
     def storage(self) -> RunStorage | None:
         """What the run would write, and where; None without a recipe. Asks file systems and commands."""
@@ -77,7 +102,7 @@ class Subject:
         if self.context is None:
             return None
         recipe, models = self.context.recipe, self.context.inputs.models
-        base = Path(self.checkout.path) if self.checkout is not None else self.runs
+        base = self.path(self.checkout.path) if self.checkout is not None else self.runs
         return storage_for(recipe, models, base, self.quotas, self.runs, self.shell, self.site.scratch)
 
     @property
@@ -113,15 +138,15 @@ class Subject:
 
         named = self.job.get(VENV) or self.shell.get(VENV, "")
         if self.checkout is None:
-            return Path(named) if named else None
+            return self.path(named) if named else None
         return driver_venv(self.transport, self.checkout.path, {VENV: named}, self.shell)
 
     @cached_property
     def worker_venvs(self) -> Path | None:
         """The directory of the workers' environments (nemo_rl/utils/venvs.py:52)."""
         if named := self.job.get("NEMO_RL_VENV_DIR"):
-            return Path(named)
-        return Path(self.checkout.path, "venvs") if self.checkout is not None else None
+            return self.path(named)
+        return self.path(f"{self.checkout.path}/venvs") if self.checkout is not None else None
 
     @cached_property
     def worker_needs(self) -> tuple[Need, ...]:
@@ -138,7 +163,9 @@ class Subject:
         from recipes.checks.checkout import Checkout
         from recipes.checks.worker_registry import actor_environments
 
-        return actor_environments(Checkout.at(Path(self.checkout.path))) if self.checkout is not None else {}
+        if self.checkout is None:
+            return {}
+        return actor_environments(Checkout.at(self.path(self.checkout.path)))
 
     @cached_property
     def file_needs(self) -> tuple[Need, ...]:
@@ -153,7 +180,7 @@ class Subject:
         from launcher.storage.decision import checkpoint_path
 
         listed = [("runs", self.runs)]
-        base = Path(self.checkout.path) if self.checkout is not None else self.runs
+        base = self.path(self.checkout.path) if self.checkout is not None else self.runs
         path = checkpoint_path(self.context.recipe, base) if self.context is not None else None
         return (*listed, ("checkpoints", path)) if path is not None else tuple(listed)
 
@@ -163,15 +190,12 @@ class Subject:
         from launcher.storage.quotas import QuotaReader, within
 
         home = self.shell.get("HOME")
-        real = within(lambda: Path(os.path.realpath(home))) if home else None
-        return QuotaReader(self.transport, real, with_jutil=True)
+        real = within(lambda: self.path(home).resolve()) if home else None
+        return QuotaReader(self.transport, real, with_jutil=True, over_ssh=True)
 
     def program(self, name: str) -> str | None:
         """Return the path of a program of the shell's PATH, else of the checkout's environment."""
         folders = [folder for folder in self.shell.get("PATH", "").split(":") if folder.startswith("/")]
         if self.venv is not None:
             folders.append(str(self.venv / "bin"))
-        for folder in folders:
-            if self.transport.stat(f"{folder}/{name}") is not None:
-                return f"{folder}/{name}"
-        return None
+        return self.node.program(name, folders)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from recipes.limits import SOURCE_BYTES
 from recipes.reading import read_regular
+from recipes.remote_path import RemotePath, on_machine_of
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MARKER = re.compile(r"(sys_platform|platform_machine)\s*(==|!=)\s*['\"]([\w-]+)['\"]")
@@ -57,16 +58,26 @@ class Venv:
 
     def misplacement(self) -> str:
         """Return why it cannot work where it is: its interpreter is gone, or it was built elsewhere."""
-        if self.python.is_symlink() and not self.python.exists():
-            return f"its Python {self.python.readlink()} is gone"
+        if target := _dangling(self.python):
+            return f"its Python {target} is gone"
         home = self.settings.get("home", "")
-        if home and not Path(home).exists():
+        if home and not on_machine_of(self.path, home).exists():
             return f"its Python was in {home}, which is gone"
         for script in ("ray", "pip", "hf"):
             built = _shebang(self.path / "bin" / script)
             if built is not None and not _same(built, self.python):
                 return f"it was built as {built.parent.parent}: bin/{script} starts {built}"
         return ""
+
+
+def _dangling(link: Path) -> str:
+    """Return what a link leads to where that is gone; empty for all else, `(a link)` for one of a host."""
+    if link.exists():
+        return ""
+    if isinstance(link, RemotePath):
+        is_link = link.parent.is_dir() and link in link.parent.iterdir()
+        return "(a link)" if is_link else ""
+    return str(link.readlink()) if link.is_symlink() else ""
 
 
 def _shebang(script: Path) -> Path | None:
@@ -78,7 +89,7 @@ def _shebang(script: Path) -> Path | None:
     match = re.match(rb"#!(/\S+/bin/python[\d.]*)\s*\n", head) or re.match(
         rb"#!/bin/sh\n'''exec' [\"']?(/[^\"'\n]+/bin/python[\d.]*)[\"']? ", head
     )
-    return Path(match[1].decode("utf-8", "replace")) if match is not None else None
+    return on_machine_of(script, match[1].decode("utf-8", "replace")) if match is not None else None
 
 
 def _same(built: Path, python: Path) -> bool:

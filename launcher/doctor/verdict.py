@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from launcher.text import clean
@@ -106,9 +106,26 @@ class HealthReport:
         warnings = f"{counts['warn']} warning{'s' * (counts['warn'] != 1)}"
         return f"{counts['fail']} not ready, {warnings}, {counts['unknown']} unknown, {counts['pass']} passed"
 
+    def for_host(self, name: str) -> HealthReport:
+        """Return the report of a host: remedies that run this program name it."""
+        return HealthReport(
+            tuple(replace(item, verdict=_for_host(item.verdict, name)) for item in self.examinations)
+        )
+
     def merged(self, other: HealthReport) -> HealthReport:
         """Return this report followed by another one's examinations."""
         return HealthReport((*self.examinations, *other.examinations))
+
+
+def _for_host(verdict: Verdict, name: str) -> Verdict:
+    if verdict.remedy is None:
+        return verdict
+    own, there = "distill-tui ", f"distill-tui --host {name} "
+    commands = tuple(
+        f"{there}{command.removeprefix(own)}" if command.startswith(own) else command
+        for command in verdict.remedy.commands
+    )
+    return replace(verdict, remedy=replace(verdict.remedy, commands=commands))
 
 
 def counted(number: int, noun: str) -> str:

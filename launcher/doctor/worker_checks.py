@@ -84,7 +84,7 @@ def worker_venvs_are_complete(subject: Subject) -> Verdict | None:
         environment = subject.actors.get(actor)
         if not venv.packages or environment is None:
             continue
-        if gaps := gaps_of(checkout_path(subject), venv, environment.extras):
+        if gaps := gaps_of(checkout_path(subject), venv, environment.extras, subject.node.architecture):
             problems.append(f"{_short(actor)} ({', '.join(environment.extras)}): {gap_words(gaps)}")
             incomplete.append(actor)
             stops_runs = stops_runs or any(gap.stops_runs for gap in gaps)

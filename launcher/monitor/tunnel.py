@@ -44,6 +44,8 @@ class Tunnel:
     """Name of the node that has the dashboard."""
     close: Callable[[], None]
     """Closes the port and its connections."""
+    renew: Callable[[], str]
+    """Returns another address that counts once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def open_dashboard(transport: Transport, run: Run, port: int = 0) -> Tunnel:
     open_stream = _answering(_ways(transport, transport, run, dashboard), dashboard)
     cookies = {_COOKIE: dashboard.token} if dashboard.token else {}
     forward = PortForward(open_stream, port, cookies)
-    return Tunnel(forward.url, dashboard.node, forward.close)
+    return Tunnel(forward.url, dashboard.node, forward.close, forward.renew)
 
 
 def _dashboard_of(transport: Transport, run: Run) -> _Dashboard:

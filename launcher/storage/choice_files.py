@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from launcher.storage.drafts import DraftStore
+from launcher.storage.drafts import Draft, DraftStore
 from launcher.storage.editors import drafts_root
 from launcher.storage.private_files import read_private, write_private
 from launcher.transports.base import ProcessId
@@ -24,6 +26,18 @@ _PREFIX = "choices-"
 _OWNER = "process.json"
 _UNNAMED_S = 86400.0
 """Age past which a directory that names no process is removed: it was killed in between."""
+
+
+def choices_name() -> str:
+    """Return a new name of choices that are in memory only, beside a recipe of a host."""
+    return f"{_PREFIX}{secrets.token_hex(4)}.yaml"
+
+
+def _is_of_host(draft: Draft) -> bool:
+    return (
+        bool(draft.machine)
+        and re.fullmatch(rf"{_PREFIX}[0-9a-f]{{8}}\.yaml", Path(draft.path).name) is not None
+    )
 
 
 def make_directory(environment: Mapping[str, str]) -> Path:
@@ -45,6 +59,9 @@ def remove_directory(directory: Path) -> None:
 def remove_leftovers(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Remove the directories of processes of this host that are gone; return them."""
     root = drafts_root(environment)
+    store = DraftStore(root)
+    for draft in filter(_is_of_host, store.orphans()):
+        store.discard(draft)
     try:
         directories = [path for path in root.iterdir() if path.name.startswith(_PREFIX)]
     except OSError:
@@ -53,7 +70,6 @@ def remove_leftovers(environment: Mapping[str, str]) -> tuple[Path, ...]:
     for directory in gone:
         remove_directory(directory)
     if gone:
-        store = DraftStore(root)
         for draft in store.orphans():
             if draft.path.parent in gone:
                 store.discard(draft)

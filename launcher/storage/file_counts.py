@@ -6,7 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.storage.quotas import QuotaReader, nearest, within
+from launcher.storage.host_directories import host_directory
+from launcher.storage.quotas import Quota, QuotaReader, nearest, within
+from launcher.transports.base import is_remote
+from recipes.remote_path import on_machine_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,20 @@ class FileRoom:
 
 def file_room(quotas: QuotaReader, path: Path) -> FileRoom:
     """Return how many more files the user may make in a directory, which need not exist yet."""
+    if is_remote(quotas.transport):
+        return _room_there(quotas, path)
     answer = within(lambda: _look(path))
+    return FileRoom(None) if answer is None else _with_quota(answer[1], quotas.at(answer[0]))
+
+
+def _room_there(quotas: QuotaReader, path: Path) -> FileRoom:
+    answer = host_directory(quotas.transport, str(path), "")
     if answer is None:
         return FileRoom(None)
-    real, free = answer
-    quota = quotas.at(real)
+    return _with_quota(answer.free_files, quotas.at(on_machine_of(path, answer.real), answer.existing))
+
+
+def _with_quota(free: int | None, quota: Quota) -> FileRoom:
     if quota.files is None:
         return FileRoom(free)
     left = quota.files.left

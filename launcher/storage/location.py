@@ -12,21 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.errors import TransportError
+from launcher.storage.host_directories import host_directory
 from launcher.storage.quotas import QuotaReader, nearest, within
 from launcher.transports.base import Transport, is_remote
-
-_THERE_S = 10.0
-_LOOK = """
-real=$(realpath -m -- "$1") home=$(realpath -m -- "$2") existing=$real
-while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done
-printf '%s\\n' "$real"
-df -B1 --output=avail -- "$existing" | tail -n 1 | tr -d ' '
-case $real/ in
-"${home%/}"/*) [ "$(stat -c %d -- "$existing")" = "$(stat -c %d -- "$home")" ] && echo yes || echo no ;;
-*) echo no ;;
-esac
-"""
+from recipes.remote_path import on_machine_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +42,7 @@ def locate(
     """Return where a directory lies; `quotas` is one that has asked the machine's commands already."""
     home = environment.get("HOME", "")
     if is_remote(transport):
-        return _locate_there(transport, path, home)
+        return _locate_there(transport, path, home, quotas)
     answer = within(lambda: _look(path, Path(home) if home else None))
     if answer is None:
         return Location(path)
@@ -64,17 +53,17 @@ def locate(
     return Location(path, real, in_home, min(quota.bytes.left, free), quota.bytes.limit, dated=quota.dated)
 
 
-def _locate_there(transport: Transport, path: Path, home: str) -> Location:
-    """Return where a directory of another machine lies, by one command there; quotas are not asked for."""
-    try:
-        done = transport.run(["sh", "-c", _LOOK, "sh", str(path), home or "/"], timeout_s=_THERE_S)
-    except TransportError:
+def _locate_there(transport: Transport, path: Path, home: str, quotas: QuotaReader | None) -> Location:
+    """Return where a directory of another machine lies, by one command there."""
+    answer = host_directory(transport, str(path), home)
+    if answer is None or answer.free_bytes is None:
         return Location(path)
-    lines = done.stdout.split("\n")
-    if done.code or len(lines) < 3 or not lines[1].isdecimal():
-        return Location(path)
-    in_home = lines[2] == "yes" if home else None
-    return Location(path, Path(lines[0]), in_home, int(lines[1]))
+    real = on_machine_of(path, answer.real)
+    in_home, free = answer.in_home if home else None, answer.free_bytes
+    quota = (quotas or QuotaReader(transport)).at(real, answer.existing)
+    if quota.bytes is None:
+        return Location(path, real, in_home, free)
+    return Location(path, real, in_home, min(quota.bytes.left, free), quota.bytes.limit, dated=quota.dated)
 
 
 def _look(path: Path, home: Path | None) -> tuple[Path, bool | None, int]:

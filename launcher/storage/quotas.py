@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from launcher.errors import TransportError
-from launcher.transports.base import Transport
+from launcher.transports.base import Transport, is_remote
 from recipes import reading
 
 Answer = TypeVar("Answer")
@@ -24,6 +24,8 @@ DEADLINE_S = 2.0
 """For each question to the file system or to a command."""
 JUTIL_S = 1.5
 """jutil asks a server; what the file system says is told without it."""
+_SSH_S = 8.0
+"""Seconds more where the machine is a host."""
 _MOUNTS = Path("/proc/self/mounts")
 _KIB = 1024
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:I?B)?\s*", re.IGNORECASE)
@@ -81,30 +83,50 @@ class QuotaReader:
     """The user's home directory, without links: of it jutil tells the user's own limits."""
     with_jutil: bool = False
     """Whether jutil is asked where no other command tells a limit; it takes a second."""
+    over_ssh: bool = False
+    """Whether another machine is asked, too: that takes some four requests."""
     _outputs: dict[tuple[str, ...], str] = field(default_factory=dict, init=False, repr=False)
     _locks: dict[tuple[str, ...], threading.Lock] = field(default_factory=dict, init=False, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def at(self, path: Path) -> Quota:
-        """Return the quota for a directory without links, which need not exist yet."""
-        mount = within(lambda: mount_of(path, mounts()))
+    def at(self, path: Path, existing: str = "") -> Quota:
+        """Return the quota for a directory without links, which need not exist yet.
+
+        `existing` is the nearest one that does, where that is known.
+        """
+        is_far = is_remote(self.transport)
+        if is_far and not self.over_ssh:
+            return Quota()
+        mount = mount_of(path, self.mounts()) if is_far else within(lambda: mount_of(path, mounts()))
         if mount is None:
             return Quota()
-        quota = self._of_file_system(path, *mount)
+        quota = self._of_file_system(path, existing, *mount)
         if quota.bytes is None and quota.files is None and self.with_jutil:
             return self._of_jutil(path, mount[1])
         return quota
 
-    def _of_file_system(self, path: Path, device: str, point: str, kind: str) -> Quota:
-        user = str(os.getuid())
+    def mounts(self) -> str:
+        """Return the mount table of the machine."""
+        return self._output("cat", str(_MOUNTS)) if is_remote(self.transport) else mounts()
+
+    def _user(self) -> str:
+        return self._output("id", "-u").strip() if is_remote(self.transport) else str(os.getuid())
+
+    def _group(self, path: Path, existing: str) -> str:
+        if is_remote(self.transport):
+            return self._output("stat", "-L", "-c", "%g", "--", existing or str(path)).strip()
+        group = within(lambda: nearest(path).stat().st_gid)
+        return str(group) if group is not None else ""
+
+    def _of_file_system(self, path: Path, existing: str, device: str, point: str, kind: str) -> Quota:
         if kind == "lustre":
-            own = lustre_quota(self._output("lfs", "quota", "-q", "-u", user, point))
-            group = within(lambda: nearest(path).stat().st_gid)
-            if group is None:
+            own = lustre_quota(self._output("lfs", "quota", "-q", "-u", self._user(), point))
+            group = self._group(path, existing)
+            if not group:
                 return own
-            return own.tighter(lustre_quota(self._output("lfs", "quota", "-q", "-g", str(group), point)))
+            return own.tighter(lustre_quota(self._output("lfs", "quota", "-q", "-g", group, point)))
         if kind == "gpfs":
-            own = gpfs_quota(self._output("mmlsquota", "-Y", "-u", user), device)
+            own = gpfs_quota(self._output("mmlsquota", "-Y", "-u", self._user()), device)
             fileset = _first_below(path, point)
             if own.bytes or own.files or not fileset:
                 return own
@@ -132,11 +154,15 @@ class QuotaReader:
             return self._outputs[argv]
 
     def _run(self, argv: tuple[str, ...]) -> str:
-        if shutil.which(argv[0]) is None:
-            return ""
         limit_s = JUTIL_S if argv[0] == "jutil" else DEADLINE_S
         try:
-            return self.transport.run(list(argv), timeout_s=limit_s).stdout
+            if is_remote(self.transport):
+                from launcher.plan import passed_on  # imports pydantic
+
+                # With the PATH of the login shell there; its connection takes time of its own.
+                environment = passed_on(self.transport.environment())
+                return self.transport.run(list(argv), env=environment, timeout_s=limit_s + _SSH_S).stdout
+            return self.transport.run(list(argv), timeout_s=limit_s).stdout if shutil.which(argv[0]) else ""
         except TransportError:
             return ""
 

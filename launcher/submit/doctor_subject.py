@@ -1,6 +1,6 @@
 """What the doctor examines, from a request or from a planned submission.
 
-subject = subject_of(request, transport, runs, environment)    a request, however incomplete
+subject, report = examined(request, transport, runs, environment)    a request, however incomplete
 report = ready_report(plan, detection, store, environment)     the wizard's question: ready?
 """
 
@@ -16,7 +16,7 @@ from launcher.clusters.registry import detect
 from launcher.doctor.doctor_request import DoctorRequest
 from launcher.doctor.last_report import save_report
 from launcher.doctor.node_results import load_record
-from launcher.doctor.runner import LIMIT_S, examine, patient
+from launcher.doctor.runner import FAR_LIMIT_S, examine, limit_of, patient
 from launcher.doctor.subject import JobSize, Subject
 from launcher.errors import InputError, TransportError, UnreachableError
 from launcher.paths import cache_root
@@ -27,9 +27,11 @@ from launcher.submit.complete import near_checkout, qos_in, smoke_target, time_l
 from launcher.submit.job_environment import environment_of
 from launcher.submit.modules import loaded_modules, with_modules
 from launcher.submit.preflight import cluster_request
+from launcher.transports.base import is_remote
 from recipes.checks import ClusterRequest, Context, Inputs
 from recipes.inheritance import Resolver
 from recipes.reading import within
+from recipes.remote_path import machine_of
 
 if TYPE_CHECKING:
     from launcher.checkout import NemoCheckout
@@ -62,7 +64,9 @@ def subject_of(
     wish, cluster = _asked_cluster(request, transport, environment)
     resolver = Resolver()
     recipe = resolver.resolve(request.recipe, request.overrides) if request.recipe is not None else None
-    near = near_checkout(transport, wish, resolver) if recipe is not None else (Path.cwd(),)
+    near = (
+        near_checkout(transport, wish, resolver) if recipe is not None else (transport.path("").absolute(),)
+    )
     checkout, checkout_problem = _checkout(wish, transport, environment, near)
     size = _size(wish, cluster.detection, recipe)
     job = environment_of(
@@ -94,6 +98,24 @@ def subject_of(
     return with_measured(subject)
 
 
+def examined(
+    request: DoctorRequest, transport: Transport, runs: Path, environment: Mapping[str, str]
+) -> tuple[Subject, HealthReport]:
+    """Return what a request is about, and the verdicts on it; these are kept. Arguments as for `subject_of`.
+
+    Raises:
+        ExplainedError: as `subject_of` does.
+    """
+    from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+
+    subject = subject_of(request, transport, runs, environment)
+    report = examine(LOGIN_CHECKS, subject)
+    if subject.measured:
+        report = report.merged(examine(NODE_CHECKS, subject))
+    save_report(subject, report)
+    return subject, report.for_host(machine) if (machine := machine_of(subject.path("/"))) else report
+
+
 @dataclass(frozen=True, slots=True)
 class _AskedCluster:
     """What Slurm and the site's file say, within the time that the doctor has."""
@@ -121,7 +143,7 @@ def _asked_cluster(
 def with_measured(subject: Subject) -> Subject:
     """Return a subject with what was measured on nodes with its environments, if anything was."""
     try:
-        record = within(lambda: load_record(subject), patient(LIMIT_S))
+        record = within(lambda: load_record(subject), limit_of(subject.transport))
     except (OSError, TransportError):
         record = None  # a file system that hangs: the checks that use it will say so
     return replace(subject, measured=record.nodes) if record is not None else subject
@@ -167,7 +189,7 @@ def _planned(
         environment,
         {**job, **options.keys},
         layout.site,
-        Path(store.root),
+        store.transport.path(store.root),
         size,
         detection,
         decisions=options.environment.decisions if options.environment is not None else (),
@@ -179,7 +201,8 @@ def _planned(
         return subject
     inputs = Inputs.of(
         environment={**job, **options.keys},
-        checkout=Path(options.checkout.path) if options.checkout is not None else None,
+        checkout=subject.path(options.checkout.path) if options.checkout is not None else None,
+        root=subject.path("").absolute(),
     )
     return replace(subject, context=Context(plan.submission.recipe, inputs))
 
@@ -191,7 +214,7 @@ _OF_CHECKOUT = frozenset(("D10", "D12", "D27", "D38"))
 def _detect(
     transport: Transport, environment: Mapping[str, str]
 ) -> tuple[Detection | None, ExplainedError | None]:
-    limit_s = patient(SLURM_S)
+    limit_s = FAR_LIMIT_S if is_remote(transport) else patient(SLURM_S)
     try:
         cache, jutil_s = cache_root(environment), patient(_JUTIL_S)
         return within(lambda: detect(transport, environment, cache, budgets_s=jutil_s), limit_s), None
@@ -240,5 +263,6 @@ def _context(subject: Subject, recipe: EffectiveRecipe, kind: Kind) -> Context:
         subject.partition,
         subject.job,
     )
-    checkout = Path(subject.checkout.path) if subject.checkout is not None else None
-    return Context(recipe, Inputs.of(environment=subject.job, checkout=checkout, request=request))
+    checkout = subject.path(subject.checkout.path) if subject.checkout is not None else None
+    here = subject.path("").absolute()
+    return Context(recipe, Inputs.of(environment=subject.job, checkout=checkout, root=here, request=request))

@@ -40,7 +40,7 @@ class PortForward:
             InputError: the port is in use or not permitted.
         """
         self._open_stream = open_stream
-        self._word: str | None = secrets.token_urlsafe(24)
+        self._word: str | None = (word := secrets.token_urlsafe(24))
         self._gate = secrets.token_urlsafe(24)
         self._cookies = {**(cookies or {}), _GATE_COOKIE: self._gate}
         self._lock = threading.Lock()
@@ -49,8 +49,18 @@ class PortForward:
         self._closed = False
         self._server = _listening(port)
         self.port = int(self._server.getsockname()[1])
-        self.url = f"http://{_LOOPBACK}:{self.port}/?open={self._word}"
+        self.url = self._address(word)
         threading.Thread(target=self._accept, name="forward", daemon=True).start()
+
+    def _address(self, word: str) -> str:
+        return f"http://{_LOOPBACK}:{self.port}/?open={word}"
+
+    def renew(self) -> str:
+        """Return another address, which counts once; the one before counts no longer."""
+        word = secrets.token_urlsafe(24)
+        with self._lock:
+            self._word = word
+        return self._address(word)
 
     def close(self) -> None:
         """Close the port and every connection."""

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from launcher.doctor import machine_checks
+from launcher.doctor import login_node
 from launcher.storage import quotas
 from launcher.submit import doctor_subject
 from tests.doctor.place import BASE, MODEL, VLLM, WORKER, Place, make_venv
@@ -301,7 +301,7 @@ def _(_place: Place, patch: pytest.MonkeyPatch) -> None:
 @fault("D31 the clock is ahead", "warn", "ahead of the file server's", "timedatectl")
 def _(_place: Place, patch: pytest.MonkeyPatch) -> None:
     ahead = SimpleNamespace(time=lambda: __import__("time").time() + 3600)
-    patch.setattr(machine_checks, "time", ahead)
+    patch.setattr(login_node, "time", ahead)
 
 
 @fault("D32 neither tmux nor screen", "warn", "ends with its connection", "tmux new")

@@ -15,6 +15,7 @@ from launcher.doctor.runner import examine
 from launcher.doctor.subject import Subject
 from launcher.doctor.verdict import Verdict
 from launcher.submit.doctor_subject import subject_of
+from launcher.transports.base import Transport
 from launcher.transports.local import LocalTransport
 from tests.checks.test_models import cache
 from tests.checks.world import World
@@ -164,15 +165,16 @@ class Place:
         git(self.root, "add", "-A")
         git(self.root, "commit", "-q", "-m", "x")
 
-    def subject(self, *, with_recipe: bool = True) -> Subject:
-        """Return what is examined."""
+    def subject(self, *, with_recipe: bool = True, transport: Transport | None = None) -> Subject:
+        """Return what is examined, by a transport; None: as this machine's."""
+        transport = transport or LocalTransport(2.0)
         request = DoctorRequest(
-            self.root / "recipe.yaml" if with_recipe else None,
+            transport.path(str(self.root / "recipe.yaml")) if with_recipe else None,
             self.overrides if with_recipe else (),
             **self.request,  # type: ignore[arg-type]
         )
-        runs = Path(self.environment.get("RUNS", str(self.root / "runs")))
-        subject = subject_of(request, LocalTransport(2.0), runs, self.environment)
+        runs = transport.path(self.environment.get("RUNS", str(self.root / "runs")))
+        subject = subject_of(request, transport, runs, self.environment)
         proc = self.root / "proc"
         proc.mkdir(exist_ok=True)
         object.__setattr__(subject, "proc", proc)  # processes of this machine are no part of the place

@@ -120,7 +120,7 @@ def test_each_request_is_examined_once_one_after_the_other(
         return SimpleNamespace(plan=plan, detection="detected")
 
     loop, shown_times = Loop(), []
-    resolver: Any = SimpleNamespace(environment={"HOME": str(tmp_path)}, store=None)
+    resolver: Any = SimpleNamespace(environment={"HOME": str(tmp_path)}, store=None, path=Path)
     watch = ReadyWatch(loop, lambda: resolver, lambda: shown_times.append(1))  # type: ignore[arg-type]
     watch.follow(SimpleNamespace(plan=None, detection=None))  # type: ignore[arg-type]
     for request in ("a", "a", "b", "c", "b"):

@@ -49,8 +49,12 @@ class Relay:
                 near.close()
                 self.refused += 1
                 continue
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:  # the server has ended
+                near.close()
+                continue
             self.connections += 1
-            far = socket.create_connection(("127.0.0.1", self._target))
             for sock in (near, far):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [near, far]

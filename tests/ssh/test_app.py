@@ -5,16 +5,21 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from recipes.library import starting_recipes
 from tests.ssh.far_app import FarApp, far_app
+from tests.ssh.test_dashboard import NODE, TOKEN, ask, browse, dashboard_page
 from tests.tui.replay import running
 
 pytestmark = pytest.mark.long
+"""Each takes 3 to 8 s of CPU; those of more than 5 are slow besides."""
 SECRET = "3132333435363738393031323334353637383930"
 
 
@@ -56,15 +61,23 @@ def some_runs(app: FarApp) -> None:
 
 def select(app: FarApp, name: str) -> None:
     """Move the cursor to a row of the list; its details name it, the text between the rows does not."""
-    identity = {"far-live": "live-0004", "far-done": "done-0003", "own-done": "here-0002"}[name]
-    for _ in range(4):
-        if identity in app.tmux.text:
-            return
-        app.tmux.press("Down")
-    app.tmux.press("g")
-    app.tmux.until(lambda text: identity in text, f"{name} selected")
+    rows = {"far-live": "live-0004", "far-done": "done-0003", "own-done": "here-0002"}
+
+    def selected(text: str) -> str:
+        return next((row for row, identity in rows.items() if identity in text), "")
+
+    app.tmux.until(lambda text: bool(selected(text)), "a row is selected")
+    key = "Down"
+    while (before := selected(app.tmux.text)) != name:
+        app.tmux.press(key)
+        end = time.monotonic() + 5.0
+        while selected(app.tmux.text) == before and time.monotonic() < end:
+            time.sleep(0.1)
+        # At the end of the list nothing moves: once more from its beginning.
+        key = "Down" if selected(app.tmux.text) != before else "g"
 
 
+@pytest.mark.slow
 def test_runs_here_and_there_and_a_line_that_breaks(app: FarApp) -> None:
     some_runs(app)
     app.start("--host", "far")
@@ -90,6 +103,7 @@ def test_runs_here_and_there_and_a_line_that_breaks(app: FarApp) -> None:
     app.tmux.until(lambda text: " far " in text.partition("far-live")[2].partition("\n")[0], "column host")
 
 
+@pytest.mark.slow
 def test_an_order_goes_to_the_host(app: FarApp) -> None:
     some_runs(app)
     app.start("--host", "far")
@@ -112,6 +126,7 @@ def test_an_order_goes_to_the_host(app: FarApp) -> None:
     assert (app.own_runs / "20261128-020000-here-0002").exists()
 
 
+@pytest.mark.slow
 def test_the_wizard_over_the_host_to_the_review_and_a_job(app: FarApp) -> None:
     app.start("new", str(app.node.recipe), "--host", "far")
     app.tmux.see("booster", "distill", "far")
@@ -192,3 +207,92 @@ def test_a_host_key_that_is_not_known_is_refused_with_its_fingerprint(app: FarAp
     some_runs(app)
     app.tmux.press("F5")
     app.tmux.see("far-live")
+
+
+def test_the_dashboard_is_opened_by_a_key_and_closed_with_the_app(app: FarApp) -> None:
+    some_runs(app)
+    (logs,) = (app.node.runs / "20261128-040000-live-0004" / "logs").glob("*-logs")
+    with dashboard_page() as port:
+        with (logs / "launcher.log").open("a") as file:
+            file.write(f"[x] ray_bare.sub started (job=1 nodes=1 node={NODE})\n")
+        with (logs / "ray-head.log").open("a") as file:
+            file.write(f"\nView the dashboard at \n  127.0.0.1:{port}\n".lower())
+        (logs / ".ray-token").write_text(TOKEN)
+        app.start("--host", "far")
+        app.tmux.see("far-live", "3 runs here and on far")
+        app.tmux.until(lambda text: text.count("✓ completed") >= 2, "all runs are read")
+        select(app, "far-live")
+        app.tmux.see("● running: its logs")
+        app.tmux.press("U")
+        app.tmux.see("Ray dashboard of far-live", "/?open=", "the port stays open", limit_s=60)
+        first = shown_address(app)
+        assert ask(first, browse(first), "/nodes")[:2] == (200, b"/nodes")
+        app.tmux.press("o", "Enter")
+        app.tmux.see("● running  far: far-live", "All workers connected")
+        app.tmux.press("U")
+        app.tmux.see("Ray dashboard of far-live", "/?open=", limit_s=60)
+        second = shown_address(app)
+        assert second.partition("?")[0] == first.partition("?")[0]
+        assert second != first
+        cookies = browse(second)
+        app.tmux.press("x")
+        app.tmux.until(lambda text: "Ray dashboard of" not in text, "the dialog is closed")
+        app.tmux.see("the port to the dashboard is closed")
+        with pytest.raises(ConnectionRefusedError):
+            ask(second, cookies, "/nodes")
+
+
+def shown_address(app: FarApp) -> str:
+    """Return the address in the dialog, also where it is on two rows."""
+    text = re.sub(r"[│|\s]+", "", app.tmux.text.partition("Ray dashboard of")[2])
+    match = re.search(r"http://127\.0\.0\.1:\d+/\?open=[\w-]{32}", text)
+    assert match, app.tmux.text
+    return match[0]
+
+
+@pytest.mark.slow
+def test_the_editor_opens_on_the_choices_of_the_wizard_and_writes_nothing_there(app: FarApp) -> None:
+    files = app.node.checkout
+    app.start("new", "--host", "far")
+    app.tmux.see("booster", "F6 editor", limit_s=60)
+    app.tmux.press("NPage")
+    app.tmux.see("2 Models", "packaged", "Qwen/Qwen3-1.7B-Base", limit_s=60)
+    app.tmux.press("F6")
+    app.tmux.see("recipe  choices-", "on far", "set here of", "would fail", limit_s=90)
+    app.tmux.press("/")
+    app.tmux.type("max_num_steps")
+    app.tmux.see("distillation.max_num_steps")
+    app.tmux.press("Enter", "Enter")
+    app.tmux.type("77")
+    app.tmux.press("Enter")
+    app.tmux.see("modified, ", "max_num_steps: 77", limit_s=60)
+    app.relay.refuse()
+    app.tmux.see("modified, ", "! reconnecting to ", limit_s=60)
+    app.relay.accept()
+    app.tmux.until(lambda text: "reconnecting" not in text, "it is back", 90)
+    app.tmux.press("b")
+    app.tmux.see(" far: ", "2 Models", limit_s=60)
+    app.tmux.press("F8")
+    app.tmux.see("Review", "Job", "of booster for", limit_s=90)
+    app.tmux.press("D")
+    app.tmux.see("- distillation.max_num_steps: 500", "+ distillation.max_num_steps: 77", limit_s=60)
+    assert not list(files.rglob("choices-*"))
+    library = app.node.root / "state" / "distill-tui" / "library"
+    assert {path.name for path in library.glob("*/*")} == {path.name for path in starting_recipes()}
+
+
+@pytest.mark.slow
+def test_the_doctor_examines_the_host_and_goes_on_after_a_break(app: FarApp) -> None:
+    app.start("new", str(app.node.recipe), "--host", "far")
+    app.tmux.see("booster", limit_s=60)
+    app.tmux.press("F8")
+    app.tmux.see("Review", "ready?", "checks passed", limit_s=90)
+    app.tmux.press("F9")
+    app.tmux.see("doctor", "recipe.yaml", "on far", limit_s=60)
+    app.relay.refuse()
+    app.tmux.see("! reconnecting to far (last data", limit_s=60)
+    app.relay.accept()
+    app.tmux.until(lambda text: "reconnecting" not in text and "passed, not listed" in text, "examined", 120)
+    app.tmux.see("D10 uv is installed", "login node of far")
+    app.tmux.press("b")
+    app.tmux.see("Review", "ready?", "just now")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,14 +52,23 @@ class Page(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@contextmanager
+def dashboard_page() -> Iterator[int]:
+    """Run a dashboard; return its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture
 def page() -> Iterator[int]:
     """Return the port of a dashboard."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with dashboard_page() as port:
+        yield port
 
 
 def run_with(

@@ -25,7 +25,7 @@ from recipes.limits import RECIPE_BYTES
 from recipes.reading import IrregularFileError, TooLargeError, read_regular
 from recipes.remote_path import RemotePath, on_machine_of
 from tests.ssh.laptop import command, laptop, requests_of
-from tests.ssh.server import Server
+from tests.ssh.server import SFTP, Server, running
 from tui.headless.saving import with_saved_choices
 
 pytestmark = pytest.mark.long
@@ -231,3 +231,30 @@ def test_choices_become_a_recipe_there_or_lines_of_one(far: SshTransport, tmp_pa
     changed = [line for line in recipe.read_text().splitlines() if line not in text.splitlines()]
     assert {line.split("#")[0].strip() for line in changed} == {"max_num_steps: 7", "num_nodes: 3"}
     far.close()
+
+
+def test_a_setting_of_a_host_is_set_there(tmp_path: Path) -> None:
+    (tmp_path / "laptop" / ".config" / "distill-tui").mkdir(parents=True)
+    own = tmp_path / "laptop" / ".config" / "distill-tui" / "settings.toml"
+    own.write_text('[hosts]\ndefault = "far"\n')
+    home = tmp_path / "home"
+    (home / ".config" / "distill-tui").mkdir(parents=True)
+    there = home / ".config" / "distill-tui" / "settings.toml"
+    there.write_text(f'# mine\n[storage]\nruns = "{tmp_path}"\n')
+    sshd = tmp_path / "sshd"
+    sshd.mkdir()
+    with running(sshd, SFTP, f"SetEnv HOME={home}") as own_server:
+        environment = laptop(own_server, tmp_path)
+        set_there = command(environment, "settings", "storage.runs", "$HOME/runs", "--host", "far")
+        assert set_there.returncode == 0, set_there
+        assert there.read_text().startswith(f'# mine\n[storage]\nruns = "{home}/runs"\n')
+        assert f'earlier_runs = ["{tmp_path}"]' in there.read_text()
+        shown = command(environment, "settings", "storage.runs", "--host", "far", "--json")
+        assert json.loads(shown.stdout) == {
+            "schema": 1, "key": "storage.runs", "value": f"{home}/runs", "file": str(there),
+        }  # fmt: skip
+        refused = command(environment, "settings", "screen.density", "wide", "--host", "far")
+        assert (refused.returncode, "expected" in refused.stderr) == (2, True)
+        here = command(environment, "settings", "hosts.default")
+        assert here.stdout == "far\n", "not what the host's settings say"
+    assert own.read_text() == '[hosts]\ndefault = "far"\n'

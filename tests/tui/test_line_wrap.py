@@ -12,7 +12,7 @@ from textual.content import Content
 
 from tui.screens.wizard.pages import fact, line, wrap_hanging
 from tui.widgets.form import RowNote
-from tui.widgets.line_wrap import shortened_path, wrapped
+from tui.widgets.line_wrap import shortened_name, shortened_path, with_short_paths, wrapped
 
 WORDS = st.text("abcdefgh0189é字/-_.", min_size=1, max_size=60)
 NAMES = st.text("abcxyz019é字-_.", min_size=1, max_size=14)
@@ -89,3 +89,33 @@ def test_a_shortened_path_fits(text: str, width: int) -> None:
 )
 def test_a_note_is_a_whole_sentence_or_its_first_clause(note: RowNote, room: int, shown: str) -> None:
     assert note.fitted(room) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shortened"),
+    [
+        ("1 node · recipes/llm/one.yaml", 40, "1 node · recipes/llm/one.yaml"),
+        ("1 node · /p/project/me/recipes/llm/one.yaml", 30, "1 node · /p/…/llm/one.yaml"),
+        (
+            "in /a/long/way/to/x and /p/project/me/and/more/llm/y",
+            40,
+            "in /a/long/way/to/x and /p/…/more/llm/y",
+        ),
+        ("no path in these many words", 10, "no path in these many words"),
+    ],
+)
+def test_paths_in_a_line_are_shortened_in_the_middle(text: str, width: int, shortened: str) -> None:
+    assert with_short_paths(text, width) == shortened
+
+
+@given(st.text("ab/. ü漢", max_size=60), st.integers(0, 70))
+def test_a_shortened_line_is_never_longer(text: str, width: int) -> None:
+    assert cell_len(with_short_paths(text, width)) <= cell_len(text)
+    name = shortened_name(text, width)
+    assert name == text or (cell_len(name) <= width and name[-1] == text[-1])
+
+
+def test_the_end_of_a_name_stays() -> None:
+    text = "new recipe distillation-student-from-teacher-2n4g.yaml"
+    assert shortened_name(text, 40) == "new recipe distilla…om-teacher-2n4g.yaml"
+    assert shortened_name("a sentence that ends with words", 20) == "a sentence that ends with words"

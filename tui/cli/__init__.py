@@ -25,7 +25,7 @@ from tui.cli.parser import (
     resolve_reference,
     suggestion,
 )
-from tui.cli.spec import HERE, HOST, Group, Subcommand
+from tui.cli.spec import HERE, HOST, NAMED_HOST, Group, Subcommand
 from tui.cli.subcommands import COMMANDS, GROUPS
 
 DESCRIPTION = (
@@ -113,7 +113,7 @@ def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
             fix=f"Give a file as {before}:PATH." if command.group == "recipe" else "",
         )
     if takes_host and not any(word.partition("=")[0] == HOST.name for word in rest):
-        host = before or _usual_host()
+        host = before or (None if NAMED_HOST in command.arguments else _usual_host())
         rest = [*([f"{HOST.name}={host}"] if host else []), *rest]
     options = command_parser(command).parse_any_order(rest, options)
     options.host = _host_of(options.host)

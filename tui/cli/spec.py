@@ -76,6 +76,8 @@ HERE = "here"
 HOST = Argument(
     "--host", "NAME", "machine that has all files and runs, over SSH: a name of ~/.ssh/config, or USER@HOST"
 )
+NAMED_HOST = HOST._replace(help="machine whose settings are meant, over SSH; `hosts.default` does not count")
+"""For commands on which the setting `hosts.default` has no effect."""
 NO_MOUSE = flag("--no-mouse", "do not capture the mouse")
 DRY_RUN = flag("--dry-run", "print the diff, change nothing")
 ACCEPT_CHANGES = flag(

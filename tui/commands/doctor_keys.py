@@ -33,6 +33,15 @@ DOCTOR_COMMANDS: tuple[Command, ...] = (
         Scope.DOCTOR, "passed", footer="passed",
     ),
     Command(
+        "doctor.pane", ("tab",), "Next panel",
+        "Give the keys to the details, which scroll then, or to the checks again.",
+        Scope.DOCTOR, "next_pane", footer="details", priority=True,
+    ),
+    Command("doctor.checks", ("1",), "Checks", "Give the keys to the checks.", Scope.DOCTOR,
+        "show_pane('checks')"),
+    Command("doctor.details", ("2",), "Details", "Give the keys to the details of the selected check.",
+        Scope.DOCTOR, "show_pane('details')"),
+    Command(
         "doctor.back", ("escape", "b"), "Back", "Return to the screen before.",
         Scope.DOCTOR, "back", footer="back",
     ),

@@ -231,6 +231,11 @@ MONITOR_COMMANDS: tuple[Command, ...] = (
         "Open a shell on a node of the running job (srun --overlap), or copy its command.",
         Scope.MONITOR, "open_shell", footer="shell",
     ),
+    Command(
+        "monitor.dashboard", ("U",), "Ray dashboard",
+        "Open a local port to the Ray dashboard of this run, show its address (URL) and copy it.",
+        Scope.MONITOR, "open_dashboard",
+    ),
     Command("log.up", ("up", "k"), "Line up", "", Scope.LOG, "scroll_up", palette=False),
     Command("log.down", ("down", "j"), "Line down", "", Scope.LOG, "scroll_down", palette=False),
     Command("log.page-up", ("pageup",), "Page up", "", Scope.LOG, "page_up", palette=False),

@@ -95,6 +95,11 @@ RUN_LIST_COMMANDS: tuple[Command, ...] = (
         Scope.HOME, "shell_here",
     ),
     Command(
+        "home.dashboard", ("U",), "Ray dashboard",
+        "Open a local port to the Ray dashboard of the run, show its address (URL) and copy it.",
+        Scope.HOME, "open_dashboard",
+    ),
+    Command(
         "home.copy", ("y",), "Copy the job's id", "Copy the ids of the selected or marked jobs.",
         Scope.HOME, "copy_job",
     ),

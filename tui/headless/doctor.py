@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.errors import Exit
-from tui.headless.hosts import host_of, refuse_host
+from tui.headless.hosts import host_of
 from tui.headless.inputs import recipe_path
 from tui.headless.output import SCHEMA, ask, print_json, say, show
 
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
     import argparse
 
     from launcher.doctor.doctor_request import DoctorRequest
+    from launcher.doctor.fixing import FixStep
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
     from launcher.runs import Run, RunStore
+    from launcher.transports.base import Transport
 
 MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "  ? ", "pass": " ok "}
 _FILES_S = 2.0
@@ -31,31 +35,34 @@ _POLL_S = 3.0
 
 def run(options: argparse.Namespace) -> int:
     """Examine the place; with `--on devel` nodes, too; with `--fix`, make it ready."""
-    if options.screen:
-        return _on_screen(_request(options))
     request = _request(options)
+    host = options.host
+    if host is None and request.recipe is not None:
+        host = host_of(request.recipe)
+    if options.screen:
+        return _on_screen(request, host or "")
     if options.on == "devel":
-        return _on_devel(_subject(request), options)
-    report = _examined(request)
+        return _on_devel(_subject(request, host), options, host)
+    report = _examined(request, host)
     if options.print:
         from launcher.doctor.fixing import script
 
         show(script(report).rstrip("\n"))
         return Exit.OK
     if options.fix:
-        report = _fix(report, request, yes=options.yes)
+        report = _fix(report, request, host, yes=options.yes)
     _print(report, options)
     return Exit.OK if report.ok else Exit.FAILED
 
 
-def _on_screen(request: DoctorRequest) -> int:
+def _on_screen(request: DoctorRequest, host: str) -> int:
     from launcher.paths import runs_root
     from tui.terminal import require_terminal
 
     require_terminal()
     from tui.app import run_app
 
-    return run_app(runs_root=runs_root(), doctor=request)
+    return run_app(runs_root=runs_root(), doctor=request, host=host)
 
 
 def _request(options: argparse.Namespace) -> DoctorRequest:
@@ -63,11 +70,10 @@ def _request(options: argparse.Namespace) -> DoctorRequest:
 
     file = options.file
     overrides = tuple(options.override)
-    if file is not None and not Path(file).exists() and "=" in file:  # an override, without a recipe
+    # An override, without a recipe.
+    if file is not None and "=" in file and (options.host is not None or not Path(file).exists()):
         file, overrides = None, (file, *overrides)
-    recipe = recipe_path(file) if file is not None else None
-    if recipe is not None:
-        refuse_host(host_of(recipe), "doctor")
+    recipe = recipe_path(file, options.host) if file is not None else None
     return DoctorRequest(
         recipe,
         overrides,
@@ -83,30 +89,53 @@ def _request(options: argparse.Namespace) -> DoctorRequest:
     )
 
 
-def _subject(request: DoctorRequest) -> Subject:
-    from launcher.paths import runs_root
+@dataclass(frozen=True)
+class _Machine:
+    """The machine that is examined."""
+
+    transport: Transport
+    runs: Path
+    environment: Mapping[str, str]
+
+    def own(self, request: DoctorRequest) -> DoctorRequest:
+        """Return a request with the recipe's path on this machine."""
+        if request.recipe is None:
+            return request
+        return replace(request, recipe=self.transport.path(str(request.recipe)))
+
+
+def _machine(host: str | None) -> _Machine:
+    if host is None:
+        from launcher.paths import runs_root
+        from launcher.transports.local import LocalTransport
+
+        return _Machine(LocalTransport(_FILES_S), runs_root(), os.environ)
+    from launcher.runs import store_on
+    from tui.headless.hosts import transport_to
+
+    # Beside the others: it looks at everything anew.
+    transport = transport_to(host).beside()
+    return _Machine(transport, transport.path(store_on(transport).root), transport.environment())
+
+
+def _subject(request: DoctorRequest, host: str | None) -> Subject:
     from launcher.submit.doctor_subject import subject_of
-    from launcher.transports.local import LocalTransport
 
-    return subject_of(request, LocalTransport(_FILES_S), runs_root(), os.environ)
+    place = _machine(host)
+    return subject_of(place.own(request), place.transport, place.runs, place.environment)
 
 
-def _examined(request: DoctorRequest) -> HealthReport:
-    """Return the verdicts of this node, and of what was measured on nodes; they are kept."""
-    from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
+def _examined(request: DoctorRequest, host: str | None) -> HealthReport:
+    """Return the verdicts of the login node, and of what was measured on nodes; they are kept."""
     from launcher.doctor.isolation import isolated
-    from launcher.doctor.last_report import save_report
-    from launcher.doctor.runner import examine
+    from launcher.submit.doctor_subject import examined
 
     def examination() -> HealthReport:
-        subject = _subject(request)
-        report = examine(LOGIN_CHECKS, subject)
-        if subject.measured:
-            report = report.merged(examine(NODE_CHECKS, subject))
-        save_report(subject, report)
-        return report
+        place = _machine(host)
+        return examined(place.own(request), place.transport, place.runs, place.environment)[1]
 
-    return isolated(examination, _LIMIT_S)
+    # A host's calls have limits, and its login may ask a question at the terminal.
+    return isolated(examination, _LIMIT_S) if host is None else examination()
 
 
 # ------------------------------------------------------------ printing
@@ -143,9 +172,9 @@ def _is_automatic(item: Examination) -> bool:
 # ------------------------------------------------------------ fixing
 
 
-def _fix(report: HealthReport, request: DoctorRequest, *, yes: bool) -> HealthReport:
+def _fix(report: HealthReport, request: DoctorRequest, host: str | None, *, yes: bool) -> HealthReport:
     """Run the remedies that can be run as they are, each after a question; return the new report."""
-    from launcher.doctor.fixing import run_step, steps
+    from launcher.doctor.fixing import steps
 
     chosen = [step for step in steps(report) if step.automatic]
     if not chosen:
@@ -162,27 +191,35 @@ def _fix(report: HealthReport, request: DoctorRequest, *, yes: bool) -> HealthRe
         if not yes and not ask("      Run it?"):
             continue
         begun = time.monotonic()
-        code = run_step(step, os.environ, sys.stderr.fileno())
+        code = _run_step(step, host)
         say(f"      {'done' if code == 0 else f'exit code {code}'} after {time.monotonic() - begun:.0f} s")
         done += code == 0
     say(f"{done} of {len(chosen)} commands succeeded; examining again")
-    return _examined(request)
+    return _examined(request, host)
+
+
+def _run_step(step: FixStep, host: str | None) -> int:
+    from launcher.doctor.fixing import run_step, run_step_there
+
+    if host is None:
+        return run_step(step, os.environ, sys.stderr.fileno())
+    from tui.headless.hosts import transport_to
+
+    return run_step_there(step, transport_to(host), sys.stderr.fileno())
 
 
 # ------------------------------------------------------------ nodes
 
 
-def _on_devel(subject: Subject, options: argparse.Namespace) -> int:
+def _on_devel(subject: Subject, options: argparse.Namespace, host: str | None) -> int:
     """Measure nodes in a job of its own, wait for it, and print the verdicts."""
-    from dataclasses import replace
-
     from launcher.doctor.check_table import NODE_CHECKS
     from launcher.doctor.node_job import plan_examination, results_of, send_examination
     from launcher.doctor.runner import examine
     from tui.headless.stores import run_store
 
-    store = run_store()
-    examination = plan_examination(subject, store, os.environ)
+    store = run_store(host)
+    examination = plan_examination(subject, store, subject.shell)
     size = examination.size
     say(
         f"{size.nodes} node{'s' * (size.nodes != 1)} of {size.partition} for at most "

@@ -20,17 +20,41 @@ def run(options: argparse.Namespace) -> int:
     from launcher.settings import load_settings, set_setting, setting, settings_path
 
     key = options.key
+    if options.host is not None:
+        return _run_there(options)
     if key is None:
-        return _show_all(options, load_settings(os.environ))
+        return _show_all(options, load_settings(os.environ), settings_path())
     setting(key)
     if options.value:
         path = set_setting(os.environ, key, options.value)
         say(f"{key} set in {path}")
         if key == "storage.runs":
             tell_earlier()
-    values = _values(load_settings(os.environ))[key]
+    return _show_one(options, load_settings(os.environ), settings_path())
+
+
+def _run_there(options: argparse.Namespace) -> int:
+    """Do the same on a host."""
+    from launcher.settings import set_setting_on, setting, settings_on, settings_path
+    from tui.headless.hosts import transport_to
+
+    transport = transport_to(options.host)
+    environment = transport.environment()
+    path = settings_path(environment)
+    if options.key is None:
+        return _show_all(options, settings_on(transport, environment), transport.path(str(path)))
+    setting(options.key)
+    if options.value:
+        set_setting_on(transport, options.key, options.value)
+        say(f"{options.key} set in {options.host}:{path}")
+    return _show_one(options, settings_on(transport.beside(), environment), path)
+
+
+def _show_one(options: argparse.Namespace, settings: Settings, path: Path) -> int:
+    key = options.key
+    values = _values(settings)[key]
     if options.json:
-        print_json(SCHEMA | {"key": key, "value": values, "file": str(settings_path())})
+        print_json(SCHEMA | {"key": key, "value": values, "file": str(path)})
     elif not options.value:
         texts = values if isinstance(values, list) else [values] if values is not None else []
         for text in texts:
@@ -40,10 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _show_all(options: argparse.Namespace, settings: Settings) -> int:
-    from launcher.settings import settings_path
-
-    path = settings_path()
+def _show_all(options: argparse.Namespace, settings: Settings, path: Path) -> int:
     if options.json:
         print_json(SCHEMA | {"file": str(path), "exists": path.is_file(), "settings": _values(settings)})
     else:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from launcher.logs.gpu_samples import NodeSamples
+    from tui.screens.connection_words import ConnectionTeller
 
 _STEP_TIME = "step_time_s"
 FILTER_HINT = "words in the metric's name; enter applies, esc clears"
@@ -105,9 +106,14 @@ class ChartsScreen(ChartCommands):
         "the launcher writes. Each column of dots spans the lowest to the highest value in it."
     )
 
-    def __init__(self, opener: Opener, title: str) -> None:
+    def __init__(
+        self, opener: Opener, title: str, connection: ConnectionTeller | None = None, machine: str = ""
+    ) -> None:
+        """Make the screen; `connection` tells of that to the run's host, `machine` (None: it is here)."""
         super().__init__()
-        self._poller = ChartPoller(opener, self)
+        self.machine_name = machine
+        self._poller = ChartPoller(opener, self, patient=connection is not None)
+        self._connection = connection
         self._run = ChartedRun(title)
         self._series: tuple[Series, ...] = ()
         self._charts: tuple[ChartContent, ...] = ()
@@ -131,6 +137,8 @@ class ChartsScreen(ChartCommands):
         self.set_focus(self.grid)
         self._arrange()
         self._poller.start()
+        if self._connection is not None:
+            self.set_interval(1.0, self._show_title)
 
     def on_unmount(self) -> None:
         """End the thread."""
@@ -178,6 +186,9 @@ class ChartsScreen(ChartCommands):
             (f"   {self.view_in_words()}", "$text-primary"),
             ("   reading …" if self._reading else "", "dim"),
         ]
+        connection = self._connection() if self._connection is not None else None
+        if connection is not None:
+            parts.insert(2, connection)
         self.title_line.set_lines([Content.assemble(*parts)])
 
     def _notes(self) -> list[Content]:

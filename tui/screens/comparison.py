@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from launcher.errors import ConnectionLostError
 from tui.background import call_on, in_background, post
+from tui.chart_poller import AGAIN_S
 from tui.commands import Scope, bindings
 from tui.formatting import plural
 from tui.opening import OpeningFailed
@@ -22,6 +26,7 @@ from tui.widgets.styled_lines import StyledLines
 
 if TYPE_CHECKING:
     from launcher.overview.comparison import ComparedRun
+    from tui.screens.connection_words import ConnectionTeller
     from tui.work_machine import WorkMachine
 
 PANES = ("curves", "figures", "recipes")
@@ -38,8 +43,12 @@ class ComparisonScreen(ChartCommands):
         "without the first step; a milestone's time is that since the one before it."
     )
 
-    def __init__(self, runs: Sequence[tuple[str, WorkMachine]]) -> None:
+    def __init__(
+        self, runs: Sequence[tuple[str, WorkMachine]], connection: ConnectionTeller = lambda: None
+    ) -> None:
+        """Make the screen; `connection` tells of those to the runs' hosts."""
         super().__init__()
+        self._connection = connection
         self._directories = tuple(runs[:_MOST])
         """Directories of the runs, each with its machine."""
         self._left_out = len(runs) - len(self._directories)
@@ -63,15 +72,30 @@ class ComparisonScreen(ChartCommands):
     def on_mount(self) -> None:
         """Read the runs."""
         self._arrange()
+        if any(machine.name for _, machine in self._directories):
+            self.set_interval(1.0, self._show_title)
         in_background(self._read, "comparison", lambda error: post(self, OpeningFailed(error)))
 
     def _read(self) -> None:
-        from launcher.overview.comparison import read_run
-
         runs: list[ComparedRun] = []
         for directory, machine in self._directories:
-            runs.append(read_run(machine.transport(), directory))
+            runs.append(self._when_connected(partial(self._read_one, directory, machine)))
             call_on(self, lambda read=tuple(runs): self._take(read))  # type: ignore[misc]
+
+    def _read_one(self, directory: str, machine: WorkMachine) -> ComparedRun:
+        from launcher.overview.comparison import read_run
+
+        return read_run(machine.transport(), directory)
+
+    def _when_connected(self, read: Callable[[], ComparedRun]) -> ComparedRun:
+        """Return what is read of a run; a connection that is lost is waited for while the screen is there."""
+        while True:
+            try:
+                return read()
+            except ConnectionLostError:
+                if not self.is_attached:
+                    raise
+                time.sleep(AGAIN_S)
 
     def _take(self, runs: tuple[ComparedRun, ...]) -> None:
         from launcher.overview.comparison import shared_series
@@ -102,6 +126,7 @@ class ComparisonScreen(ChartCommands):
                 for number, name in enumerate(PANES, 1)
             ),
             (f"  {words}" if words else "", "$text-primary"),
+            *([connection] if (connection := self._connection()) is not None else []),
             (f"   reading {plural(reading, 'run')} …" if reading else "", "dim"),
             (f"   {self._left_out} left out: {_MOST} at most" if self._left_out else "", "$text-warning"),
         ]

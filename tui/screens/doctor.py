@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import Screen
 
+from launcher.doctor.fixing import terminal_opener
+from launcher.errors import ConnectionLostError
+from launcher.text import clean
+from recipes.errors import ExplainedError
 from tui.background import call_on, in_background, post
 from tui.clipboard import copy_to_tmux, in_tmux
 from tui.commands import Scope, bindings
 from tui.opening import ActionFailed
-from tui.widgets.choice_list import ChoiceList, ListChoice
-from tui.widgets.fact_lines import Fact, fact_lines
+from tui.screens.connection_words import Reconnector, connection_part
+from tui.screens.doctor_parts import CheckList, check_choice, print_line, run_on_terminal, verdict_facts
+from tui.widgets.choice_list import ChoiceList
+from tui.widgets.fact_lines import fact_lines
 from tui.widgets.keybar import KeyBar
+from tui.widgets.lines_box import LinesBox
 from tui.widgets.message_line import MessageLine
 from tui.widgets.panel import Panel
 from tui.widgets.styled_lines import StyledLines
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from launcher.doctor.fixing import FixStep
     from launcher.doctor.subject import Subject
     from launcher.doctor.verdict import Examination, HealthReport
+    from launcher.runs import RunStore
     from tui.screens.host import Host
 
 ABOUT = (
@@ -41,6 +47,9 @@ ABOUT = (
 WIDE = 110
 _DETAILS = 9
 """Rows of the details below the list, with their rule."""
+_DETAIL_MARGIN = 3
+"""Columns of the details that are no text: a cell at each side, and the scroll bar."""
+_DETAILS_TITLE = "2 details"
 _FILES_S = 2.0
 _ORDER = ("fail", "warn", "unknown", "pass")
 _STATIONS = {"login": "this login node", "node": "a node", "nodes": "between nodes"}
@@ -52,25 +61,9 @@ class DoctorStart:
 
     request: DoctorRequest | None
     runs: Path
-
-
-class CheckList(ChoiceList, can_focus=True):
-    """The checks; the arrows move the cursor."""
-
-    BINDINGS = [  # noqa: RUF012 - as Textual declares it
-        Binding("up,k", "step(-1)", "Up", show=False),
-        Binding("down,j", "step(1)", "Down", show=False),
-        Binding("pageup", "step(-10)", "Page up", show=False),
-        Binding("pagedown", "step(10)", "Page down", show=False),
-        Binding("home", "step(-1000)", "First", show=False),
-        Binding("end", "step(1000)", "Last", show=False),
-    ]
-    DEFAULT_CSS = "CheckList { height: 1fr; }"
-
-    def action_step(self, rows: int) -> None:
-        """Move the cursor."""
-        self.move(rows)
-        self.post_message(self.Moved())
+    """Those of this machine; a host's are where its settings say."""
+    machine: str = ""
+    """Name of the host that is examined; empty for this machine."""
 
 
 class DoctorScreen(Screen[None]):
@@ -85,22 +78,27 @@ class DoctorScreen(Screen[None]):
     DoctorScreen #doctor-details {{ height: {_DETAILS}; }}
     DoctorScreen.-wide #doctor {{ layout: horizontal; }}
     DoctorScreen.-wide #doctor-checks, DoctorScreen.-wide #doctor-details {{ width: 1fr; height: 1fr; }}
-    DoctorScreen #doctor-details StyledLines {{ padding: 0 1; }}
     """
 
     def __init__(self, host: Host, start: DoctorStart) -> None:
         super().__init__()
         self._host, self._start = host, start
+        self.machine_name = start.machine
         self._subject: Subject | None = None
         self._report: HealthReport | None = None
         self._failure_titles: Mapping[str, str] = {}
         self._examining = False
+        self._was_interrupted = False
+        """Whether the connection broke while the checks were made."""
+        self._reconnector = Reconnector(host, start.machine)
         self._with_passed = False
         self._title_line = StyledLines(classes="title-line")
         self._list = CheckList()
         self._checks = Panel(self._list, title="1 checks", id="doctor-checks")
-        self._detail = StyledLines()
-        self._details = Panel(self._detail, title="details", id="doctor-details")
+        self._detail = LinesBox()
+        self._details = Panel(self._detail, title=_DETAILS_TITLE, id="doctor-details")
+        self._shown_id = ""
+        """The check whose details are shown."""
         self._message = MessageLine()
         self._key_bar = KeyBar(*self.SCOPES)
 
@@ -117,11 +115,20 @@ class DoctorScreen(Screen[None]):
         """Examine."""
         self._list.focus()
         self.action_again()
+        if self.machine_name:
+            self.set_interval(1.0, self._look_at_connection)
 
     def on_resize(self, event: Resize) -> None:
         """Put the panels side by side where there is room."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self.call_after_refresh(self._show_details)
+
+    def _look_at_connection(self) -> None:
+        """Say how the connection is; what it interrupted is done again once it is back."""
+        self._reconnector.try_now()
+        if self._was_interrupted and connection_part(self._host, self.machine_name) is None:
+            self.action_again()
+        self._show_title()
 
     # ------------------------------------------------------------ examining
 
@@ -133,29 +140,42 @@ class DoctorScreen(Screen[None]):
 
     def _begin(self) -> None:
         """Make the checks on a thread."""
-        self._examining = True
+        self._examining, self._was_interrupted = True, False
         self._paint()
         in_background(self._examine, "doctor", self._failed)
 
     def _examine(self) -> None:
-        from launcher.doctor.check_table import LOGIN_CHECKS, NODE_CHECKS
         from launcher.doctor.doctor_request import DoctorRequest
-        from launcher.doctor.last_report import save_report
-        from launcher.doctor.runner import examine
         from launcher.logs.signatures import catalogue
-        from launcher.submit.doctor_subject import subject_of
+        from launcher.submit.doctor_subject import examined
         from launcher.transports.local import LocalTransport
 
         request = self._start.request or DoctorRequest()
-        subject = subject_of(request, LocalTransport(_FILES_S), self._start.runs, os.environ)
-        report = examine(LOGIN_CHECKS, subject)
-        if subject.measured:
-            report = report.merged(examine(NODE_CHECKS, subject))
-        save_report(subject, report)
+        if self.machine_name:
+            store = self._store()
+            transport = store.transport
+            if request.recipe is not None:
+                request = replace(request, recipe=transport.path(str(request.recipe)).absolute())
+            runs = transport.path(store.root)
+            subject, report = examined(request, transport, runs, transport.environment())
+        else:
+            subject, report = examined(request, LocalTransport(_FILES_S), self._start.runs, os.environ)
+        interrupted = connection_part(self._host, self.machine_name) is not None
         titles = {name: signature.title for name, signature in catalogue().signatures.items()}
-        call_on(self, lambda: self._take(subject, report, titles))
+        call_on(self, lambda: self._take(subject, report, titles, interrupted=interrupted))
 
-    def _take(self, subject: Subject, report: HealthReport, titles: Mapping[str, str]) -> None:
+    def _store(self) -> RunStore:
+        from launcher.runs import store_on, user_store
+        from tui.opening import local
+
+        if self.machine_name:
+            return store_on(self._host.machine(self.machine_name).transport())
+        return user_store(local(), self._start.runs)
+
+    def _take(
+        self, subject: Subject, report: HealthReport, titles: Mapping[str, str], *, interrupted: bool
+    ) -> None:
+        self._was_interrupted = interrupted
         self._subject, self._report, self._examining = subject, report, False
         self._failure_titles = titles
         self._paint()
@@ -163,7 +183,9 @@ class DoctorScreen(Screen[None]):
     def _failed(self, error: object) -> None:
         def show() -> None:
             self._examining = False
-            self._message.say(getattr(error, "what", ""), "fail")
+            self._was_interrupted = isinstance(error, ConnectionLostError)
+            if not self._was_interrupted:  # the title says so
+                self._message.say(getattr(error, "what", ""), "fail")
             self._paint()
 
         call_on(self, show)
@@ -174,21 +196,29 @@ class DoctorScreen(Screen[None]):
         listed = self._listed()
         current = self._list.current.value if self._list.current is not None else ""
         cursor = next((number for number, item in enumerate(listed) if item.check.id == current), 0)
-        self._list.show([_choice(item) for item in listed], cursor)
+        self._list.show([check_choice(item) for item in listed], cursor)
         hidden = len(self._report.with_outcome("pass")) if self._report and not self._with_passed else 0
         self._checks.set_title("1 checks", f"{hidden} passed, not listed" if hidden else "")
+        self._show_title()
+        self._show_details()
+        self._key_bar.update_keys()
+
+    def _show_title(self) -> None:
         request = self._start.request
         name = request.recipe.name if request is not None and request.recipe is not None else "every run"
         parts: list[tuple[str, str]] = [(" doctor ", "bold $text-primary"), (f" {name}", "bold")]
-        if self._examining:
+        if self.machine_name:
+            parts.append((f"  on {clean(self.machine_name)}", "$text-primary"))
+        connection = connection_part(self._host, self.machine_name)
+        if connection is not None:
+            parts.append(connection)
+        elif self._examining:
             parts.append(("   examining …", "dim"))
         elif self._report is not None:
             mark = ("✓ ready", "$text-success") if self._report.ok else ("✗ not ready", "$text-error")
             parts += [(f"   {mark[0]}", mark[1]), (f"   {self._report.in_words()}", "dim")]
         line = Content.assemble(*parts)
         self._title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
-        self._show_details()
-        self._key_bar.update_keys()
 
     def _listed(self) -> list[Examination]:
         report = self._report
@@ -218,12 +248,18 @@ class DoctorScreen(Screen[None]):
         item = self.selected
         if item is None:
             text = "Examining …" if self._examining else "Nothing is missing." if self._report else ""
-            self._details.set_title("details")
+            self._details.set_title(_DETAILS_TITLE)
             self._detail.set_lines([Content(text)])
             return
-        self._details.set_title(f"{item.check.id} {item.check.title}", _STATIONS[item.check.station])
-        width = max(self._details.size.width - 2, 20)
-        self._detail.set_lines(fact_lines(_facts(item, self._failure_titles), width))
+        station = _STATIONS[item.check.station]
+        if self.machine_name and item.check.station == "login":
+            station = f"login node of {clean(self.machine_name)}"
+        self._details.set_title(f"2 {item.check.id} {item.check.title}", station)
+        width = max(self._details.size.width - _DETAIL_MARGIN, 20)
+        self._detail.set_lines(fact_lines(verdict_facts(item, self._failure_titles), width))
+        if item.check.id != self._shown_id:
+            self._shown_id = item.check.id
+            self._detail.scroll_home(animate=False)
         self._key_bar.update_keys()
 
     # ------------------------------------------------------------ commands
@@ -246,6 +282,14 @@ class DoctorScreen(Screen[None]):
         """List what passed, too, or only the rest."""
         self._with_passed = not self._with_passed
         self._paint()
+
+    def action_show_pane(self, name: str) -> None:
+        """Give the keys to the checks or to the details, which scroll then."""
+        self.set_focus(self._list if name == "checks" else self._detail)
+
+    def action_next_pane(self) -> None:
+        """Give the keys to the other panel."""
+        self.action_show_pane("details" if self._list.has_focus else "checks")
 
     def action_back(self) -> None:
         """Leave."""
@@ -301,11 +345,15 @@ class DoctorScreen(Screen[None]):
 
     def _run(self, chosen: Sequence[FixStep]) -> None:
         """Run commands on the terminal, where their progress is seen; ctrl-c ends one."""
+        opener = terminal_opener(self._subject.transport) if self._subject is not None else None
         try:
             with self.app.suspend():
-                codes = run_on_terminal(chosen, print_line)
+                codes = run_on_terminal(chosen, print_line, opener)
         except SuspendNotSupported:
             self._message.say("this works only from a terminal", "fail")
+            return
+        except ExplainedError as error:
+            self._message.say(error.what, "fail")
             return
         self.refresh(layout=True)
         failures = sum(code != 0 for code in codes)
@@ -321,11 +369,9 @@ class DoctorScreen(Screen[None]):
 
     def _plan_nodes(self, subject: Subject) -> None:
         from launcher.doctor.node_job import plan_examination, send_examination
-        from launcher.runs import user_store
-        from tui.opening import local
 
-        store = user_store(local(), self._start.runs)
-        examination = plan_examination(subject, store, os.environ)
+        store = self._store()
+        examination = plan_examination(subject, store, subject.shell)
         size = examination.size
         text = (
             f"{size.nodes} nodes of {size.partition} for at most {(size.time_s or 0) // 60} minutes, "
@@ -334,7 +380,7 @@ class DoctorScreen(Screen[None]):
 
         def send() -> None:
             run = send_examination(examination, subject, store)
-            call_on(self, lambda: self._host.open_run(run.directory))
+            call_on(self, lambda: self._host.open_run(run.directory, self.machine_name))
 
         def answered(answer: str | None) -> None:
             if answer == "submit":
@@ -347,49 +393,3 @@ class DoctorScreen(Screen[None]):
             self.app.push_screen(ChoiceDialog("Examine nodes?", text, choices), answered)
 
         call_on(self, ask)
-
-
-def print_line(line: str) -> None:
-    """Print a line on the terminal while the screen is suspended."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def run_on_terminal(chosen: Sequence[FixStep], tell: Callable[[str], None]) -> list[int]:
-    """Run commands one after the other and return their exit codes; an interrupt ends them."""
-    from launcher.doctor.fixing import run_step
-
-    codes = []
-    for number, step in enumerate(chosen, 1):
-        tell(f"\n[{number}/{len(chosen)}] {step.command}")
-        try:
-            codes.append(run_step(step, os.environ))
-        except KeyboardInterrupt:
-            tell("interrupted; the same command goes on where it was")
-            codes.append(130)
-            break
-        tell("done" if codes[-1] == 0 else f"exit code {codes[-1]}")
-    return codes
-
-
-def _choice(item: Examination) -> ListChoice:
-    return ListChoice(
-        f"{item.check.id} {item.check.title}", item.verdict.evidence, item.verdict.outcome, item.check.id
-    )
-
-
-def _facts(item: Examination, titles: Mapping[str, str]) -> list[Fact]:
-    """Return a verdict in full; `titles` are those of the failures that checks foretell."""
-    from launcher.text import clean
-
-    facts = [Fact("evidence", clean(item.verdict.evidence))]
-    remedy = item.verdict.remedy
-    if remedy is not None and item.verdict.outcome != "pass":
-        facts += [Fact("fix", clean(command), "$text-primary") for command in remedy.commands]
-        if remedy.changes:
-            facts.append(Fact("changes", clean(remedy.changes)))
-    facts += [
-        Fact("foretells", f"{titles[name]} ({name})" if name in titles else name, "dim")
-        for name in item.check.foretells
-    ]
-    return facts

@@ -368,6 +368,11 @@ class HomeScreen(RowCommands):
         ask_recipe(self._host, self.app, directory, self._chosen_host)
 
     @property
+    def machine_name(self) -> str:
+        """Name of the host that a screen opened from here is about; empty for this machine."""
+        return self._chosen_host
+
+    @property
     def _chosen_host(self) -> str:
         """The host of the selected row; without one that for which the app was opened."""
         row = self.runs.selected

@@ -24,6 +24,7 @@ from tui.formatting import plural
 from tui.opening import ActionFailed, OpenedRun, RunSummary, open_directory
 from tui.run_view import ViewBuilder
 from tui.screens.cancelling import ask_to_cancel, ask_to_trust, cancel, what_is_lost
+from tui.screens.connection_words import connection_part, connections_part
 from tui.screens.dialogs import ChoiceDialog, DialogChoice, error_dialog
 from tui.screens.host import Host
 from tui.screens.removing import Remover
@@ -267,14 +268,34 @@ class HomeActions:
         def opener() -> OpenedRun:
             return open_directory(row.directory, self._machine(row))
 
-        self._screen.app.push_screen(ChartsScreen(opener, row.name))
+        teller = partial(connection_part, self._host, row.host) if row.host else None
+        self._screen.app.push_screen(ChartsScreen(opener, row.name, teller, row.host))
+
+    def open_dashboard(self, row: RunRow) -> None:
+        """Open a port to the Ray dashboard of a run, and show its address."""
+        from tui.screens.dashboard_dialog import show_dashboard
+
+        machine = self._machine(row)
+
+        def read() -> None:
+            from launcher.runs import load
+
+            run = load(machine.transport(), row.directory)
+            call_on(
+                self._screen, lambda: show_dashboard(self._screen, self._host, machine, run, note=self._note)
+            )
+
+        in_background(read, "run", self._failed)
 
     def compare(self, rows: Sequence[RunRow]) -> None:
         """Show runs beside each other, in the order of the list."""
         from tui.screens.comparison import ComparisonScreen
 
         runs = [row for row in rows if row.is_run]
-        self._screen.app.push_screen(ComparisonScreen([(row.directory, self._machine(row)) for row in runs]))
+        compared = [(row.directory, self._machine(row)) for row in runs]
+        machines = [machine for _, machine in compared]
+        teller = partial(connections_part, self._host, machines)
+        self._screen.app.push_screen(ComparisonScreen(compared, teller))
 
     # ------------------------------------------------------------ shell, copy
 

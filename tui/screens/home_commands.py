@@ -25,6 +25,7 @@ ROW_ACTIONS = frozenset(
         "copy_job",
         "compare_runs",
         "open_charts",
+        "open_dashboard",
     }
 )
 """Commands of which `is_valid` says for which rows they are valid."""
@@ -47,6 +48,8 @@ def is_valid(action: str, rows: Sequence[RunRow]) -> bool:
             return len(rows) == len(runs) == 1 and bool(runs[0].jobs) and runs[0].has_ended
         case "copy_job":
             return any(row.job for row in rows)
+        case "open_dashboard":
+            return len(rows) == len(runs) == 1 and runs[0].live
         case "compare_runs":
             return len(runs) >= 2
         case _:
@@ -103,6 +106,10 @@ class RowCommands(Screen[None]):
     def action_open_charts(self) -> None:
         """Show the run's charts."""
         self.actions.open_charts(self.runs.chosen[0])
+
+    def action_open_dashboard(self) -> None:
+        """Open a port to the run's Ray dashboard."""
+        self.actions.open_dashboard(self.runs.chosen[0])
 
     def action_compare_runs(self) -> None:
         """Show the chosen runs beside each other."""

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from launcher.overview.rows import RunRow
 from launcher.text import clean
 from tui.formatting import clock_time, duration, file_size, plural
+from tui.widgets.line_wrap import with_short_paths
 from tui.widgets.run_columns import state_label
 
 if TYPE_CHECKING:
@@ -134,8 +136,11 @@ def row_details(row: RunRow, problem: str, unusual: Sequence[str], width: int) -
     facts += [f"{row.student} <- {row.teacher}"] if row.student and row.teacher else []
     facts += [f"partition {row.partition}"] if row.partition else []
     facts += [file_size(row.bytes)] if row.bytes is not None else []
-    first = Content.assemble((f" {row.id}", "bold"), (f"  {' · '.join(facts)}", "dim"))
-    second = Content.assemble((f" {state_label(row)}", "bold"), f": {reason}" if reason else "")
+    state = f" {state_label(row)}"
+    detail = with_short_paths(" · ".join(facts), width - len(row.id) - 3)
+    reason = with_short_paths(reason, width - cell_len(state) - 2)
+    first = Content.assemble((f" {row.id}", "bold"), (f"  {detail}", "dim"))
+    second = Content.assemble((state, "bold"), f": {reason}" if reason else "")
     return [line.truncate(width, ellipsis=True) for line in (first, second)]
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from launcher.monitor.notify import Channel
     from launcher.storage.wizard_drafts import RunDraft
+    from tui.dashboards import Dashboards
     from tui.run_view import RunView
     from tui.screen_settings import ScreenSettings
     from tui.screens.wizard.draft_resolver import DraftResolver
@@ -64,6 +65,11 @@ class Host(Protocol):
     @property
     def first_host(self) -> str:
         """Name of the host that the app was opened for; empty for this machine."""
+        ...
+
+    @property
+    def dashboards(self) -> Dashboards:
+        """Ports to Ray dashboards, which are closed with the app."""
         ...
 
     def machine(self, name: str) -> WorkMachine:

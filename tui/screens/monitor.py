@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -23,6 +24,7 @@ from tui.opening import ActionFailed, OpenedRun, Opener, OpeningFailed, RunSumma
 from tui.paint_pace import TICK_S, PaintPace
 from tui.run_poller import MonitorPoller, RunOpened, RunViewChanged
 from tui.run_view import RunView
+from tui.screens.connection_words import connection_part
 from tui.screens.host import Host
 from tui.screens.layout_keeping import LayoutKeeper
 from tui.screens.log_commands import LogCommands
@@ -362,10 +364,14 @@ class MonitorScreen(Screen[None]):
         """Open a shell on a node of this run's job."""
         self.run_actions.open_shell()
 
+    def action_open_dashboard(self) -> None:
+        """Open a port to this run's Ray dashboard."""
+        self.run_actions.open_dashboard()
+
     def on_resume_sent(self, event: ResumeSent) -> None:
         """Open the run anew, which goes on."""
         self._host.close_monitor(self)
-        self._host.open_run(event.directory)
+        self._host.open_run(event.directory, event.host)
 
     def action_remove_checkpoint(self) -> None:
         """Remove the checkpoint of this smoke run or rehearsal, after a confirmation."""
@@ -392,7 +398,8 @@ class MonitorScreen(Screen[None]):
 
         opened = self._opened
         if opened is not None:
-            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title))
+            teller = partial(connection_part, self._host, opened.host) if opened.host else None
+            self.app.push_screen(ChartsScreen(opened.again, opened.summary.title, teller, opened.host))
 
     def show_remark(self, remark: str) -> None:
         """Show a remark above the logs."""

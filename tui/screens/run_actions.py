@@ -93,6 +93,8 @@ class RunActions:
                 return run is not None and not view.state.ended and not self.stopping
             case "run_again" | "resume_run":
                 return run is not None and run.spec.cluster == "slurm" and view.state.ended
+            case "open_dashboard":
+                return run is not None and run.job is not None and not view.state.ended
             case "report_run":
                 return self._opened() is not None
             case "open_shell":
@@ -233,7 +235,15 @@ class RunActions:
         self._note(f"report: {path}")
         self._leave_terminal_to(lambda: page(command, os.environ))
 
-    # ------------------------------------------------------------ shell
+    # ------------------------------------------------------------ dashboard, shell
+
+    def open_dashboard(self) -> None:
+        """Open a port to the run's Ray dashboard, and show its address."""
+        from tui.screens.dashboard_dialog import show_dashboard
+
+        run = self._run
+        if run is not None:
+            show_dashboard(self._screen, self._host, self._machine, run, note=self._note)
 
     def open_shell(self) -> None:
         """Ask for a node, and open a shell on it; the command can be copied instead."""

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from launcher.text import clean
 from tui.theme import CURRENT, OUTCOME_MARKS
 from tui.widgets.line_view import LineView
+from tui.widgets.line_wrap import shortened_name
 from tui.widgets.panel import fitted
 
 
@@ -115,9 +116,10 @@ class ChoiceList(LineView, can_focus=False, inherit_bindings=False):
         note = base + self.ink("choice--note")
         room = max(width - len(head) - column, 0)
         gap = 1 if column < width else 0  # also behind a text that is cut
+        text = shortened_name(clean(choice.text), column - gap)
         return Strip(
             [
-                Segment(head + fitted(clean(choice.text), column - gap) + " " * gap, base),
+                Segment(head + fitted(text, column - gap) + " " * gap, base),
                 Segment(fitted(clean(choice.note), room), base if current else note),
             ]
         ).adjust_cell_length(width, base)

@@ -11,6 +11,8 @@ _PATH = "/"
 _PARTS = "-_.,:=&"
 """Characters behind which a word is cut that is longer than a line and has no slash there."""
 _ELLIPSIS = "…"
+_LEAST_PATH = 16
+"""Cells of a path that is shortened: a name, and what is left out."""
 
 
 def wrapped(content: Content, width: int, *, hanging: int = 0) -> list[Content]:
@@ -80,6 +82,33 @@ def shortened_path(text: str, width: int) -> str:
         if end:
             return f"{start}{_ELLIPSIS}{end}"
     return f"{_ELLIPSIS}{_last_cells(text, width - 1)}"[: max(width, 0)]
+
+
+def with_short_paths(text: str, width: int) -> str:
+    """Return a text that is too long for `width` cells with its paths shortened in their middles.
+
+    The longest comes first; none gets shorter than is still of use, so that it may remain too long.
+    """
+    words = text.split(" ")
+    paths = [index for index, word in enumerate(words) if _PATH in word]
+    for index in sorted(paths, key=lambda index: -len(words[index])):
+        excess = cell_len(" ".join(words)) - width
+        if excess <= 0:
+            break
+        words[index] = shortened_path(words[index], max(cell_len(words[index]) - excess, _LEAST_PATH))
+    return " ".join(words)
+
+
+def shortened_name(text: str, width: int) -> str:
+    """Return a text that ends with the name of a file in at most `width` cells: its end stays."""
+    if cell_len(text) <= width or width < _LEAST_PATH or not _is_name(text.rpartition(" ")[2]):
+        return text
+    end = _last_cells(text, width // 2)
+    return text[: _fitting(text, 0, width - 1 - cell_len(end))] + _ELLIPSIS + end
+
+
+def _is_name(word: str) -> bool:
+    return "." in word.strip(".") or _PATH in word
 
 
 def _last_parts(parts: Sequence[str], room: int) -> str:

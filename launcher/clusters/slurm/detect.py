@@ -45,6 +45,8 @@ _LEAST_S = 1.0
 """Time for a question after others have had no answer."""
 QUOTAS_WITHIN_S = 10.0
 """Time for all questions about what is left of budgets; a project that is not reached is unknown."""
+_NO_COMMAND = 127
+"""Exit code of a shell that has no such command (sh(1)): so it is told over SSH."""
 _SCHEMA = 4
 """Version of the cached answers; it changes with the queries."""
 
@@ -189,6 +191,8 @@ def _budgets(client: SlurmClient, timeout_s: float) -> tuple[str | None, str]:
     except UnreachableError as error:
         return None, error.what
     except TransportError:
+        return None, ""
+    if done.code == _NO_COMMAND:
         return None, ""
     if done.code:
         return None, message_of(done.stderr) or f"exit code {done.code}"

@@ -36,6 +36,26 @@ def connected(connection: SshConnection, port: int) -> paramiko.Channel:
     )
 
 
+def terminal(connection: SshConnection, command: str, columns: int, rows: int) -> paramiko.Channel:
+    """Return a terminal of the host on which a command of bash runs, in the environment of the login shell.
+
+    It reads nothing from there, and ends with the terminal.
+
+    Raises:
+        TransportError: it cannot be started.
+    """
+    as_bash = f"exec /bin/bash -c {shlex.quote(command)} </dev/null"
+
+    def begin(transport: paramiko.Transport) -> paramiko.Channel:
+        channel = transport.open_session(timeout=_OPEN_TIMEOUT_S)
+        channel.settimeout(_OPEN_TIMEOUT_S)
+        channel.get_pty(width=columns, height=rows)
+        channel.exec_command(f'exec "$SHELL" -lc {shlex.quote(as_bash)}')
+        return channel
+
+    return _channel(connection, begin, "no terminal there")
+
+
 def conversation(connection: SshConnection, argv: Sequence[str], path: str) -> paramiko.Channel:
     """Return the standard input and output of a command on the host, which is looked for in a PATH.
 

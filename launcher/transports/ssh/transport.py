@@ -128,6 +128,14 @@ class SshTransport:
         path = self.environment().get("PATH", "/usr/local/bin:/usr/bin:/bin")
         return host_streams.conversation(self.connection, argv, path)
 
+    def terminal(self, command: str, columns: int, rows: int) -> paramiko.Channel:
+        """Return a terminal of the host on which a command of bash runs, as in the user's login shell.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        return host_streams.terminal(self.connection, command, columns, rows)
+
     def commands_within(self, seconds: float) -> int:
         """Return the number of commands begun within the last seconds."""
         return self._commands.within(seconds)

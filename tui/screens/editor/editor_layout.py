@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.timer import Timer
 
+from launcher.errors import ConnectionLostError
 from launcher.text import clean
 from recipes.checks import Result
 from recipes.editing import Placement
+from recipes.remote_path import machine_of
+from tui.chart_poller import AGAIN_S
+from tui.screens.connection_words import connection_part
 from tui.screens.editor.checks_panel import MEMORY_UNKNOWN
 from tui.screens.editor.detail_lines import TEXT_MODE_HINTS, TREE_HINTS
 from tui.screens.editor.editor_panes import EditorPanes
@@ -83,12 +87,19 @@ class EditorLayout(EditorPanes):
         self._in_step = False
         """Whether a pane is moved because the other one moved."""
 
+    @property
+    def machine_name(self) -> str:
+        """Name of the host that has the recipe; empty for this machine."""
+        return machine_of(self.file.path)
+
     def on_mount(self) -> None:
         """Show the frame; the file is read on a thread."""
         self.action_show_pane("tree")
         self.show_title()
         self.message.say("reading the recipe …")
         self.worker.start()
+        if self.machine_name:
+            self.set_interval(1.0, self.show_title)
 
     async def on_unmount(self) -> None:
         """End the thread; what was typed last is on disk then."""
@@ -193,8 +204,13 @@ class EditorLayout(EditorPanes):
         event.stop()
         self._opening, self.next_key = False, ""
         self.host.opened()
+        is_lost = isinstance(event.error, ConnectionLostError)
+        # An analysis that succeeds takes the message away.
+        self._has_error = self._has_error or is_lost
         if self.view is None:
             self.details_panel.show_failure(event.error)
+            if is_lost:
+                self.set_timer(AGAIN_S, self.worker.open_again)
         if event.retry is not None:
             event.retry(event.error)
         self.message.say(_error_text(event.error), "fail")
@@ -250,7 +266,8 @@ class EditorLayout(EditorPanes):
 
     def show_title(self) -> None:
         """Show the file's name, and whether there is something to save."""
-        line = title_text(self.file.path, self.view, self.others)
+        connection = connection_part(self.host, self.machine_name)
+        line = title_text(self.file.path, self.view, self.others, connection)
         self.title_line.set_lines([line.truncate(max(self.size.width, 1), ellipsis=True)])
 
     @property

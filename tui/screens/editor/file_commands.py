@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from launcher.errors import ConnectionLostError
 from launcher.text import clean
 from recipes.errors import ExplainedError
 from recipes.files import AttributesError, ChangedOnDiskError
@@ -115,7 +116,11 @@ class FileCommands:
         """Return who else edits the file, and what became of it on disk; on the worker's thread."""
         look_again(session.path)
         others = self._presence.others() if self._presence is not None else ()
-        return ", ".join(map(_editor_text, others)), session.disk_change()
+        try:
+            change: str = session.disk_change()
+        except ConnectionLostError:  # the title says so; it is looked at again
+            change = self._disk
+        return ", ".join(map(_editor_text, others)), change
 
     def _noticed(self, state: tuple[str, str], *, current: bool = True) -> None:
         others, disk = state

@@ -95,6 +95,10 @@ class SessionWorker(JobThread):
         self._put(self._open)
         self._begin()
 
+    def open_again(self) -> None:
+        """Read the file once more, which could not be read."""
+        self._put(self._open)
+
     def wait(self) -> None:
         """Wait for the end of the thread, so that the app does not end before the draft is written."""
         self._wait(_END_S)

@@ -13,11 +13,17 @@ from tui.formatting import plural
 from tui.theme import FAILURE, MODIFIED
 
 if TYPE_CHECKING:
+    from tui.screens.connection_words import TitlePart
     from tui.screens.editor.session_messages import SessionView
 
 
-def title_text(path: Path, view: SessionView | None, others: str) -> Content:
-    """Return the title of an editor of `path`; `others`: who else edits it, empty for nobody."""
+def title_text(
+    path: Path, view: SessionView | None, others: str, connection: TitlePart | None = None
+) -> Content:
+    """Return the title of an editor of `path`; `others`: who else edits it, empty for nobody.
+
+    `connection` is what is to be said of that to its host.
+    """
     parts: list[tuple[str, str]] = [
         (" recipe ", "bold $text-primary"),
         (f" {clean(path.name)} ", "bold"),
@@ -28,6 +34,7 @@ def title_text(path: Path, view: SessionView | None, others: str) -> Content:
     if view is not None and view.dirty:
         changed = plural(view.changes.total, "line")
         parts.append((f" {MODIFIED.glyph} modified, {changed}", MODIFIED.style))
+    parts += [connection] if connection is not None else []
     if view is not None and view.unsaved_draft:
         parts.append(("  ! the draft cannot be written", "$text-warning"))
     if others:

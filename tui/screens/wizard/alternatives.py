@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from launcher.durations import format_time_limit
 from launcher.fields import field as field_of
 from recipes.checks.data import REPOSITORIES
-from recipes.library import DIRECTORY
 from recipes.models.facts import ModelFacts
 from recipes.models.table import TABLE
 from recipes.planning import Setup, legal_keys
@@ -22,6 +21,7 @@ from tui.screens.wizard.model import (
     kind_of,
     partition_of,
 )
+from tui.screens.wizard.recipe_paths import PACKAGED
 
 if TYPE_CHECKING:
     from launcher.clusters.inventory import Partition
@@ -110,7 +110,11 @@ def describe_partition(item: Partition) -> str:
 def _recipes_for_kind(state: WizardState, status: DraftStatus) -> tuple[RecipeChoice, ...]:
     """Return the recipes of a kind: NeMo-RL cannot run the rehearsal's."""
     rehearsal = kind_of(state) == "rehearsal"
-    return tuple(item for item in status.recipes if rehearsal or item.path != DIRECTORY / REHEARSAL_RECIPE)
+    return tuple(item for item in status.recipes if rehearsal or not _is_rehearsal(item))
+
+
+def _is_rehearsal(item: RecipeChoice) -> bool:
+    return item.source == PACKAGED and item.path.name == REHEARSAL_RECIPE
 
 
 def _model_choices(name: str, status: DraftStatus) -> tuple[FieldChoice, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes.compare import ABSENT
+from recipes.remote_path import RemotePath, environment_at
 from tui.background import call_on, in_background
 from tui.screens.dialogs import error_dialog
 from tui.screens.editor.recipe_editor import RecipeEditorScreen
@@ -115,20 +116,9 @@ def edit_choices(
         call_on(screen, show)
 
     def prepare() -> None:
-        from launcher.storage.choice_files import make_directory
-        from recipes.editing.outcomes import child_text
-        from recipes.files import SaveError
-
         chosen = offer_of(state, status).chosen
-        try:
-            path = make_directory(os.environ) / _NAME
-            path.write_text(child_text(chosen, path), encoding="utf-8")
-        except OSError as error:
-            raise SaveError(
-                f"the editor has nowhere to keep the choices: {error.strerror}",
-                fix="Make room in the state directory, or set XDG_STATE_HOME to another one.",
-            ) from error
-        environment = dict(os.environ)
+        path = _choices_file(chosen)
+        environment = dict(environment_at(path))
         if status.checkout is not None:
             environment["NEMO_RL_ROOT"] = status.checkout.path
         file = OpenedFile(path, (), environment)
@@ -153,12 +143,39 @@ def edit_choices(
         try:
             chosen = ChosenValues.of(before, Resolver().resolve(path, ()))
         finally:
-            remove_directory(path.parent)
+            if not isinstance(path, RemotePath):
+                remove_directory(path.parent)
         after = _with_edits_of_editor(state, chosen, status)
         if after != state:
             call_on(screen, lambda: takers.take(after))
 
     in_background(prepare, "choices", failed)
+
+
+def _choices_file(chosen: ChosenValues) -> Path:
+    """Return a new file with the choices; on a host it is one in memory, of which nothing is written there.
+
+    Raises:
+        SaveError: there is no room for it.
+    """
+    from launcher.storage.choice_files import choices_name, make_directory
+    from recipes.editing.outcomes import child_text
+    from recipes.files import SaveError
+    from recipes.overlaid_files import overlaid
+
+    base = chosen.base.path
+    if isinstance(base, RemotePath):
+        path = overlaid(base, choices_name(), "")
+        return overlaid(base, path.name, child_text(chosen, path))
+    try:
+        file = make_directory(os.environ) / _NAME
+        file.write_text(child_text(chosen, file), encoding="utf-8")
+    except OSError as error:
+        raise SaveError(
+            f"the editor has nowhere to keep the choices: {error.strerror}",
+            fix="Make room in the state directory, or set XDG_STATE_HOME to another one.",
+        ) from error
+    return file
 
 
 def _with_edits_of_editor(state: WizardState, chosen: ChosenValues, status: DraftStatus) -> WizardState:

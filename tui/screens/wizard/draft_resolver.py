@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.errors import InputError, TransportError
+from launcher.storage.host_library import copy_library, library_on
 from launcher.text import clean
 from launcher.transports.base import is_remote
 from recipes.errors import ExplainedError, RecipeError
@@ -240,7 +241,9 @@ class DraftResolver:
         if directory not in self._recipes:
             recent, runs = self._recent_recipes()
             checkout_path = self.path(directory) if directory else None
-            self._recipes[directory] = recipe_choices(recent, checkout_path, runs, self._here)
+            self._recipes[directory] = recipe_choices(
+                recent, checkout_path, runs, self._here, self._library()
+            )
         return self._recipes[directory]
 
     def _recent_recipes(self) -> tuple[list[Path], list[tuple[str, Path]]]:
@@ -306,8 +309,11 @@ class DraftResolver:
         text = text_of("recipe", state, status)
         if not text:
             return replace(status, recipe_error="required")
-        path = recipe_file(text, self._here)
+        library = self._library()
+        path = recipe_file(text, self._here, library)
         try:
+            if library is not None and path.parent == library:
+                copy_library(self.store.transport, library)
             recipe = self._resolved(path, state.overrides)
             base_recipe = self._resolved(path, ()) if state.overrides else recipe
         except RecipeError as error:
@@ -318,6 +324,10 @@ class DraftResolver:
             return replace(status, recipe_error=f"{problem}: {clean(str(path))}")
         source = source_of(path, status.recipes)
         return replace(status, path=path, recipe_source=source, recipe=recipe, base_recipe=base_recipe)
+
+    def _library(self) -> Path | None:
+        """Return where a host has, or gets, the packaged recipes; None for this machine."""
+        return library_on(self.store.transport, self.environment) if self.is_far else None
 
     def _resolved(self, path: Path, overrides: tuple[str, ...]) -> EffectiveRecipe:
         from recipes.inheritance import Resolver

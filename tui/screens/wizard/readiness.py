@@ -166,7 +166,7 @@ def _kept(plan: SubmissionPlan, resolver: DraftResolver) -> KeptReport | None:
 
     checkout = plan.options.checkout
     path = checkout.path if checkout is not None else ""
-    return load_report(resolver.environment, plan.submission.layout.site.id, path)
+    return load_report(resolver.environment, plan.submission.layout.site.id, path, resolver.path)
 
 
 def ready_fact(answer: ReadyAnswer, recipe: str, now: float) -> list[Content]:

@@ -38,18 +38,17 @@ class RecipeChoice:
     """Shorter than the text, for a list; empty for the text itself."""
 
 
-def recipe_file(text: str, here: Path = Path()) -> Path:
+def recipe_file(text: str, here: Path = Path(), library: Path | None = None) -> Path:
     """Return the file that a typed recipe names on a directory's machine: a path, else a packaged recipe.
 
-    A file in the current directory comes before a packaged one of the same name; a host has none of those.
+    A file in the current directory comes before a packaged one of the same name. `library` is where a host
+    has, or gets, the packaged ones; without it, there are none of them.
     """
     path = on_machine_of(here, text).expanduser().absolute()
-    if isinstance(path, RemotePath):
-        return path
-    packaged = DIRECTORY / text
-    if "/" not in text and not path.exists() and packaged in starting_recipes():
-        return packaged
-    return path
+    if library is None:
+        library = None if isinstance(path, RemotePath) else DIRECTORY
+    named = "/" not in text and any(text == item.name for item in starting_recipes())
+    return library / text if named and library is not None and not path.exists() else path
 
 
 def source_of(path: Path, choices: Iterable[RecipeChoice]) -> str:
@@ -63,18 +62,21 @@ def recipe_choices(
     checkout: Path | None,
     runs: Iterable[tuple[str, Path]] = (),
     here: Path | None = None,
+    library: Path | None = None,
 ) -> tuple[RecipeChoice, ...]:
     """Return recipes of this directory and of the checkout, recent, packaged, and of runs; each file once.
 
     `runs` are names of runs with the file of their effective values; `here` is the directory, by default the
-    current one. A host has no packaged recipes.
+    current one. `library` is where a host has, or gets, the packaged ones; without it, there are none.
     """
     here = Path.cwd() if here is None else here
-    packaged = () if isinstance(here, RemotePath) else starting_recipes()
+    if library is None:
+        library = None if isinstance(here, RemotePath) else DIRECTORY
+    packaged = [library / path.name for path in starting_recipes()] if library is not None else []
     rows = [
         *(RecipeChoice(path.name, path, HERE) for path in _distillation_recipes(here)),
         *_stock(checkout),
-        *(RecipeChoice(str(path), path, RECENT) for path in recent if path.parent != DIRECTORY),
+        *(RecipeChoice(str(path), path, RECENT) for path in recent if path.parent != library),
         *(_packaged(path, here) for path in packaged),
         *(RecipeChoice(str(path), path, OF_RUN, name) for name, path in runs),
     ]

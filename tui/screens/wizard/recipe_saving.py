@@ -18,6 +18,7 @@ from tui.formatting import plural
 from tui.screens.dialogs import error_dialog
 from tui.screens.wizard.draft_request import recipe_overrides
 from tui.screens.wizard.model import DraftStatus, WizardState, count_of
+from tui.screens.wizard.recipe_paths import PACKAGED
 from tui.widgets.choice_list import ListChoice
 from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
@@ -71,11 +72,14 @@ def offer_of(state: WizardState, status: DraftStatus) -> SaveOffer:
     edited = resolver.resolve(status.path, all_overrides(state, status))
     name = child_name(edited, count_of("nodes", state, status), count_of("gpus_per_node", state, status))
     checkout = on_machine_of(status.path, status.checkout.path) if status.checkout is not None else None
+    is_packaged = status.path.parent == DIRECTORY or status.recipe_source == PACKAGED
     paths = tuple(
-        (free_path(item.directory, name), item.title) for item in child_places(status.path, checkout)
+        (free_path(item.directory, name), item.title)
+        for item in child_places(status.path, checkout)
+        if not (is_packaged and item.directory == status.path.parent)
     )
     refused = ""
-    if status.path.parent == DIRECTORY:
+    if is_packaged:
         refused = "it comes with the program"
     elif not is_writable(status.path):
         refused = "the file is read-only"

@@ -110,13 +110,13 @@ class WizardScreen(StepScreen):
         return review_of_checks(self.wizard_state, self.status, width, self._ready_lines())
 
     def _refresh_view(self) -> None:
-        if self.step.id == "review" and self._is_current and not self.machine_name:
+        if self.step.id == "review" and self._is_current:
             self._ready.follow(self.status)
         super()._refresh_view()
 
     def _ready_lines(self) -> list[Content]:
         plan = self.status.plan
-        if plan is None or self.machine_name:  # the doctor examines this machine
+        if plan is None:
             return []
         recipe = plan.submission.spec.recipe.source
         lines = ready_section if self.is_wide else ready_fact
@@ -140,8 +140,7 @@ class WizardScreen(StepScreen):
         """Return whether a command is valid now."""
         if action in ("edit_recipe", "any_key"):
             readable = self.status.path is not None or not self._is_current
-            # The editor's copy of the choices lies on this machine.
-            return readable and kind_of(self.wizard_state) != "rehearsal" and not self.machine_name
+            return readable and kind_of(self.wizard_state) != "rehearsal"
         if action not in _REVIEW_ACTIONS:
             return super().check_action(action, parameters)
         planned = self._is_current and self.status.plan is not None
@@ -319,11 +318,7 @@ class WizardScreen(StepScreen):
                 self._poller.send(plan)
 
         choices = [DialogChoice("y", "submit", "submit"), DialogChoice("n", "cancel", "no")]
-        unready = (
-            ""
-            if self.machine_name
-            else self._ready.answer.warning(plan.submission.spec.recipe.source, self._host.now())
-        )
+        unready = self._ready.answer.warning(plan.submission.spec.recipe.source, self._host.now())
         dialog = ChoiceDialog(
             "Submit?",
             question(plan, assess(self.wizard_state, self.status), unready),

@@ -13,6 +13,7 @@ from textual.content import Content
 
 from launcher.fields import field as field_of
 from launcher.fields.stock_values import field_help
+from tui.screens.connection_words import Reconnector
 from tui.screens.editor.preflight_lines import memory_strip
 from tui.screens.host import Host
 from tui.screens.wizard.alternatives import FieldChoice, choices_for
@@ -80,6 +81,7 @@ class StepScreen(StepLayout):
         self.machine_name = machine
         """Name of the host that the run is for; empty for this machine."""
         self._told_connection = bool(machine)
+        self._reconnector = Reconnector(host, machine)
         self._poller = WizardPoller(partial(host.draft_resolver, machine), self)
         if machine:
             self.form.path_base = lambda: self._poller.get_resolver().path("")
@@ -172,6 +174,7 @@ class StepScreen(StepLayout):
 
     def _show_connection(self) -> None:
         """Show a connection that is lost, or is back: nothing else may change meanwhile."""
+        self._reconnector.try_now()
         words = self._connection()
         if words is not None or self._told_connection:
             self._told_connection = words is not None
