@@ -85,7 +85,7 @@ class ChartPoller(Background):
             self._run = ChartedRun(opened.summary.title, estimated_gib=estimated_gib)
             opened.watch.with_trackers = False  # all of TensorBoard's scalars are read as series
             self._reader = RunSeries(opened.transport, opened.watch)
-            self._read_first(self._reader)
+            self._read_first(self._reader, opened.run.directory if opened.run is not None else "")
         reader = self._reader
         reader.watch.catch_up()
         reader.find()
@@ -98,10 +98,14 @@ class ChartPoller(Background):
         self._post(reader, reading=False)
         return None if reader.watch.state.settled else POLL_S
 
-    def _read_first(self, reader: RunSeries) -> None:
-        """Show the beginning of what lies beside the logs, before the logs are read."""
-        reader.watch.find_logs()
-        reader.find()
+    def _read_first(self, reader: RunSeries, directory: str) -> None:
+        """Show the beginning of what lies beside the logs, before the logs are read.
+
+        The first log makes the catalogue of failures ready, which takes 0.3 s.
+        """
+        if not directory or not reader.find((f"{directory}/output/logs",)):
+            reader.watch.find_logs()
+            reader.find()
         if reader.read(_FIRST_BYTES):
             self._post(reader, reading=True)
 

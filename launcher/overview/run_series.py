@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,12 +41,11 @@ class RunSeries:
     _tables: dict[str, tuple[int, NodeSamples]] = field(default_factory=dict)
     _found: tuple[tuple[str, int], ...] = ()
 
-    def find(self) -> None:
-        """Find the files as they are now."""
-        self._found = tuple(
-            (path, entry.size)
-            for path, entry in event_files(self.transport, self.watch.tracking_directories())
-        )
+    def find(self, directories: Collection[str] = ()) -> bool:
+        """Find the files as they are now, below some directories or those that the logs name; True: some."""
+        below = directories or self.watch.tracking_directories()
+        self._found = tuple((path, entry.size) for path, entry in event_files(self.transport, below))
+        return bool(self._found)
 
     def read(self, budget: int = _READ) -> bool:
         """Read up to so many bytes of the files that were found; True while there is more."""

@@ -89,8 +89,9 @@ async def test_jobs_of_other_programs_and_a_silent_slurm(
     running(tmp_path / "runs", "", host="elsewhere").finish(0)
     async with shown(tmp_path / "runs", WIDE) as screen:
         await screen.see(
-            "1 run, 2 other jobs in", "other-train", "booster", "4711", "◌ queued", "waiting: jobs of"
-        )
+            "1 run, 2 other jobs in", "other-train", "booster", "4711", "◌ queued", "waiting: jobs of",
+            limit_s=60,
+        )  # fmt: skip
         assert "~" not in screen.text
         down.touch()
         await screen.press("f5")
