@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Mapping
@@ -46,6 +47,8 @@ class CellDriver(LinuxDriver):
         self._held = ""
         """The begin of a synchronised update that is sent only before output."""
         self.meter = OutputMeter()
+        if not self._file.isatty() and (output := sys.__stdout__) is not None and output.isatty():
+            self._file = output  # errors are written to a file: the screen is not one
         self._file = cast(Any, MeteredFile(cast(Any, self._file), self.meter))
 
     def start_application_mode(self) -> None:
@@ -69,7 +72,7 @@ class CellDriver(LinuxDriver):
         """
         wake = self._wake
         assert wake is not None, "made before this thread"
-        parser, decode = XTermParser(self._debug), getincrementaldecoder("utf-8")().decode
+        parser, decode = XTermParser(self._debug), getincrementaldecoder("utf-8")("replace").decode
         quiet_at = 0.0
 
         def take(descriptors: list[int], pause_s: float | None) -> bool:

@@ -59,6 +59,16 @@ def test_pipes_get_the_hint(tmp_path: Path) -> None:
     assert not done.stdout
 
 
+def test_errors_that_go_to_a_file_leave_the_screen_on_the_terminal(tmp_path: Path) -> None:
+    errors = tmp_path / "errors.txt"
+    command = f"exec {shlex.join(APP)} 2>{shlex.quote(str(errors))}"
+    with opened("-c", command, environment=runs(tmp_path), program=("/bin/sh",)) as terminal:
+        terminal.see("No runs yet.")
+        terminal.press(b"q")
+        assert terminal.wait() == 0
+    assert errors.read_bytes() == b""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code"),
