@@ -39,7 +39,7 @@ _PREPENDED = re.compile(
 _POD = re.compile(r"\[(?:pod|container)/[\w./-]+\] ")
 _CONTAINER = re.compile(
     rf"(?P<stamp>{_ISO}(?:Z|[+-]\d\d:?\d\d))"
-    rf"(?: std(?:out|err) [FP](?= |$)| \d\d[OE]\+?(?= |$)| (?P<node>[\w.-]+) {_UNIT}(?<= ))?(?: |\t|(?<= )|$)"
+    rf"(?: std(?:out|err) [FP](?= |$)| \d\d[OE]\+?(?= |$)| (?P<node>[\w.-]+) {_UNIT}(?<= ))?(?:(?<= )| |\t|$)"
 )
 _BRACKETED_TIME = re.compile(rf"\[(?P<stamp>{_ISO})\] ")
 _JOURNAL = re.compile(

@@ -135,6 +135,7 @@ def anchors_of(literals: Sequence[bytes]) -> tuple[SearchAnchor, ...]:
     )
 
 
+@cache
 def _with_rare_end(text: bytes) -> bytes:
     """Return the beginning of a text that is not usual and whose end is the rarest; the longest of equals."""
     shortest = max(min(len(text), _SHORTEST_ANCHOR), len(text) - _CUT)

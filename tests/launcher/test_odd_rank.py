@@ -124,8 +124,8 @@ def test_torchs_own_report_of_who_did_not_join(lines: str, rank: int) -> None:
         ("RuntimeError: Rank 3 successfully reached monitoredBarrier, but received errors while waiting for "
          "send/recv from rank 0. Please check rank 0 logs for faulty rank.", 0),
         ("torch.distributed.DistBackendError: [3] is setting up NCCL communicator and retrieving "
-         "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: wait timeout after "
-         "600000ms", 0),
+         "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: wait "
+         "timeout after 600000ms", 0),
     ],
 )  # fmt: skip
 def test_a_rank_that_a_barrier_or_the_store_misses_is_named(line: str, rank: int) -> None:

@@ -12,6 +12,7 @@ from launcher.logs.driver_log import DriverReader
 from launcher.logs.events import Event, ExceptionSeen, FindingSeen, MetricRecorded, MilestoneReached
 from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import segments
+from launcher.logs.prefixes import LineOrigin, split_prefixes
 from launcher.logs.scanner import Scanner
 from launcher.logs.signatures import catalogue
 from tests.driver_text import DriverText
@@ -204,3 +205,10 @@ def test_severity_comes_before_signature() -> None:
 def test_a_line_of_the_highest_severity_ends_its_process(line: str) -> None:
     assert [item[0] for item in facts([line])] == ["process-aborted"]
     assert facts([line.replace(" C 9", " E 9").replace("F1004", "E1004")]) == []
+
+
+def test_what_a_line_begins_with_is_kept_behind_a_journal_s_prefix() -> None:
+    carried = "2025-07-03T14:00:21+0200 jwb0007 train[4021]: "
+    for text in ("\tpid: 18634", "  File 'x'", " one", "none"):
+        origin = LineOrigin(node="jwb0007", stamp="2025-07-03T14:00:21+0200")
+        assert split_prefixes(carried + text) == (text, origin)

@@ -44,3 +44,9 @@ def test_an_error_that_a_silent_run_went_on_after_is_not_suspected() -> None:
         is None
     )
     assert _silent(UNHANDLED + b"(Trainer pid=41) INFO still here\n" * 40).diagnosis.root is None
+
+
+def test_an_error_before_the_driver_s_next_phase_is_not_suspected() -> None:
+    begun = b"========================= Step 4/9 =========================\n" + UNHANDLED
+    assert _silent(begun).diagnosis.root is not None
+    assert _silent(begun + "▶ Computing teacher logprobs...\n".encode()).diagnosis.root is None
