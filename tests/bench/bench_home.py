@@ -90,7 +90,7 @@ async def measure_list(root: Path, size: tuple[int, int], total: int, seconds: f
         await screen.until(lambda: len(app.screen.runs.rows) == total, "all rows", 300)  # type: ignore[attr-defined]
         await pilot.pause(0)
         result["all rows, s"] = time.process_time() - begun
-        lister = app.screen._poller._lister  # type: ignore[attr-defined]
+        lister = app.screen._sources.here._lister  # type: ignore[attr-defined]
         await screen.until(lambda: settled(lister), "nothing left to read", 300)
         result["all read, s"] = time.process_time() - begun
         for key in ("down", "pagedown", "end", "o", "v", "space", "right"):

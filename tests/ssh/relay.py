@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+_PIECES = 256
+"""Pieces on their way at most, of up to 64 KiB each."""
 
 
 class Relay:
@@ -47,22 +51,38 @@ class Relay:
                 threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        """Pass on what comes, each piece `delay_s` after it came: a line that is long, not narrow."""
+        pieces: queue.Queue[tuple[float, bytes]] = queue.Queue(_PIECES)
+        threading.Thread(target=self._deliver, args=(pieces, source, sink), daemon=True).start()
         with suppress(OSError):
             while data := source.recv(1 << 16):
-                if self._delay_s:
-                    time.sleep(self._delay_s)
+                pieces.put((time.monotonic() + self._delay_s, data))
+        pieces.put((time.monotonic() + self._delay_s, b""))
+
+    def _deliver(
+        self, pieces: queue.Queue[tuple[float, bytes]], source: socket.socket, sink: socket.socket
+    ) -> None:
+        with suppress(OSError):
+            while True:
+                due, data = pieces.get()
+                time.sleep(max(0.0, due - time.monotonic()))
                 self._flows.wait()
+                if not data:
+                    break
                 if self.cut_after is not None:
                     self.cut_after -= len(data)
                     if self.cut_after <= 0:
                         self.cut_after = None
                         self.cut()
-                        return
+                        break
                 sink.sendall(data)
                 self.passed += len(data)
         for sock in (source, sink):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
+        with suppress(queue.Empty):  # the reader may wait for room
+            while True:
+                pieces.get_nowait()
 
     def cut(self) -> None:
         """Break all connections."""
