@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.broken_machine import BrokenFiles, fast_clock, jumping_clock
+from tests.hostile.pressure import waited_s
 from tui.cli import main
 
 
@@ -20,7 +21,7 @@ def attempt(argv: list[str]) -> dict[str, Any]:
     """Run one command; returns its exit code, what it printed, and the exception that left it."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     fault, code = "", -1
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu, waited = time.perf_counter(), time.process_time(), waited_s()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main("0", argv)
@@ -30,7 +31,7 @@ def attempt(argv: list[str]) -> dict[str, Any]:
         "code": int(code),
         "fault": fault,
         "cpu_s": time.process_time() - cpu,
-        "wall_s": time.perf_counter() - wall,
+        "wall_s": time.perf_counter() - wall - (waited_s() - waited),
         "out": _text(out),
         "err": _text(err),
     }

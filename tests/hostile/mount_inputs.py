@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hostile.attempts import DEADLINE_S, ROOT
+from tests.hostile.pressure import waited_s
 from tests.tui.fakeslurm import LoginNode
 
 RUN = "20261128-042356-demo-fcd1"
 SAMPLE = ROOT / "screenshots" / "sample" / RUN
 _START_S = 5.0
 """Time for starting, and for what a command does where everything answers, on a machine with other work."""
-_LOOK_S = 0.5
+_LOOK_S, _MOST_S = 0.5, 600.0
 PLACES: Mapping[str, str] = {
     "runs": "runs",
     "one run": f"runs/{RUN}",
@@ -97,33 +98,26 @@ def make_node(root: Path) -> Mapping[str, str]:
 def wrong_with_mount(attempt: MountAttempt, root: Path, environment: Mapping[str, str]) -> str:
     """Run a command where its mount gives no answer; return what is wrong with it."""
     program = [sys.executable, str(ROOT / "distill_tui.py")]
-    begun, before_s = time.monotonic(), _cpu_s()
+    begun, before_s, waited = time.monotonic(), _cpu_s(), waited_s()
     with subprocess.Popen(
         [*program, *attempt.argv], cwd=root, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, errors="replace",
     ) as process:  # fmt: skip
-        err, delay_s = "", 0.0
+        err = ""
         while process.returncode is None:
             try:
                 _, err = process.communicate(timeout=_LOOK_S)
             except subprocess.TimeoutExpired:
-                delay_s = _waited_for_a_core_s(process.pid) or delay_s
-                if time.monotonic() - begun - delay_s > DEADLINE_S + _START_S + 60:
+                wall_s = time.monotonic() - begun
+                if wall_s - (waited_s() - waited) > DEADLINE_S + _START_S + 60 or wall_s > _MOST_S:
                     process.kill()
                     return "no end"
-    wall_s, cpu_s = time.monotonic() - begun - delay_s, _cpu_s() - before_s
+    wall_s = time.monotonic() - begun - (waited_s() - waited)
+    cpu_s = _cpu_s() - before_s
     if "Traceback" in err or process.returncode not in (0, 1, 2, 3):
         return f"code {process.returncode}: {err[-400:]}"
     # Others use the machine, too: at most eight of these at once, and as much again.
     return f"{wall_s:.1f} s: {err[-300:]!r}" if wall_s > DEADLINE_S + _START_S + 4 * cpu_s else ""
-
-
-def _waited_for_a_core_s(pid: int) -> float:
-    """Return how long a process was ready to run while others had the cores; 0 where that is not known."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError):
-        return 0.0
 
 
 def _cpu_s() -> float:

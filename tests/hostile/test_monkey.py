@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from textual.widgets import OptionList
 
 from launcher.doctor import fixing
 from launcher.doctor.doctor_request import DoctorRequest
@@ -107,11 +108,13 @@ async def test_every_screen_of_help_fits_the_smallest_terminal(settings: Mapping
     assert app._exception is None
 
 
-def test_options_are_paged_through_before_they_have_lines() -> None:
-    options = PagedOptions("a", "b", "c")
+def test_options_are_paged_through_before_they_have_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OptionList, "_index_to_line", {})
+    monkeypatch.setattr(OptionList, "_lines", [])
+    with pytest.raises((KeyError, IndexError)):
+        OptionList("a", "b", "c")._move_page(1)
     for direction in (1, -1):
-        options._move_page(direction)
-    assert options.highlighted is None
+        PagedOptions("a", "b", "c")._move_page(direction)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from launcher.clusters.slurm.client import SlurmClient
 from launcher.clusters.slurm.queue import Queue, Snapshot
 from launcher.errors import InputError, LaunchError, TransportError
 from launcher.job_records import StopRequestedError, record_job, refreshed, request_stop
+from launcher.monitor.watch import watch_directory
 from launcher.ownership import ForeignRunError, foreign_reason
 from launcher.plan import LaunchPlan
 from launcher.request import SubmitRequest
@@ -34,6 +36,7 @@ from tests.launcher.ordering import Desk
 from tests.slurm.scripted_machine import DOWN, Machine, listed
 from tests.tui.replay import make_run
 from tui.cli import main
+from tui.headless.cancel import _is_over
 
 NOW = datetime(2026, 11, 28, 2, 0, tzinfo=UTC)
 
@@ -165,6 +168,25 @@ def test_a_summary_of_before_the_last_job_says_nothing_about_it(
         assert main(distill_tui.__version__, ["cancel", "demo"]) == 0
         assert capsys.readouterr().err.endswith("stopped\n")
         assert job.wait(10) == -15
+
+
+@pytest.mark.parametrize(
+    ("job", "over"),
+    [(None, False), ({"state": "running"}, False), ({"state": "failed"}, True), ("failed", False)],
+)
+def test_an_end_that_only_a_log_tells_keeps_cancel_from_nothing(
+    tmp_path: Path, job: object, *, over: bool
+) -> None:
+    run = make_run(tmp_path)
+    slurm = replace(run, spec=run.spec.model_copy(update={"cluster": "slurm"}))
+    (tmp_path / "ray-driver.log").write_text(
+        "ValueError: bad\n[NRL_PHASE] ray_bare.sub exiting (exit_code=1)\n"
+    )
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up()
+    assert _is_over(slurm, {"state": "failed", "job": job}, watch) is over
+    assert not _is_over(slurm, None, watch)
+    assert _is_over(run, None, watch)
 
 
 def test_cancel_of_an_open_directory_asks_and_trust_answers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from launcher.errors import AmbiguousError, InputError, LaunchError
 from launcher.logs.events import ENDED_STATES, JobState
@@ -23,6 +23,7 @@ from tui.terminal import Interrupts
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from launcher.monitor.watch import Watch
     from launcher.runs import Run, RunStore
@@ -39,13 +40,25 @@ def run(options: argparse.Namespace) -> int:
     if summary is None:
         watch.catch_up()
     state = str(summary["state"]) if summary is not None else watch.state.state.value
-    if state in ENDED_STATES and (summary is not None or watch.state.settled):
+    settled = summary is not None or watch.state.settled
+    if state in ENDED_STATES and settled and _is_over(target, summary, watch):
         say(f"{target.spec.id} has already ended ({state})")
         return Exit.OK
     say(loss_of(watch.state, time.time()).in_words())
     if options.after_checkpoint and not _wait(store, target, watch):
         return Exit.FAILED if watch.state.state in (JobState.FAILED, JobState.CANCELLED) else Exit.OK
     return _stop(store, target, trust=options.trust)
+
+
+def _is_over(run: Run, summary: Mapping[str, Any] | None, watch: Watch) -> bool:
+    """Return whether the scheduler has said so: what a log says of an end keeps no job from running."""
+    if run.spec.cluster != "slurm":
+        return True
+    if summary is None:
+        job = watch.state.job
+        return job is not None and (job.state.ended or job.over)
+    job_status = summary.get("job")
+    return isinstance(job_status, dict) and job_status.get("state") in ENDED_STATES
 
 
 def _is_summed_up(store: RunStore, run: Run) -> bool:

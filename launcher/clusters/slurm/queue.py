@@ -39,6 +39,7 @@ DIRECTORY = "slurm-queue"
 """Directory of the last answers, in the user's directory of cached data."""
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
+_LINE_CHARS = 200
 RECENT_EVERY_S = 900.0
 """Seconds between two questions to accounting for all jobs that ended within the last day."""
 
@@ -145,7 +146,9 @@ class Queue:
         except (TransportError, RefusedError) as error:
             current = replace(previous, tried=begun, failures=previous.failures + 1, problem=error.what)
         else:
-            unread = f"cannot read this line of squeue: '{table.unread[0]}'" if table.unread else ""
+            unread = (
+                f"cannot read this line of squeue: '{table.unread[0][:_LINE_CHARS]}'" if table.unread else ""
+            )
             jobs = {job.id: job for job in listed}
             current = replace(previous, asked=begun, tried=begun, failures=0, problem=unread, jobs=jobs)
             current = self._with_maintenance(current)
