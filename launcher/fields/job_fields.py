@@ -7,7 +7,8 @@ from launcher.fields.request_field import Field
 JOB_FIELDS: tuple[Field, ...] = (
     Field(
         "partition", "Partition", "The group of nodes that the job runs on.",
-        "choice", flag="--partition", metavar="P", default="your shell's, else Slurm's; with --smoke the site's for tests",
+        "choice", flag="--partition", metavar="P",
+        default="your shell's, else Slurm's; with --smoke the site's for tests",
         step="cluster", sbatch="partition", scheduler=True,
     ),
     Field(

@@ -96,6 +96,7 @@ def export(site: Site) -> str:
         "container": site.container,
         "mounts": site.mounts,
         "scratch": site.scratch,
+        "sbatch_without": site.sbatch_without,
         "stores_environments": site.stores_environments,
     }
     smoke = {field.name: getattr(site.smoke, field.name) for field in fields(site.smoke)}

@@ -18,6 +18,9 @@ from launcher.request import Cost, JobOptions, SubmitRequest
 from launcher.runs import SlurmRequest
 from launcher.submit.submission import Submission
 
+MAY_REFUSE = "Slurm may refuse the job: "
+"""How a hint begins that Slurm itself answers once the job is sent."""
+
 
 def hints(environment: Mapping[str, str], submission: Submission) -> tuple[str, ...]:
     """Return hints about a submission; `environment` is this program's."""
@@ -68,18 +71,18 @@ def _admission(
     """Yield why Slurm may refuse the job or let it wait for ever, and what it lacks to know of GPUs."""
     slurm, gpus = options.slurm_request, options.gpus_per_node
     if unlisted := not_listed(slurm.partition, detection):
-        yield unlisted
+        yield f"{MAY_REFUSE}{unlisted}"
     partition = detection.partition(slurm.partition)
     job = JobAdmission(
         slurm.partition, options.nodes, slurm.time_s, slurm.account, slurm.qos, with_gpus=gpus > 0
     )
-    yield from (f"Slurm may refuse the job: {text}" for text in obstacles(job, detection))
+    yield from (f"{MAY_REFUSE}{text}" for text in obstacles(job, detection))
     usable = detection.accounts_in(partition) if partition is not None else None
     if partition is not None and usable == () and detection.accounts:
-        yield f"Slurm may refuse the job: {no_account_text(partition, detection)}"
+        yield f"{MAY_REFUSE}{no_account_text(partition, detection)}"
     if usable and slurm.account is not None and slurm.account not in usable:
         text = f"{slurm.account} may not use {slurm.partition}; {', '.join(usable)} may"
-        yield f"Slurm may refuse the job: {text}"
+        yield f"{MAY_REFUSE}{text}"
     if options.gpus_per_node and partition_of_job is not None and len(partition_of_job.gpu_types) > 1:
         kinds = ", ".join(kind or "untyped" for kind in partition_of_job.gpu_types)
         yield (

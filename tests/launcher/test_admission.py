@@ -20,6 +20,7 @@ from launcher.errors import InputError
 from launcher.request import SubmitRequest
 from launcher.sites import Profile
 from launcher.submit.complete import gpu_type_in
+from launcher.submit.hints import MAY_REFUSE
 from launcher.submit.submit import SubmissionPlan, estimate_start
 from launcher.transports.base import Completed
 from tests.launcher.ordering import BOOSTER, DETECTION, OTHER, SITE, Desk
@@ -364,3 +365,8 @@ def test_nodes_with_different_gpus(desk: Desk) -> None:
     assert plan.memory.gpu_gib == 40
     assert plan.notes == ()
     assert plan.submission.plans[0].argv[-2] == "--gres=gpu:a100:4"
+
+
+def test_a_partition_that_is_not_there_is_told_as_a_doubt(desk: Desk) -> None:
+    notes = plan_of(desk, DETECTION, {}, partition="boster").notes
+    assert any(note.startswith(f"{MAY_REFUSE}there is no partition boster; did you mean") for note in notes)

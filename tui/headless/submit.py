@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         store = run_store()
         proposal = plan_submission(request, detection, store, environment)
         storage = storage_of(proposal, store, environment)
-    _describe(proposal)
+    sends = not (options.dry_run or options.test_only)
+    _describe(proposal, sends=sends)
     for warning in storage.warnings():
         say(warning)
     result = _as_json(proposal, store.root) | {"storage": storage.as_json()}
@@ -62,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
         result |= _estimate_json(start_estimate)
     else:
         submitted = send(proposal, store, environment, confirmed=_confirmed(proposal))
+        for doubt in _doubts(proposal):  # accepted all the same: such a job may wait for ever
+            say(f"accepted, although {doubt}")
         result["jobs"] = [{"id": job.id, "role": "training", "link": job.link} for job in submitted.jobs]
         announce(f"submitted: job {', '.join(job.id for job in submitted.jobs)}, run {submitted.spec.id}")
     _show(options, result)
@@ -189,12 +192,22 @@ def _environment_json(proposal: SubmissionPlan) -> list[dict[str, str]]:
     ]
 
 
-def _describe(proposal: SubmissionPlan) -> None:
-    """Print the cost, the notes, and the checks that fail or warn."""
+def _doubts(proposal: SubmissionPlan) -> list[str]:
+    """Return why Slurm may refuse the job."""
+    from launcher.submit.hints import MAY_REFUSE
+
+    return [note.removeprefix(MAY_REFUSE) for note in proposal.notes if note.startswith(MAY_REFUSE)]
+
+
+def _describe(proposal: SubmissionPlan, *, sends: bool = False) -> None:
+    """Print the cost, the notes, and the checks that fail or warn; `sends`: Slurm answers for itself."""
+    from launcher.submit.hints import MAY_REFUSE
+
     options, cost = proposal.options, proposal.cost
     say(cost_line(options.nodes, options.gpus_per_node, cost))
     for note in proposal.notes:
-        say(note)
+        if not (sends and note.startswith(MAY_REFUSE)):
+            say(note)
     for item in proposal.submission.spec.skipped_checks:
         say(f"skipped {item.id}: {item.message}")
     for result in proposal.blocking:
