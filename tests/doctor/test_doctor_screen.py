@@ -59,3 +59,19 @@ async def test_the_doctor_is_opened_from_any_screen(place: Place) -> None:
         await screen.press("f9")
         await screen.press("b")
         await screen.see("No runs yet")
+
+
+@pytest.mark.long
+async def test_details_that_do_not_fit_are_scrolled_by_keys(place: Place) -> None:
+    request = DoctorRequest(place.root / "recipe.yaml", (*FROM_HUB, "checkpointing.enabled=false"))
+    async with shown(place.root / "runs", (60, 14), doctor=request) as screen:
+        await screen.see("✗ not ready", "D18", limit_s=30)
+        assert "foretells" not in screen.text
+        await screen.press("tab", "end")
+        await screen.see("foretells")
+        await screen.press("home")
+        await screen.until(lambda: "foretells" not in screen.text, "the beginning is shown")
+        await screen.press("2", "end")
+        await screen.see("foretells")
+        await screen.press("1", "down")
+        await screen.see("2 D22", "evidence")

@@ -132,6 +132,10 @@ def test_one_browser_gets_the_dashboard_and_its_key(transport: Transport, tmp_pa
         assert len(ask(tunnel.url, cookies, "/big")[1]) == 400_000
         assert ask(tunnel.url)[0] == 403, "the address counts once"
         assert ask(tunnel.url, cookies)[0] == 302, "but the same browser may open it again"
+        another = tunnel.renew()
+        assert ask(another, browse(another), "/nodes")[:2] == (200, b"/nodes")
+        assert ask(another)[0] == 403
+        assert ask(tunnel.url, cookies, "/nodes")[0] == 200, "the first browser goes on"
     finally:
         tunnel.close()
     with pytest.raises(ConnectionRefusedError):
