@@ -277,7 +277,7 @@ class _Ancestry:
 
     @staticmethod
     def refuse(source: ParsedFile, why: str) -> None:
-        where = _defaults_position(source) or FilePosition(str(source.path))
+        where = defaults_position(source) or FilePosition(str(source.path))
         raise RecipeError(f"The recipe {why}", where=where, fix="Inherit from fewer or smaller files.")
 
 
@@ -302,7 +302,7 @@ def _real(path: Path) -> Path:
 def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> RecipeError:
     """Return the error for a parent that cannot be read, with the recipe that names it."""
     node = child.values.mark
-    position = _defaults_position(child)
+    position = defaults_position(child)
     if not isinstance(error.__cause__, FileNotFoundError):
         if isinstance(error.where, Path):  # nothing in that file is to blame, but the line that names it
             error.where = position or FilePosition(str(child.path), node.line)
@@ -313,7 +313,8 @@ def _in_chain(error: RecipeError, path: Path, child: ParsedFile, links: str) -> 
     return RecipeError(what, where=position or FilePosition(str(child.path), node.line), fix=fix)
 
 
-def _defaults_position(source: ParsedFile) -> FilePosition | None:
+def defaults_position(source: ParsedFile) -> FilePosition | None:
+    """Return the place of the value of `defaults:` in a file; None where it has none."""
     from recipes.yaml.nodes import MappingNode, ScalarNode
 
     root = source.tree.root

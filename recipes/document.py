@@ -229,14 +229,14 @@ class Document:
         """
         return self._take(comment_out(self.revision.tree, _path(key)), _path(key))
 
-    def comment_in(self, key: str | KeyPath) -> Change:
-        """Take a key that is commented out back in.
+    def comment_in(self, key: str | KeyPath, line: int | None = None) -> Change:
+        """Take a key that is commented out back in; `line` says which where several lines have it.
 
         Raises:
             NotWrittenError: it is not commented out.
-            EditRefusedError: it is set as well, or its lines do not read as the key.
+            EditRefusedError: several lines have it, it is set as well, or its lines do not read as the key.
         """
-        return self._take(comment_in(self.revision.tree, _path(key)), _path(key))
+        return self._take(comment_in(self.revision.tree, _path(key), line), _path(key))
 
     def copy_inherited(self, key: str | KeyPath) -> Change:
         """Write out here a section that comes from a merge or an alias: it stops following its anchor."""

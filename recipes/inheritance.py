@@ -7,6 +7,7 @@ The result equals what NeMo-RL's loader gives (`load_config`, Hydra overrides, t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 from recipes.bounds import refuse_bombs
 from recipes.chain import RecipeReader
 from recipes.errors import FilePosition, RecipeError
-from recipes.interpolation import Evaluator, UnsupportedError, is_interpolation
+from recipes.interpolation import RESOLVERS, Evaluator, UnsupportedError, is_interpolation
 from recipes.keys import KeyPath, Step, format_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
 from recipes.remote_path import environment_at
 from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
 from recipes.withheld import Withheld
+
+_UNSUPPORTED = re.compile(r"Unsupported interpolation type (\S+)")
+"""Message of OmegaConf for a function that is not registered (omegaconf/base.py)."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,6 +62,8 @@ class EffectiveRecipe:
     inherited: Map
     files: tuple[str, ...]
     evaluator: Evaluator
+    chain: Chain | None = None
+    """The recipe with its parents; None where it could be read in part only."""
 
     @cached_property
     def public(self) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def _note_reads(evaluator: Evaluator, path: KeyPath, value: Value) -> None:
 
 def _effective(chain: Chain, merged: Map, base: Map, evaluator: Evaluator, values: object) -> EffectiveRecipe:
     assert isinstance(values, dict)
-    return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator)
+    return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator, chain)
 
 
 def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
@@ -236,4 +242,12 @@ def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
     key = f" (at {error.key})" if error.key else ""
     if value is not None and value.mark.file != OVERRIDE_FILE:
         position = FilePosition(value.mark.file, value.mark.line)
+    unsupported = _UNSUPPORTED.fullmatch(error.what)
+    if unsupported:  # a fork may have functions of its own, and its code is not run here
+        names = ", ".join(sorted(RESOLVERS))
+        fix = (
+            f"If your NeMo-RL has it, give the value: {error.key or 'KEY'}=VALUE, or write it in the recipe."
+        )
+        what = f"cannot compute {unsupported[1]}(…){key}: NeMo-RL's functions are {names} and oc.*"
+        return RecipeError(what, where=position, fix=fix)
     return RecipeError(f"NeMo-RL would refuse this recipe: {error.what}{key}", where=position)

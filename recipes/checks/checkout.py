@@ -22,11 +22,13 @@ _BASE_RECIPE = "examples/configs/distillation_math.yaml"
 _DATASETS = "data/datasets/response_datasets/__init__.py"
 _ENVIRONMENTS = "environments/utils.py"
 _PACKERS = "data/packing/algorithms.py"
+_CONFIG = "utils/config.py"
 _ALGORITHM = "algorithms/distillation.py"
 _REGISTRY = re.compile(r"^(DATASET_REGISTRY|ENV_REGISTRY)\b[^=]*= \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r'^    "([^"]+)":', re.MULTILINE)
 _COMPARED_NAME = re.compile(r'dataset_name == "([^"]+)"')  # v0.4 and v0.5 have no registry
 _PACKER = re.compile(r'^    ([A-Z_]+) = "', re.MULTILINE)
+_FUNCTION = re.compile(r"""register_new_resolver\(\s*(?:name\s*=\s*)?["']([^"']+)["']""")
 _TEACHER_CLUSTER = re.compile(r"teacher_(?:cluster|resources|num_nodes)\b")
 
 BUILT_IN_DATASETS = frozenset(
@@ -186,6 +188,20 @@ class Checkout:
     def packers(self) -> frozenset[str]:
         """Packing algorithms that it knows by name, in capitals."""
         return frozenset(_PACKER.findall(self.text(_PACKERS))) or PACKERS
+
+    def functions(self, script: str | None) -> frozenset[str]:
+        """Return the functions that interpolations may call: those that the package or the driver registers.
+
+        Up to v0.5 each driver registers its own, since v0.6 nemo_rl/utils/config.py does for all.
+        """
+        drivers = (script,) if script is not None else self.scripts
+        texts = [self.text(_CONFIG), *(_read(self.path / driver) for driver in drivers)]
+        return frozenset(name for text in texts for name in _FUNCTION.findall(text))
+
+    def registers(self, name: str) -> bool:
+        """Return whether anything in the package or beside its drivers registers a function of a name."""
+        examples = (_read(path) for path in sorted((self.path / "examples").glob("*.py")))
+        return any(name in _FUNCTION.findall(text) for text in (self._everything, *examples))
 
     @cached_property
     def scripts(self) -> tuple[str, ...]:

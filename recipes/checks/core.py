@@ -98,23 +98,24 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Finding of a rule; the first key is its subject."""
-
-    outcome: Outcome
-    message: str
-    keys: tuple[str, ...] = ()
-    fixes: tuple[Fix, ...] = ()
-    foretells: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RecipeLine:
     """A line of a recipe that a finding is about; `file` is `<override>` for an override."""
 
     file: str
     line: int
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Finding of a rule; the first key is its subject. `lines` are those without a key of their own."""
+
+    outcome: Outcome
+    message: str
+    keys: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    foretells: str = ""
+    lines: tuple[RecipeLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ class Rule:
         return context.checkout.has_rule(self.id)
 
     def _result(self, context: Context, finding: Finding) -> Result:
-        where = []
+        where = list(finding.lines)
         for key in finding.keys:
             origin = context.recipe.origin(key) or context.recipe.origin(key.rpartition(".")[0])
             if origin is not None:

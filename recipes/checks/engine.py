@@ -13,6 +13,7 @@ from recipes.checks import (
     checkpoint_rules,
     driver_rules,
     generation_rules,
+    loader_rules,
     megatron_option_rules,
     megatron_rules,
     memory_rules,
@@ -81,6 +82,7 @@ RULES: tuple[Rule, ...] = tuple(
             *megatron_rules.RULES,
             *megatron_option_rules.RULES,
             *memory_rules.RULES,
+            *loader_rules.RULES,
         ),
         key=lambda rule: int(rule.id[1:]),
     )

@@ -170,6 +170,8 @@ SOURCES: dict[str, Anchor] = {
     "C85": Anchor(_MEGATRON, quote="Invalid attention backend: "),
     "C86": Anchor(_MEGATRON, quote="Context Parallelism is not supported with linear CE fusion loss"),
     "C87": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
+    "C88": Anchor(dependency="OmegaConf"),
+    "C89": Anchor(_CONFIG, code=r"def load_config_with_inheritance"),
 }
 """By rule."""
 
@@ -206,6 +208,9 @@ FEATURES: dict[str, Feature] = {
     "Qwen3.5": Feature(_DTENSOR[:1], r"model_type == \"qwen3_5\""),
     "replicas": Feature(_POLICY, r"dp_replicate_size > 1 requires"),
     "LoRA": Feature(_POLICY, r"LoRA is not supported for DTensorPolicyWorker V1"),
+    "a parent's own directory": Feature(_CONFIG, r"parent_path, parent_path\.parent"),
+    "override marker": Feature(_CONFIG, r"_override_"),
+    "mandatory values while merging": Feature(_CONFIG, r"OmegaConf\.is_missing"),
     "CPU offload": Feature(_DTENSOR, r"CPUOffload doesn't work on single GPU"),
 }
 """By name."""
@@ -225,5 +230,6 @@ FORMS: dict[str, tuple[str, ...]] = {
     "C52": ("replicas", "CPU offload"),
     "C56": ("optimizer offload in part", "optimizer offload overlap"),
     "C86": ("fused log probabilities",),
+    "C89": ("a parent's own directory", "override marker", "mandatory values while merging"),
 }
 """Features on which a rule's form depends."""

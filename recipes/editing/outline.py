@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 RowKind = Literal["section", "list", "value"]
 RowState = Literal["own", "inherited", "override", "commented"]
 _ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of several values of a key that are commented out."""
+
+    line: int
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class OutlineRow:
     origin: Origin | None = None
     lines: LineRange | None = None
     size: int = 0
+    alternatives: tuple[Alternative, ...] = ()
+    """Values of a commented-out key where several lines have it, this one's first."""
 
 
 class Outline:
@@ -246,7 +256,9 @@ def _with_commented(
         key = format_key(entry.path)
         if entry.prose and (key in set_keys or not _is_known(recipe, entry.path, key_tree)):
             continue
-        if any(row.key == key and row.state == "commented" for row in rows):
+        twin = next((at for at, row in enumerate(rows) if row.key == key and row.state == "commented"), None)
+        if twin is not None:
+            rows[twin] = _with_alternative(rows[twin], entry)
             continue
         at, depth = _end_of_section(rows, entry.path[:-1])
         if at is None:
@@ -259,6 +271,12 @@ def _with_commented(
         )
         rows.insert(at, row)
     return rows
+
+
+def _with_alternative(row: OutlineRow, entry: CommentedEntry) -> OutlineRow:
+    assert row.lines is not None
+    alternatives = row.alternatives or (Alternative(row.lines.first, row.written),)
+    return replace(row, alternatives=(*alternatives, Alternative(entry.first_line, entry.value)))
 
 
 def _is_known(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree | None) -> bool:

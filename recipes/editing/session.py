@@ -166,11 +166,11 @@ class EditSession:
 
         self._edit(f"comment out {key}", edit)
 
-    def comment_in(self, key: str) -> None:
-        """Take a key that is commented out back in."""
+    def comment_in(self, key: str, line: int | None = None) -> None:
+        """Take a key that is commented out back in; `line` says which where several lines have it."""
 
         def edit(document: Document) -> None:
-            document.comment_in(key)
+            document.comment_in(key, line)
 
         self._edit(f"comment in {key}", edit)
 

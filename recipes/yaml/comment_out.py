@@ -112,16 +112,14 @@ def _emptied(tree: Tree, trail: tuple[tuple[Collection, int], ...], parent: Coll
     return [Splice(after, after, f" {empty}")]
 
 
-def comment_in(tree: Tree, path: KeyPath) -> Tree:
-    """Take the comment marks off the entry that is commented out at a path.
+def comment_in(tree: Tree, path: KeyPath, line: int | None = None) -> Tree:
+    """Take the comment marks off the entry that is commented out at a path; `line` says which of several.
 
     Raises:
-        NotWrittenError: no such entry is commented out.
-        EditRefusedError: the key is set as well, or the lines do not read as the entry.
+        NotWrittenError: no such entry is commented out (on that line).
+        EditRefusedError: several are, the key is set as well, or the lines do not read as the entry.
     """
-    entry = next((one for one in commented_entries(tree) if _names(one.path, path)), None)
-    if entry is None:
-        raise NotWrittenError(f"'{format_key(path)}' is not commented out", where=tree.name)
+    entry = _commented(tree, path, line)
     parent = find_spot(tree, path[:-1]).node if tree.root is not None and path[:-1] else tree.root
     if isinstance(parent, MappingNode) and child_index(parent, path[-1]) is not None:
         fix = "Remove it there, or edit its value."
@@ -132,6 +130,23 @@ def comment_in(tree: Tree, path: KeyPath) -> Tree:
         splices.append(_without_braces(tree, parent))
     text = splice(tree.text, sorted(splices, key=lambda part: part.start))
     return _verified(tree, text, path)
+
+
+def _commented(tree: Tree, path: KeyPath, line: int | None) -> CommentedEntry:
+    """Return the entry that is commented out at a path; the first of a list's items, which have no names."""
+    entries = [one for one in commented_entries(tree) if _names(one.path, path)]
+    matches = [one for one in entries if line is None or one.first_line <= line <= one.last_line]
+    if not matches:
+        at = f" on line {line}" if line is not None and entries else ""
+        raise NotWrittenError(f"'{format_key(path)}' is not commented out{at}", where=tree.name)
+    if len(matches) > 1 and isinstance(path[-1], str):
+        numbers = ", ".join(str(one.first_line) for one in matches)
+        raise EditRefusedError(
+            f"'{format_key(path)}' is commented out more than once (lines {numbers})",
+            where=tree.position(tree.lines.span(matches[0].first_line)[0]),
+            fix="Name the line to take back in.",
+        )
+    return matches[0]
 
 
 def _names(path: KeyPath, other: KeyPath) -> bool:

@@ -47,6 +47,16 @@ def test_no_release_refuses_its_own_recipes(
     assert failing(roots[name], tmp_path, share=share) == {}
 
 
+@pytest.mark.parametrize("name", RELEASES)
+def test_each_loader_reads_its_own_recipes_as_we_do(
+    roots: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    checker = Checker(Inputs.of(environment=NO_CACHE, checkout=roots[name], cache=tmp_path))
+    for path in stock_recipes(roots[name])[::5]:
+        report = checker.check(path, verify_fixes=False)
+        assert [r.message for r in report.results if r.id in ("C88", "C89") and r.outcome != "pass"] == []
+
+
 def literals(root: Path, files: tuple[str, ...]) -> list[str]:
     """Return the string literals of some sources; an f-string's pieces are one, with … for the values."""
     paths = [root / "nemo_rl" / file for file in files]

@@ -132,6 +132,21 @@ def test_a_key_is_commented_out_and_taken_back(command: Command) -> None:
     assert "not written" in err
 
 
+def test_a_key_on_several_commented_lines_is_taken_back_by_its_line(command: Command) -> None:
+    text = "# seed: 1\nseed: 2\nother: 3\n"
+    path = command.directory / "twins.yaml"
+    path.write_text(text)
+    assert command("comment-out", "twins.yaml", "seed")[0] == 0
+    code, _, err = command("comment-out", "twins.yaml", "seed", "--undo")
+    assert code == 1
+    assert "'seed' is commented out more than once (lines 1, 2)" in err
+    assert command("comment-out", "twins.yaml", "seed", "--undo", "--line", "2")[0] == 0
+    assert path.read_text() == text
+    code, _, err = command("comment-out", "twins.yaml", "seed", "--line", "2")
+    assert code == 2
+    assert "--line says which line --undo takes back in" in err
+
+
 def test_insert_takes_a_dotted_path(command: Command) -> None:
     assert command("insert", "child.yaml", "policy.optimizer.kwargs.lr", "1e-6")[0] == 0
     assert command.child == CHILD + "  optimizer:\n    kwargs:\n      lr: 1.0e-6\n"

@@ -11,6 +11,7 @@ from recipes.document import Document
 from recipes.editing.own_lines import written_keys
 from recipes.errors import RecipeError
 from recipes.yaml.comment_out import comment_in, comment_out, commented_entries
+from recipes.yaml.find import find_spot
 from recipes.yaml.parse import parse
 
 CASES = {
@@ -91,6 +92,21 @@ def test_a_key_that_is_set_as_well_stays_commented() -> None:
     assert document.text == "a: 1\n# a: 2\n"
 
 
+def test_the_line_says_which_of_several_is_taken_back_in() -> None:
+    text = 'seed: 1\n# name: "A"\nname: "B"\n# name:\n#   first: "C"\n'
+    document = Document(text)
+    document.comment_out("name")
+    with pytest.raises(RecipeError, match=r"'name' is commented out more than once \(lines 2, 3, 4\)"):
+        document.comment_in("name")
+    with pytest.raises(RecipeError, match="'name' is not commented out on line 6"):
+        document.comment_in("name", 6)
+    document.comment_in("name", 3)
+    assert document.text == text
+    document.comment_out("name")
+    document.comment_in("name", 5)
+    assert document.text == 'seed: 1\n# name: "A"\n# name: "B"\nname:\n  first: "C"\n'
+
+
 def test_lines_that_are_no_yaml_stay_commented() -> None:
     document = Document("a: 1\n# b: [1\n")
     with pytest.raises(RecipeError, match="do not read as YAML"):
@@ -131,7 +147,8 @@ def round_trips(path: Path, count: int, seed: int) -> list[str]:
                 wrong.append(f"{path.name} {key}: {error.what}")
             continue
         try:
-            back = comment_in(commented, key)
+            line = tree.position(find_spot(tree, key).child.start).line
+            back = comment_in(commented, key, line if isinstance(key[-1], str) else None)
         except RecipeError as error:  # the place of a list item between other comments is ambiguous
             if not isinstance(key[-1], int):
                 wrong.append(f"{path.name} {key}: {error.what}")

@@ -139,6 +139,10 @@ class TestPieces:
         assert bash("node_address -no-such-suffix") == next((a for a in own if "." in a), "127.0.0.1")
 
 
+SLEEP_S = f"300.{os.getpid()}"
+"""Seconds, and a mark of this process: other tests sleep, too."""
+
+
 class TestSweep:
     """What a run started is ended, however it hid; nothing else is."""
 
@@ -150,16 +154,19 @@ class TestSweep:
             return started[-1]
 
         ours = {"RAY_BARE_TOKEN": "77-abc"}
-        foreign = start("sleep 61.5", RAY_BARE_TOKEN="77-abcd")
-        hidden = "setsid bash -c 'trap \"\" TERM; env -i sleep 61.5' & env -i sleep 61.5 & sleep 61.5; :"
+        foreign = start(f"sleep {SLEEP_S}", RAY_BARE_TOKEN="77-abcd")
+        sleep = f"env -i sleep {SLEEP_S}"
+        hidden = f"setsid bash -c 'trap \"\" TERM; {sleep}' & {sleep} & sleep {SLEEP_S}; :"
         mine = start(hidden, **ours)
         try:
-            time.sleep(0.5)
+            begun = time.monotonic()
+            while len(_sleepers()) < 4 and time.monotonic() - begun < 60:
+                time.sleep(0.05)
             assert len(_sleepers()) == 4
             begun = time.monotonic()
-            assert bash("sweep 77-abc none none 10 && echo swept") == "swept"
-            assert time.monotonic() - begun < 5
-            mine.wait(timeout=1)
+            assert bash("sweep 77-abc none none 120 && echo swept") == "swept"
+            assert time.monotonic() - begun < 60  # it does not wait for those of others
+            mine.wait(timeout=60)
             assert foreign.poll() is None
             assert len(_sleepers()) == 1
         finally:
@@ -173,7 +180,7 @@ def _sleepers() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes() == b"sleep\0" + b"61.5\0":
+            if path.read_bytes() == b"sleep\0" + SLEEP_S.encode() + b"\0":
                 found.append(int(path.parent.name))
         except OSError:
             continue

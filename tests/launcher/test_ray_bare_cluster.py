@@ -135,6 +135,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
             launch.process.wait(timeout=30)
 
 
+@pytest.mark.long
 def test_a_whole_run(start: Starter, tmp_path: Path) -> None:
     (tmp_path / "driver.py").write_text(DRIVER)
     launch = start("python driver.py", RAY_BARE_DASHBOARD="1", LOADEDMODULES="GCC/13:cuDNN/9.5-CUDA-12")

@@ -31,6 +31,7 @@ def equal(files: list[Path], nemo_rl: Callable[..., Any]) -> None:
         assert same(resolver.resolve(path).values, nemo_rl(path)), path
 
 
+@pytest.mark.long
 def test_a_sample_equals_nemo_rls_loader(sample: list[Path], nemo_rl: Callable[..., Any]) -> None:
     equal(sample[::6], nemo_rl)
 

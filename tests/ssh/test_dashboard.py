@@ -223,6 +223,7 @@ def test_a_run_that_was_started_again_has_the_last_start(tmp_path: Path, page: i
     tunnel.close()
 
 
+@pytest.mark.long
 def test_the_command_prints_an_address_and_no_key(server: Server, tmp_path: Path, page: int) -> None:
     run = run_with(tmp_path / "runs", page)
     environment = laptop(server, tmp_path)

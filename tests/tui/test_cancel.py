@@ -78,6 +78,7 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
     jobs.end()
 
 
+@pytest.mark.long
 async def test_cancel_from_the_monitor(tmp_path: Path, jobs: Jobs) -> None:
     jobs.start()
     async with shown(tmp_path, open_run="demo") as screen:

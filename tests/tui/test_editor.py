@@ -80,6 +80,7 @@ async def test_undo_restores_the_bytes_and_redo_the_edit(world: EditorWorld, mon
         await editor.screen.until(lambda: editor.text == changed, "the edit again")
 
 
+@pytest.mark.long
 async def test_a_value_that_would_fail_is_told_while_it_is_typed_and_fixed_with_one_key(
     world: EditorWorld, monkeypatch: Any
 ) -> None:

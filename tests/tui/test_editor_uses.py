@@ -115,6 +115,23 @@ async def test_a_key_is_commented_out_and_in_while_its_parent_has_it(
         await editor.screen.until(lambda: editor.text == MINE, "the key again")
 
 
+async def test_of_several_commented_lines_with_a_key_one_is_chosen(
+    world: EditorWorld, monkeypatch: Any
+) -> None:
+    text = MINE.replace("  max_num_steps: 200", "  # max_num_steps: 9\n  max_num_steps: 200")
+    world.recipe.write_text(text)
+    async with editing(world, monkeypatch) as editor:
+        await editor.go_to("distillation.max_num_steps")
+        await editor.screen.press("number_sign")
+        await editor.until_text("  # max_num_steps: 200   # twice the usual")
+        await editor.screen.press("number_sign")
+        await editor.screen.see(
+            "Take back in", "max_num_steps is commented out on several lines", ": 9", ": 200"
+        )
+        await editor.screen.press("2")
+        await editor.screen.until(lambda: editor.text == text, "the second line again")
+
+
 async def test_adding_asks_for_a_value_and_goes_to_the_new_key(world: EditorWorld, monkeypatch: Any) -> None:
     async with editing(world, monkeypatch) as editor:
         await editor.go_to("distillation")

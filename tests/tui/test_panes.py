@@ -42,6 +42,7 @@ def line_between(screen: Screen) -> set[str]:
     return {strip.crop(region.right, region.right + 1).text for strip in strips[region.y : region.bottom]}
 
 
+@pytest.mark.long
 async def test_the_layouts_by_key(tmp_path: Path) -> None:
     several(tmp_path)
     async with shown(tmp_path, WIDE, open_run="demo") as screen:

@@ -106,6 +106,7 @@ async def test_where_runs_are_kept_is_asked_once_before_the_first_submission(
         await screen.see("1 run in", "recipe")
 
 
+@pytest.mark.long
 async def test_from_the_list_to_the_monitor(node: LoginNode) -> None:
     (node.root / "r.yaml").symlink_to(node.recipe)
     async with shown(node.runs) as screen:

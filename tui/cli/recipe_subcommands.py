@@ -262,6 +262,7 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
             _EDITED,
             _KEY,
             flag("--undo", "take the key that is commented out back in"),
+            Argument("--line", "N", "with --undo: the line, where several have the key", "count"),
             DRY_RUN,
             ACCEPT_CHANGES,
         ),

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from launcher.errors import InputError
 from launcher.text import clean
 from recipes.advice import advice
 from recipes.compare import minimise as minimise_document
@@ -160,7 +161,14 @@ def comment_out(options: argparse.Namespace) -> int:
     """Comment out a key, or take it back in."""
     with edited_file(options) as file:
         document = file.document
-        change = document.comment_in(options.key) if options.undo else document.comment_out(options.key)
+        if options.line is not None and not options.undo:
+            raise InputError(
+                "--line says which line --undo takes back in", fix="Add --undo, or leave it out."
+            )
+        if options.undo:
+            change = document.comment_in(options.key, options.line)
+        else:
+            change = document.comment_out(options.key)
         file.save()
     _report_shared([change])
     return 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recipes.inheritance import EffectiveRecipe
 
 _MOST_MATCHES = 60
+_MOST_ALTERNATIVES = 9
 
 
 class KeyEditingScreen(EditorLayout):
@@ -171,10 +172,30 @@ class KeyEditingScreen(EditorLayout):
 
     def action_comment_out(self) -> None:
         """Comment the key out, or take it back in."""
-        if self.commented_row is not None:
-            self._edit_row(lambda session, analysis, key: session.comment_in(key), "took {} back in")
-        else:
+        row = self.commented_row
+        if row is None:
             self._edit_row(lambda session, analysis, key: session.comment_out(key), "commented {} out")
+        elif row.alternatives:
+            self._choose_alternative(row)
+        else:
+            self._comment_in(None)
+
+    def _comment_in(self, line: int | None) -> None:
+        self._edit_row(lambda session, analysis, key: session.comment_in(key, line), "took {} back in")
+
+    def _choose_alternative(self, row: OutlineRow) -> None:
+        """Ask which of the lines that have the key is meant; the keys are the digits."""
+        choices = [
+            DialogChoice(str(number), f"line {one.line}: {one.value}", str(one.line))
+            for number, one in enumerate(row.alternatives[:_MOST_ALTERNATIVES], 1)
+        ]
+
+        def answered(line: str | None) -> None:
+            if line is not None:
+                self._comment_in(int(line))
+
+        text = f"{row.key} is commented out on several lines."
+        self.app.push_screen(ChoiceDialog("Take back in", text, choices), answered)
 
     @property
     def commented_row(self) -> OutlineRow | None:
