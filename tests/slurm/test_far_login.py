@@ -168,7 +168,7 @@ def test_the_whole_path_by_keys(
     tmux.press("b")
     tmux.see("✓ completed", "rehearsal", limit_s=60)
     tmux.press("i")
-    tmux.see(f"# {run.name}: completed", limit_s=60)  # in the pager
+    tmux.see(f"{run.name}: completed", limit_s=60)  # in the pager
     tmux.press("q")
     tmux.see("n new")
     # A second one, which is stopped and goes on.

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from launcher.errors import ConnectionLostError, TransportError
+from launcher.errors import ConnectionLostError, TransportError, UnclearError
 from launcher.transports.ssh.authentication import LoginError, LoginPrompt
 from launcher.transports.ssh.transport import SshTransport
 from tests.ssh.second_factor import OPTIONS, code, wrapper
@@ -80,6 +80,17 @@ def test_login_shells_that_print(tmp_path: Path, shell: str, sftp: str) -> None:
     banner.write_text("Authorised users only.\n" * 40)
     with with_shell(tmp_path, program, sftp, f"Banner {banner}", "PrintMotd yes") as server:
         whole(SshTransport(server.host()), tmp_path)
+
+
+def test_a_login_shell_that_takes_long_costs_no_connection(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("sleep 3\n")
+    with with_shell(tmp_path, "/bin/bash", SFTP) as server:
+        transport = SshTransport(server.host())
+        with pytest.raises(UnclearError, match="no answer for 1 s to 'true'"):
+            transport.run(["true"], timeout_s=1.0)
+        assert transport.run(["echo", "on"], timeout_s=60).stdout == "on\n"
+        assert transport.connection.generation == 1
+        transport.close()
 
 
 def test_a_machine_without_bash(tmp_path: Path) -> None:

@@ -317,7 +317,9 @@ def _late(
     if begun is not None:
         _end(connection, begun[0])
         return TransportError(f"'{clean(order.name)}' did not end in time on {connection.host.alias}")
-    connection.broken("no answer in time", channel.get_transport())
+    # A machine that is slow to start a shell is no broken line: a new login might ask for a code.
+    if not _answers(channel):
+        connection.broken("no answer in time", channel.get_transport())
     return UnclearError(
         f"{connection.host.alias}: no answer for {order.timeout_s:.0f} s to '{clean(order.name)}';"
         " it may have been carried out"
