@@ -47,9 +47,10 @@ class CellDriver(LinuxDriver):
         self._held = ""
         """The begin of a synchronised update that is sent only before output."""
         self.meter = OutputMeter()
-        if not self._file.isatty() and (output := sys.__stdout__) is not None and output.isatty():
-            self._file = output  # errors are written to a file: the screen is not one
-        self._file = cast(Any, MeteredFile(cast(Any, self._file), self.meter))
+        output: Any = self._file
+        if not output.isatty() and sys.__stdout__ is not None and sys.__stdout__.isatty():
+            output = sys.__stdout__  # errors are written to a file, which is no place for a screen
+        self._file = cast(Any, MeteredFile(output, self.meter))
 
     def start_application_mode(self) -> None:
         """Take the terminal over, also again after it was left to another program."""
