@@ -79,9 +79,9 @@ class Session:
 
     def close(self) -> None:
         """End it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        assert self._process.wait(60) == 0
+        with self._process:  # closes its pipes, and waits
+            pass
+        assert self._process.returncode == 0
 
 
 def no_secret_left(user: User, tmp_path: Path, watch: ArgvWatch) -> None:
