@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-import launcher.doctor.runner
 import launcher.submit.doctor_subject
 import tui.screens.wizard.draft_keeping
 import tui.usage_lines
@@ -161,13 +160,13 @@ def examined_another_day() -> Iterator[None]:
             tuple(Examination(check, verdicts.get(check.id, passed(check.title))) for check in checks)
         )
 
-    examine, duration = launcher.doctor.runner.examine, tui.screens.wizard.draft_keeping.duration
-    launcher.doctor.runner.examine = report
+    examine, duration = launcher.submit.doctor_subject.examine, tui.screens.wizard.draft_keeping.duration
+    launcher.submit.doctor_subject.examine = report
     tui.screens.wizard.draft_keeping.duration = lambda *_, **__: "5m00s"
     try:
         yield
     finally:
-        launcher.doctor.runner.examine = examine
+        launcher.submit.doctor_subject.examine = examine
         tui.screens.wizard.draft_keeping.duration = duration
 
 
