@@ -13,16 +13,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from launcher.monitor.watch_run import watch_run
 from launcher.runs import RunStore, load
+from launcher.transports.local import LocalTransport
 from launcher.transports.ssh.transport import SshTransport
 from recipes.checks import Checker, Inputs
 from tests.driver_text import DriverText
 from tests.ssh.relay import Relay, relayed
 from tests.ssh.server import SFTP, Server, running
+from tui.screens.wizard.draft_resolver import DraftResolver
+from tui.screens.wizard.model import WizardState
 
 LOGS = 30
 RUNS = 50
@@ -109,6 +113,27 @@ def measure(counter: Counter, root: Path, run: Path, checkout: Path, recipe: Pat
 
         counter.measured(f"{time_} open of a recipe", check)
         fresh.close()
+    wizard_keys(counter, root, recipe, checkout)
+
+
+def wizard_keys(counter: Counter, root: Path, recipe: Path, checkout: Path) -> None:
+    """Open the wizard on a recipe, and type sizes: from each key to its checks, there and here."""
+    far = counter.transport()
+    far.environment()
+    for machine, transport in (("on the host", far), ("here", LocalTransport())):
+        resolver = DraftResolver(RunStore(transport, str(root)), transport.environment())
+        state = WizardState({"recipe": str(transport.path(str(recipe))), "checkout": str(checkout)})
+        counter.measured(f"the wizard's first checks {machine}", partial(checked, resolver, state))
+        for prompts in (16, 32, 64):
+            typed = WizardState({**state.texts, "prompts": str(prompts)})
+            counter.measured(f"the checks of a key {machine}", partial(checked, resolver, typed))
+    far.close()
+
+
+def checked(resolver: DraftResolver, state: WizardState) -> None:
+    """Check a state of the wizard as after a key."""
+    status = resolver.quick_status(state)
+    assert status.report is not None, status
 
 
 def followed(counter: Counter, transport: SshTransport, run: Path) -> None:
