@@ -128,8 +128,10 @@ def test_squeue_and_sacct_down(user: User, tmux: Tmux) -> None:
     tmux.press("F5")
     # Said, with the time; nothing is lost from the list, and what Slurm alone knows is marked.
     tmux.see("Slurm gives no answer since", name, "~", "as of ", limit_s=90)
-    tmux.press("BSpace")
+    unfiltered(tmux, "1 run, ")
+    filtered(tmux, "done", "1 run, 0 of ")  # jobs of other tests may fill the list
     tmux.see("✓ completed", "done")
+    unfiltered(tmux, "1 run, ")
     (user.place / "down").unlink()
     (user.place / "no-accounting").unlink()
     tmux.press("F5")
