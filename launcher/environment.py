@@ -280,8 +280,8 @@ def _decide(name: str, sources: _Sources, secrets: Mapping[str, str]) -> Variabl
         return VariableDecision(name, value, Outcome.PASSED, "by your choice")
     if rule is None or not value:
         return None
-    if rule.kind == "storage" and value.startswith("~/") and _EXPANDED_BY_LIBRARY.fullmatch(name):
-        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
+    if rule.kind == "storage" and _EXPANDED_BY_LIBRARY.fullmatch(name):
+        value = _at_home(value, sources.shell)
     obstacle = _obstacle(rule, name, value, sources)
     if obstacle:
         return VariableDecision(name, "", Outcome.DROPPED, obstacle)
@@ -292,9 +292,12 @@ def _expanded(name: str, value: str, sources: _Sources) -> str:
     """Return a path that was written down with `~` and `$NAME` replaced; other values as they are."""
     if kind_of(name) not in ("storage", "scratch"):
         return value
-    if value.startswith("~/"):
-        value = f"{sources.shell.get('HOME', '~')}{value[1:]}"
-    return Template(value).safe_substitute(sources.shell)
+    return Template(_at_home(value, sources.shell)).safe_substitute(sources.shell)
+
+
+def _at_home(path: str, shell: Mapping[str, str]) -> str:
+    """Return a path with `~` as a shell has it."""
+    return f"{shell.get('HOME', '~')}{path[1:]}" if path.startswith("~/") else path
 
 
 def _stands(name: str, value: str, set_by_site: str) -> bool:

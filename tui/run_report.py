@@ -128,12 +128,12 @@ def _jobs(
     if run.spec.cluster != "slurm":
         return jobs
     from launcher.clusters.registry import accounting
-    from launcher.clusters.shell_defaults import on_cluster
+    from launcher.clusters.shell_defaults import environment_of_run
     from recipes.errors import ExplainedError
 
     try:
         ids = [job.id for job in run.jobs]
-        environment = on_cluster(transport.environment(), run.spec.slurm.cluster if run.spec.slurm else None)
+        environment = environment_of_run(transport.environment(), run.spec)
         records = accounting(transport, environment, ids, within_s=within_s)
     except ExplainedError as error:  # the logs are there all the same
         warn(f"report without Slurm's accounting: {error.what}")

@@ -9,6 +9,9 @@ from launcher.clusters.inventory import NO_LIMITS, Detection, Partition
 from launcher.durations import format_time_limit
 from launcher.text import did_you_mean
 
+_MOST = 5
+"""Accounts of a partition that are named; some sites list hundreds."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobAdmission:
@@ -30,10 +33,9 @@ def obstacles(job: JobAdmission, detection: Detection) -> Iterator[str]:
     if partition.state.lower() != "up":
         yield f"{partition.name} is {partition.state}"
     yield from _nodes(job, partition)
-    if job.time_s is not None and partition.max_time_s is not None and job.time_s > partition.max_time_s:
-        yield f"{_time(job.time_s)} are asked for, {partition.name} gives a job {_time(partition.max_time_s)}"
+    yield from _time(job, partition.name, partition.max_time_s)
     if job.with_gpus and not partition.gpus.count and detection.lists_gpus:
-        names = ", ".join(item.name for item in detection.partitions if item.gpus.count)
+        names = ", ".join(detection.gpu_partitions)
         yield f"the nodes of {partition.name} have no GPUs; those of {names} have"
     yield from _qos(job, partition, detection)
 
@@ -59,13 +61,15 @@ def no_account_text(partition: Partition, detection: Detection) -> str:
     return f"none of your accounts may use {partition.name}{elsewhere}"
 
 
-_MOST = 5
-"""Accounts of a partition that are named; some sites list hundreds."""
-
-
 def is_misspelt(name: str, detection: Detection) -> bool:
     """Return whether a partition that is not listed has nearly the name of one that is."""
     return bool(did_you_mean(name, [item.name for item in detection.partitions]))
+
+
+def _time(job: JobAdmission, giver: str, limit_s: int | None) -> Iterator[str]:
+    if job.time_s is not None and limit_s is not None and job.time_s > limit_s:
+        asked, given = format_time_limit(job.time_s), format_time_limit(limit_s)
+        yield f"{asked} are asked for, {giver} gives a job {given}"
 
 
 def _nodes(job: JobAdmission, partition: Partition) -> Iterator[str]:
@@ -91,8 +95,7 @@ def _qos(job: JobAdmission, partition: Partition, detection: Detection) -> Itera
         own = ", ".join(choices or partition.allowed_qos or ())
         yield f"{partition.name} does not take the QoS {job.qos}" + (f"; it takes {own}" if own else "")
     limits = detection.qos.get(job.qos, NO_LIMITS)
-    if job.time_s is not None and limits.max_time_s is not None and job.time_s > limits.max_time_s:
-        yield f"{_time(job.time_s)} are asked for, the QoS {job.qos} gives a job {_time(limits.max_time_s)}"
+    yield from _time(job, f"the QoS {job.qos}", limits.max_time_s)
     most, least = limits.nodes_of(partition), limits.least_nodes_of(partition)
     if most is not None and job.nodes > most:
         yield f"{_nodes_text(job.nodes)} asked for, the QoS {job.qos} gives a job {most}"
@@ -102,7 +105,3 @@ def _qos(job: JobAdmission, partition: Partition, detection: Detection) -> Itera
 
 def _nodes_text(nodes: int) -> str:
     return f"{nodes} node{'s are' if nodes != 1 else ' is'}"
-
-
-def _time(seconds: int) -> str:
-    return format_time_limit(seconds)

@@ -218,7 +218,12 @@ class Detection:
     @property
     def lists_gpus(self) -> bool:
         """Whether Slurm lists GPUs at all: at sites without GRES it knows of none, and gives whole nodes."""
-        return any(item.gpus.count for item in self.partitions)
+        return bool(self.gpu_partitions)
+
+    @property
+    def gpu_partitions(self) -> tuple[str, ...]:
+        """Names of the partitions whose nodes have GPUs."""
+        return tuple(item.name for item in self.partitions if item.gpus.count)
 
     def partition(self, name: str) -> Partition | None:
         """Return a partition by name."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.clusters.base import Cluster, Scheduler
-from launcher.clusters.shell_defaults import on_cluster
+from launcher.clusters.shell_defaults import environment_of_run
 from launcher.runs import Run
 from launcher.transports.base import Transport, is_remote
 
@@ -43,8 +43,7 @@ def cluster_of(
             from launcher.clusters.slurm.cluster import SlurmCluster
 
             root = str(Path(run.directory).parent)
-            cluster = run.spec.slurm.cluster if run.spec.slurm is not None else None
-            environment = on_cluster(transport.environment(), cluster)
+            environment = environment_of_run(transport.environment(), run.spec)
             return SlurmCluster(transport, root, environment, every_s=every_s, say=say or (lambda _: None))
 
 

@@ -9,9 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from launcher.clusters.inventory import SubmissionDefaults
 from launcher.text import clean
+
+if TYPE_CHECKING:
+    from launcher.runs import RunSpec
 
 VARIABLES: Mapping[str, str] = MappingProxyType(
     {
@@ -49,6 +53,11 @@ def on_cluster(environment: Mapping[str, str], cluster: str | None) -> dict[str,
     """Return the environment of commands about one cluster, whatever the shell names; None: this one."""
     kept = {name: value for name, value in environment.items() if name not in CLUSTERS}
     return {**kept, CLUSTERS[1]: cluster} if cluster else kept
+
+
+def environment_of_run(environment: Mapping[str, str], spec: RunSpec) -> dict[str, str]:
+    """Return the environment of Slurm's commands about a run: on the cluster that it was submitted to."""
+    return on_cluster(environment, spec.slurm.cluster if spec.slurm is not None else None)
 
 
 def submission_defaults(environment: Mapping[str, str]) -> SubmissionDefaults:

@@ -126,8 +126,13 @@ class Watch:
         try:
             present = self._list_logs()
             self.problem = ""
-            self.transport.read_ahead([*self._unread_clocks(), *self._unread(present, budget)])
-            self._read_clocks()
+            clocks = [
+                ReadRange(path, clock.offset, size - clock.offset)
+                for clock, path, size in self._grown_clocks()
+            ]
+            self.transport.read_ahead([*clocks, *self._unread(present, budget)])
+            for clock, path, size in self._grown_clocks():
+                clock.follow(partial(self.transport.read, path), size)
         except TransportError as error:
             self.problem = str(error)
             return events
@@ -310,18 +315,12 @@ class Watch:
         )
         return list(present.values())
 
-    def _unread_clocks(self) -> Iterator[ReadRange]:
-        """Yield the parts of clocks that were not read yet."""
-        for name, (path, entry) in self._clock_files.items():
-            offset = self._clocks.setdefault(name, LogClock()).offset
-            if entry.size > offset:
-                yield ReadRange(path, offset, entry.size - offset)
-
-    def _read_clocks(self) -> None:
+    def _grown_clocks(self) -> Iterator[tuple[LogClock, str, int]]:
+        """Yield the clocks that were not read to their ends, with path and size of their files."""
         for name, (path, entry) in self._clock_files.items():
             clock = self._clocks.setdefault(name, LogClock())
             if entry.size > clock.offset:
-                clock.follow(partial(self.transport.read, path), entry.size)
+                yield clock, path, entry.size
 
     def _follow(self, log: LogFile, entry: FileStat | None, budget: int) -> Iterator[Event]:
         follower = self._followers.get(log.name)

@@ -59,9 +59,6 @@ def remove_directory(directory: Path) -> None:
 def remove_leftovers(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Remove the directories of processes of this host that are gone; return them."""
     root = drafts_root(environment)
-    store = DraftStore(root)
-    for draft in filter(_is_of_host, store.orphans()):
-        store.discard(draft)
     try:
         directories = [path for path in root.iterdir() if path.name.startswith(_PREFIX)]
     except OSError:
@@ -69,10 +66,10 @@ def remove_leftovers(environment: Mapping[str, str]) -> tuple[Path, ...]:
     gone = tuple(path for path in directories if not path.is_symlink() and _is_left(path))
     for directory in gone:
         remove_directory(directory)
-    if gone:
-        for draft in store.orphans():
-            if draft.path.parent in gone:
-                store.discard(draft)
+    store = DraftStore(root)
+    for draft in store.orphans():
+        if _is_of_host(draft) or draft.path.parent in gone:
+            store.discard(draft)
     return gone
 
 

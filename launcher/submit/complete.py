@@ -124,10 +124,15 @@ def _slurm_request(request: SubmitRequest, detection: Detection, nodes: int) -> 
     )
 
 
+def sbatch_arguments(request: SubmitRequest, site: Site) -> tuple[str, ...]:
+    """Return the arguments of sbatch as jobs get them: those of the profile before the request's own."""
+    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
+    return (*profile, *request.sbatch_args)
+
+
 def gpu_type_in(request: SubmitRequest, site: Site) -> str:
     """Return the type of GPU that an argument of sbatch asks for (`--gres=gpu:h100:4`); empty for any."""
-    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
-    matches = [_GPU_TYPE.match(argument) for argument in (*profile, *request.sbatch_args)]
+    matches = [_GPU_TYPE.match(argument) for argument in sbatch_arguments(request, site)]
     return next((match[1] for match in reversed(matches) if match is not None), "")
 
 
@@ -142,8 +147,7 @@ def _refuse_clusters(request: SubmitRequest, site: Site) -> None:
     Raises:
         InputError: there is one.
     """
-    profile = site.profile(request.profile).sbatch_args if request.profile is not None else ()
-    for argument in (*profile, *request.sbatch_args):
+    for argument in sbatch_arguments(request, site):
         if re.match(r"--clusters?\b|-M", argument):
             raise InputError(
                 f"invalid sbatch argument '{argument}': jobs of another cluster would not be found again",
@@ -238,7 +242,7 @@ def _gpus_per_node(
     if partition is not None and (partition.gpus.count or request.kind == "rehearsal"):
         return partition.gpus.count
     if partition is not None and detection.lists_gpus:
-        names = ", ".join(item.name for item in detection.partitions if item.gpus.count)
+        names = ", ".join(detection.gpu_partitions)
         raise InputError(
             f"the nodes of {partition.name} have no GPUs",
             fix=f"Give --partition; these have some: {names}.",

@@ -27,7 +27,7 @@ from launcher.interpreter import interpreter_state
 from launcher.request import Cost, JobOptions, SubmitRequest, has_dedicated_head, with_profile
 from launcher.runs import Run, RunSpec, RunStore
 from launcher.site_choices import load_choices, remember_choices, remember_gpu_memory, remember_modules
-from launcher.submit.complete import complete, near_checkout, nodes_of
+from launcher.submit.complete import complete, near_checkout, nodes_of, sbatch_arguments
 from launcher.submit.gpu_memory import gpu_type, with_gpu_memory
 from launcher.submit.hints import (
     cluster_hints,
@@ -45,6 +45,7 @@ from recipes.inheritance import Resolver
 
 if TYPE_CHECKING:
     from launcher.clusters.base import Scheduler
+    from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.storage.decision import RunStorage
     from launcher.submit.preflight import Preflight
     from launcher.transports.base import Transport
@@ -82,6 +83,8 @@ class SubmissionPlan:
     """Remarks for the user."""
     obstacle: ExplainedError | None = None
     """Why its jobs would end at once, whatever the user confirms: `send` raises it."""
+    measured: MeasuredEstimate | None = None
+    """Peak of an earlier run of the recipe, beside its estimate."""
 
     @property
     def options(self) -> JobOptions:
@@ -186,6 +189,7 @@ def _planned(
     spec = submission.spec.model_copy(
         update={"skipped_checks": result.skipped, "estimated_gib": result.estimated_gib}
     )
+    measured = _measured(spec, submission.recipe, store) if result.memory is not None else None
     cost = _cost(options, partition)
     obstacle, interpreter_note = _interpreter(submission, transport, environment)
     notes = (
@@ -199,12 +203,14 @@ def _planned(
             None,
             (
                 _time_hint(submission, store),
-                _memory_hint(spec, submission.recipe, result, store),
+                _memory_hint(spec, measured, result),
                 interpreter_note,
             ),
         ),
     )
-    return SubmissionPlan(request, replace(submission, spec=spec), cost, partition, result, notes, obstacle)
+    return SubmissionPlan(
+        request, replace(submission, spec=spec), cost, partition, result, notes, obstacle, measured
+    )
 
 
 def _time_hint(submission: Submission, store: RunStore) -> str:
@@ -219,14 +225,18 @@ def _time_hint(submission: Submission, store: RunStore) -> str:
     return usual_time_hint(usual, steps, slurm.time_s, slurm.chain)
 
 
-def _memory_hint(spec: RunSpec, recipe: EffectiveRecipe, preflight: Preflight, store: RunStore) -> str:
-    """Return a hint where the recipe fits by the estimate, but not by what an earlier run of it took."""
+def _measured(spec: RunSpec, recipe: EffectiveRecipe, store: RunStore) -> MeasuredEstimate | None:
+    """Return the peak of an earlier run of a recipe."""
     from launcher.overview.measured_memory import measured_memory, models_in
 
+    return measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes, models_in(recipe))
+
+
+def _memory_hint(spec: RunSpec, measured: MeasuredEstimate | None, preflight: Preflight) -> str:
+    """Return a hint where the recipe fits by the estimate, but not by what an earlier run of it took."""
     memory = preflight.memory
     if memory is None or not memory.fits or spec.estimated_gib is None:
         return ""
-    measured = measured_memory(store.transport, store.root, spec.recipe.source, spec.nodes, models_in(recipe))
     return measured_memory_hint(measured, spec.estimated_gib, memory.gpu_gib)
 
 
@@ -404,9 +414,9 @@ def estimate_start(
 
 
 def _with_profile_arguments(plan: SubmissionPlan) -> JobOptions:
-    """Return a plan's options with its profile's arguments of sbatch before its own, as its jobs get them."""
+    """Return a plan's options with all arguments of sbatch in its request."""
     options = plan.options
-    arguments = (*options.profile_of(plan.submission.layout.site).sbatch_args, *options.request.sbatch_args)
+    arguments = sbatch_arguments(options.request, plan.submission.layout.site)
     return replace(options, request=replace(options.request, sbatch_args=arguments))
 
 

@@ -41,21 +41,25 @@ def _functions(context: Context) -> Iterator[Finding]:
     checkout = context.checkout
     if checkout is None or context.inputs.request.submitting:
         return
-    for path, leaf in leaves(context.recipe.merged):
-        if not isinstance(leaf, Leaf) or not isinstance(leaf.value, str) or "${" not in leaf.value:
+    calls = [
+        (format_key(path), leaf.value, name)
+        for path, leaf in leaves(context.recipe.merged)
+        if isinstance(leaf, Leaf) and isinstance(leaf.value, str) and "${" in leaf.value
+        for name in called(leaf.value)
+    ]
+    registered = checkout.functions(context.driver.script) if calls else frozenset[str]()
+    if not registered:
+        return
+    names = ", ".join(sorted(registered))
+    for key, text, name in calls:
+        if name in registered or checkout.registers(name):
             continue
-        for name in called(leaf.value):
-            registered = checkout.functions(context.driver.script)
-            if not registered or name in registered or checkout.registers(name):
-                continue
-            key = format_key(path)
-            names = ", ".join(sorted(registered))
-            yield warn(
-                f"{key} calls {name}, which this NeMo-RL does not have (it has {names}); {_HERE}",
-                key,
-                fixes=_written_out(context, key, leaf.value),
-                foretells=f"Unsupported interpolation type {name}",
-            )
+        yield warn(
+            f"{key} calls {name}, which this NeMo-RL does not have (it has {names}); {_HERE}",
+            key,
+            fixes=_written_out(context, key, text),
+            foretells=f"Unsupported interpolation type {name}",
+        )
 
 
 def _written_out(context: Context, key: str, text: str) -> list[Fix]:

@@ -17,7 +17,7 @@ from launcher.clusters.inventory import (
 )
 from launcher.clusters.slurm.accounts import read_accounts
 from launcher.clusters.slurm.budgets import read_budgets, with_quotas
-from launcher.clusters.slurm.parse import ParseError
+from launcher.clusters.slurm.parse import ParseError, unread_text
 from launcher.clusters.slurm.partitions import (
     Qos,
     merge,
@@ -28,8 +28,8 @@ from launcher.clusters.slurm.partitions import (
 )
 from launcher.sites import Site
 
-_LINES_SHOWN, _LINE_CHARS = 5, 200
-"""Of an answer that cannot be read: one may have 300,000 such lines."""
+_LINES_SHOWN = 5
+"""Lines of an answer that cannot be read: one may have 300,000."""
 Result = TypeVar("Result")
 
 
@@ -119,10 +119,7 @@ def _accounts(answers: Answers, problems: list[DetectionProblem]) -> list[Accoun
 
 def _unread(command: str, lines: Sequence[str]) -> list[DetectionProblem]:
     """Return the first lines of an answer that are no rows, and how many more there are."""
-    problems = [
-        DetectionProblem(f"cannot read this line of {command}: '{line[:_LINE_CHARS]}'")
-        for line in lines[:_LINES_SHOWN]
-    ]
+    problems = [DetectionProblem(unread_text(command, line)) for line in lines[:_LINES_SHOWN]]
     more = len(lines) - _LINES_SHOWN
     return [*problems, *[DetectionProblem(f"cannot read {more:,} more lines of {command}")] * (more > 0)]
 

@@ -15,6 +15,8 @@ from launcher.errors import TransportError
 
 MAX_ROWS = 50_000
 """Limit of a list: a row takes some 2 kB and 0.1 ms."""
+_SHOWN = 200
+"""Characters of a line that are shown: one may have 100,000 digits."""
 
 
 class ParseError(TransportError):
@@ -22,7 +24,12 @@ class ParseError(TransportError):
 
     def __init__(self, what: str, text: str, *, why: str = "") -> None:
         shown = next((line for line in text.splitlines() if line.strip()), "").strip()
-        super().__init__(f"cannot read this {what}{f' ({why})' * bool(why)}: '{shown[:200]}'")
+        super().__init__(f"cannot read this {what}{f' ({why})' * bool(why)}: '{shown[:_SHOWN]}'")
+
+
+def unread_text(command: str, line: str) -> str:
+    """Return what is said of a line of a command's output that is no row."""
+    return f"cannot read this line of {command}: '{line[:_SHOWN]}'"
 
 
 @dataclass(frozen=True, slots=True)

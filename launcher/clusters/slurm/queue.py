@@ -29,6 +29,7 @@ from launcher.clusters.slurm.jobs import (
 from launcher.clusters.slurm.lost_nodes import ask_lost_nodes, may_have_lost_nodes
 from launcher.clusters.slurm.maintenance import EVERY_S, Maintenance, ask_maintenance
 from launcher.clusters.slurm.messages import is_accounting_off
+from launcher.clusters.slurm.parse import unread_text
 from launcher.clusters.slurm.reasons import is_maintenance
 from launcher.errors import InputError, RefusedError, TransportError
 from launcher.logs.events import JobChanged, LostNode
@@ -39,7 +40,6 @@ DIRECTORY = "slurm-queue"
 """Directory of the last answers, in the user's directory of cached data."""
 BACK_OFF_MAX_S = 300.0
 SACCT_EVERY_S = 60.0
-_LINE_CHARS = 200
 RECENT_EVERY_S = 900.0
 """Seconds between two questions to accounting for all jobs that ended within the last day."""
 
@@ -146,9 +146,7 @@ class Queue:
         except (TransportError, RefusedError) as error:
             current = replace(previous, tried=begun, failures=previous.failures + 1, problem=error.what)
         else:
-            unread = (
-                f"cannot read this line of squeue: '{table.unread[0][:_LINE_CHARS]}'" if table.unread else ""
-            )
+            unread = unread_text("squeue", table.unread[0]) if table.unread else ""
             jobs = {job.id: job for job in listed}
             current = replace(previous, asked=begun, tried=begun, failures=0, problem=unread, jobs=jobs)
             current = self._with_maintenance(current)

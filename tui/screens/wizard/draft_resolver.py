@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from launcher.overview.measured_memory import MeasuredEstimate
     from launcher.request import Cost
     from launcher.runs import RunStore
-    from launcher.submit.submit import SubmissionPlan
     from recipes.checks import Checker, ClusterRequest, Inputs
     from recipes.inheritance import EffectiveRecipe, Resolver
     from recipes.memory import Estimate, Option
@@ -166,7 +165,6 @@ class DraftResolver:
                 )
         except ExplainedError as error:
             return replace(status, settled=True, plan_error=error)
-        measured = self._measured(plan)
         if "nodes" not in state.texts:
             self._fewest_nodes[_nodes_key(state)] = plan.options.nodes
         self._job_environments[self._environment_key(state, status)] = {
@@ -183,8 +181,8 @@ class DraftResolver:
             storage_question=question,
             report=plan.report if plan.report.recipe is not None else status.report,
             memory=plan.memory,
-            measured=measured,
-            fitting=self._fitting(state, status, plan.memory, measured),
+            measured=plan.measured,
+            fitting=self._fitting(state, status, plan.memory, plan.measured),
             cost=plan.cost,
         )
 
@@ -208,15 +206,6 @@ class DraftResolver:
             return ()
         overrides = (*state.overrides, *recipe_overrides(state, status))
         return fitting_options(self._checker(state, status), status.path, overrides, gpu_gib=room)
-
-    def _measured(self, plan: SubmissionPlan) -> MeasuredEstimate | None:
-        """Return the peak of an earlier run of the recipe."""
-        from launcher.overview.measured_memory import measured_memory, models_in
-
-        spec, recipe = plan.submission.spec, plan.submission.recipe
-        return measured_memory(
-            self.store.transport, self.store.root, spec.recipe.source, spec.nodes, models_in(recipe)
-        )
 
     # ------------------------------------------------------------ parts
 
