@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -172,9 +172,13 @@ def test_an_interrupted_command_on_the_host_ends_with_its_terminal(
     reader, writer = os.pipe()
     step = FixStep(f"trap 'echo x > {tmp_path}/hup; exit 1' HUP; echo begun; sleep 300 & wait", "", ())
 
+    main = threading.main_thread().ident
+    assert main is not None
+
     def interrupt() -> None:
         os.read(reader, 5)
-        _thread.interrupt_main()
+        # A signal, as ctrl+c sends: `interrupt_main` does not wake a thread that waits for a lock.
+        signal.pthread_kill(main, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
