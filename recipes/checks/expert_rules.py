@@ -68,9 +68,7 @@ def _training(context: Context) -> Iterator[Finding]:
 
 
 def _megatron(context: Context, side: Side) -> Iterator[Finding]:
-    key, tensor_key = (
-        side.key(f"megatron_cfg.expert_{name}_parallel_size") for name in ("model", "tensor")
-    )
+    key, tensor_key = (side.key(f"megatron_cfg.expert_{name}_parallel_size") for name in ("model", "tensor"))
     expert, tensor = side.count("megatron_cfg.expert_model_parallel_size"), whole(context.get(tensor_key))
     tensor = max(tensor, 1) if tensor is not None else side.tp
     block = tensor * expert * side.pp

@@ -79,10 +79,11 @@ def _engines_of_a_node(context: Context) -> Iterator[Finding]:
         f"the {per_node} generating GPUs of a node do not divide into engines of {width}",
         key,
         stages,
-        fixes=[*(context.fix(key, size) for size in reversed(sizes[-2:])), context.fix_all({key: 1, stages: 1})],
-        foretells=(
-            f"Data parallel size mismatch. Expected {gpus // width}, got {per_node // width * nodes}"
-        ),
+        fixes=[
+            *(context.fix(key, size) for size in reversed(sizes[-2:])),
+            context.fix_all({key: 1, stages: 1}),
+        ],
+        foretells=(f"Data parallel size mismatch. Expected {gpus // width}, got {per_node // width * nodes}"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail
+from recipes.checks.core import Context, Finding, Rule, fail, shown
 from recipes.checks.data import datasets
 from recipes.planning.setup import finite
 
@@ -61,16 +61,25 @@ def _least(context: Context) -> Iterator[_Least]:
 
 
 def _numbers(context: Context) -> Iterator[Finding]:
-    """C90."""
-    for key, least, usual, text in _least(context):
-        value = finite(context.get(key))
-        if value is not None and value < least:
-            yield fail(
-                f"{key} is {context.get(key)}, it must be at least {least}",
-                key,
-                fixes=[context.fix(key, usual), context.fix(key, max(least, 1))],
-                foretells=text,
-            )
+    """C90: of numbers that follow from one another, the one that is written."""
+    small = [
+        entry
+        for entry in _least(context)
+        if (value := finite(context.get(entry[0]))) is not None and value < entry[1]
+    ]
+    written = [entry for entry in small if _is_written(context, entry[0])]
+    for key, least, usual, text in written or small:
+        yield fail(
+            f"{key} is {shown(context.get(key))}, it must be at least {least}",
+            key,
+            fixes=[context.fix(key, usual), context.fix(key, max(least, 1))],
+            foretells=text,
+        )
+
+
+def _is_written(context: Context, key: str) -> bool:
+    origin = context.recipe.origin(key)
+    return origin is None or origin.how != "interpolation"
 
 
 RULES = (
