@@ -73,7 +73,7 @@ def _precision(context: Context) -> Iterator[Finding]:
 
 def _other_precisions(context: Context) -> Iterator[Finding]:
     """Names of types for pipeline stages, of which Megatron knows three, and for vLLM."""
-    entries = [
+    entries: list[tuple[str, tuple[str, ...], str]] = [
         (side.key("megatron_cfg.pipeline_dtype"), _TYPES, "KeyError: '{}'")
         for side in context.sides
         if side.backend == "megatron"

@@ -127,7 +127,7 @@ def _metric(context: Context) -> Iterator[Finding]:
 
 
 def _train_metric(context: Context, key: str, name: str) -> Iterator[Finding]:
-    """A name that is nearly one of the metrics; rollouts add others, which are not listed."""
+    """Find a name that is nearly a metric's; rollouts add others, which are not listed."""
     near = get_close_matches(name[:80], _OF_TRAINING, 1, 0.75) if name not in _OF_TRAINING else []
     if near:
         yield warn(

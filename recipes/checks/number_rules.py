@@ -29,7 +29,7 @@ _Least = tuple[str, int, object, str]
 
 def _of_side(side: Side) -> Iterator[_Least]:
     for axis in ("tp", "cp", "pp") if side.backend == "megatron" else ("tp", "cp"):
-        yield side.size_key(axis), 1, 1, _BY_ZERO  # type: ignore[arg-type]
+        yield side.size_key(axis), 1, 1, _BY_ZERO
     if side.dynamic:
         yield side.key("dynamic_batching.sequence_length_round"), 1, 64, _BY_ZERO
     elif not side.packing:

@@ -175,6 +175,7 @@ def _megatron(context: Context) -> Iterator[Finding]:
         return
     base, plan = f"{_MEGATRON}.optimizer", f"{_MEGATRON}.scheduler"
     rate = finite(context.get(f"{base}.lr"))
+    highest = shown(context.get(f"{base}.lr"))
     for key, text in (
         (f"{base}.min_lr", "max_lr >= self.min_lr"),
         (f"{plan}.lr_warmup_init", "init_lr <= self.max_lr"),
@@ -182,7 +183,7 @@ def _megatron(context: Context) -> Iterator[Finding]:
         value = finite(context.get(key))
         if rate is not None and value is not None and value > rate:
             yield fail(
-                f"{key} is {shown(context.get(key))}, more than lr, which is {shown(context.get(f'{base}.lr'))}",
+                f"{key} is {shown(context.get(key))}, more than lr, which is {highest}",
                 key,
                 f"{base}.lr",
                 fixes=[context.fix(key, context.get(f"{base}.lr")), context.fix(key, 0.0)],

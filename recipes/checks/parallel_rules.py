@@ -116,7 +116,10 @@ def _tp_accuracy(context: Context) -> Iterator[Finding]:
         if side.backend is None or side.tp < 4 or not there or train == logprob:
             continue
         keys = side.key("logprob_batch_size"), side.key("train_micro_batch_size")
-        message = f"{side.name}: with TP {side.tp}, train and logprob micro batches must agree ({train}, {shown(logprob)})"
+        message = (
+            f"{side.name}: with TP {side.tp}, train and logprob micro batches must agree "
+            f"({shown(train)}, {shown(logprob)})"
+        )
         if context.variable("NRL_IGNORE_TP_ACCURACY_CHECK"):
             yield warn(f"{message}; NRL_IGNORE_TP_ACCURACY_CHECK lets it pass", *keys)
             continue

@@ -105,16 +105,22 @@ def _prompt_files(context: Context) -> Iterator[Finding]:
                 fixes=[context.fix(key, None)],
                 foretells=f"Prompt file {value} not found",
             )
+    yield from _template(context)
+
+
+def _template(context: Context) -> Iterator[Finding]:
+    """Look for the file of a template: a text that ends with .jinja; any other is the template itself."""
     key = "policy.tokenizer.chat_template"
     value = context.get(key)
-    if isinstance(value, str) and value.endswith(".jinja") and context.checkout is not None:
-        if not is_file(context.inputs.root / value):
-            yield fail(
-                f"chat_template {value} does not exist in {context.inputs.root}",
-                key,
-                fixes=[context.fix(key, "default")],
-                foretells=f"FileNotFoundError: [Errno 2] No such file or directory: '{value}'",
-            )
+    if context.checkout is None or not isinstance(value, str) or not value.endswith(".jinja"):
+        return
+    if not is_file(context.inputs.root / value):
+        yield fail(
+            f"chat_template {value} does not exist in {context.inputs.root}",
+            key,
+            fixes=[context.fix(key, "default")],
+            foretells=f"FileNotFoundError: [Errno 2] No such file or directory: '{value}'",
+        )
 
 
 def _environments(context: Context) -> Iterator[Finding]:
