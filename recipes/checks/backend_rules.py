@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 _POLICY = "models/policy/lm_policy.py"
 _SETUP = "models/automodel/setup.py"
+_YARN = (
+    *("factor", "rope_theta", "original_max_position_embeddings", "truncate"),
+    *("beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+)
+"""_YARN_REQUIRED_FIELDS of models/megatron/setup.py."""
 _TYPES = ("float32", "bfloat16", "float16")
 _OF_VLLM = ("auto", "half", "float16", "bfloat16", "float", "float32", "fp8")
 _FORMATS = ("safetensors", "torch_save")
@@ -49,6 +54,21 @@ def _yarn(context: Context) -> Iterator[Finding]:
                 key,
                 fixes=[context.removal(key.rpartition(".")[0])],
             )
+        elif side.backend == "megatron" and context.get(key) == "yarn":
+            yield from _yarn_fields(context, side, key.rpartition(".")[0])
+
+
+def _yarn_fields(context: Context, side: Side, key: str) -> Iterator[Finding]:
+    """Find the fields that Megatron's YaRN lacks: it takes none from the model."""
+    scaling = context.get(key)
+    missing = [name for name in _YARN if name not in scaling] if isinstance(scaling, dict) else []
+    if missing and context.has_feature("YaRN's fields"):
+        yield fail(
+            f"{side.name}: YaRN with Megatron needs {', '.join(missing)} as well",
+            key,
+            fixes=[context.removal(key)],
+            foretells="rope_scaling.rope_type is 'yarn' but the following required fields are not set",
+        )
 
 
 def _precision(context: Context) -> Iterator[Finding]:

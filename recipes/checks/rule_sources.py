@@ -211,6 +211,7 @@ FEATURES: dict[str, Feature] = {
     "Qwen3.5": Feature(_DTENSOR[:1], r"model_type == \"qwen3_5\""),
     "experts in DTensor": Feature(_DTENSOR, r"expert_parallel_size"),
     "validation rounds up": Feature(_DISTILLATION, r"max_val_samples\W+\+"),
+    "YaRN's fields": Feature(_MEGATRON, r"_YARN_REQUIRED_FIELDS"),
     "replicas": Feature(_POLICY, r"dp_replicate_size > 1 requires"),
     "LoRA": Feature(_POLICY, r"LoRA is not supported for DTensorPolicyWorker V1"),
     "a parent's own directory": Feature(_CONFIG, r"parent_path, parent_path\.parent"),

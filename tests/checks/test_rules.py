@@ -419,6 +419,7 @@ CASES = [
         files={"models/student/config.json": model(num_experts=16, moe_intermediate_size=768)},
     ),
     Case("C42", ("policy.generation.vllm_kwargs=null",)),
+    Case("C50", ("++policy.hf_config_overrides.rope_scaling={rope_type:yarn,factor:2.0}",), MEGATRON),
     Case("C51", ("policy.generation.vllm_cfg.precision=bf16",)),
     Case("C51", ("policy.megatron_cfg.pipeline_dtype=bf16",), MEGATRON),
     Case("C52", ("++policy.dtensor_cfg.dp_replicate_size=2",)),
