@@ -228,14 +228,17 @@ FORMS: dict[str, tuple[str, ...]] = {
     "C11": ("data.train",),
     "C12": ("data.train",),
     "C13": ("data.train", "val_at_end"),
+    "C14": ("validation rounds up",),
     "C25": ("packing pads by the recipe",),
     "C31": ("data.train",),
     "C41": ("sampling thresholds",),
     "C47": ("Gemma3 by model type", "Qwen3.5"),
+    "C50": ("YaRN's fields",),
     "C51": ("Megatron precision",),
     "C52": ("replicas", "CPU offload"),
     "C56": ("optimizer offload in part", "optimizer offload overlap"),
     "C86": ("fused log probabilities",),
+    "C91": ("experts in DTensor",),
     "C89": ("a parent's own directory", "override marker", "mandatory values while merging"),
 }
 """Features on which a rule's form depends."""

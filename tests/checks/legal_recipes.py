@@ -236,7 +236,7 @@ class Writer:
         if isinstance(value, int):
             forms = [str(value)]
             if not flow and value > 2 and value % 2 == 0:
-                forms += [f"${{mul:{value // 2}, 2}}", f"${{oc.env:NRL_ABSENT_VARIABLE,{value}}}"]
+                forms += [f"${{mul:{value // 2}, 2}}", f"${{oc.decode:${{oc.env:NRL_ABSENT,{value}}}}}"]
             return self.rng.choice(forms)
         if isinstance(value, float):
             return self.rng.choice((repr(value), f"{value:.6e}"))
