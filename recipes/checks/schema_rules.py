@@ -25,11 +25,24 @@ def _types(context: Context) -> Iterator[Finding]:
     if schema is None:
         yield undecided("which types its keys have", "Give a --checkout that has the recipe's driver.")
         return
-    for judgement in schema.judge(context.recipe.values):
-        yield _finding(context, schema, judgement)
+    judgements = list(schema.judge(context.recipe.values))
+    keys = {format_key(judgement.problem.path) for judgement in judgements}
+    for judgement in judgements:
+        if len(keys) == 1 or not _follows(context, format_key(judgement.problem.path), keys):
+            yield _finding(context, schema, judgement)
     if schema.compiled.unknown:
         what = "; ".join(schema.compiled.unknown)
         yield undecided("all that the checkout's configuration classes refuse", f"Not evaluated: {what}.")
+
+
+def _follows(context: Context, key: str, keys: set[str]) -> bool:
+    """Return whether a value is what an interpolation makes of another one that is refused as well."""
+    from recipes.origins import chain_of
+
+    origin = context.recipe.origin(key)
+    if origin is None or origin.how != "interpolation":
+        return False
+    return any(link.key in keys for link in chain_of(context.recipe, key)[1:])
 
 
 def _finding(context: Context, schema: Schema, judgement: Judgement) -> Finding:

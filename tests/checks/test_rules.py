@@ -485,6 +485,14 @@ def test_every_rule_has_a_violation() -> None:
     assert [rule.id for rule in RULES] == [f"C{number}" for number in range(1, 93)]
 
 
+def test_a_refused_value_is_reported_where_it_is_written(tmp_path: Path) -> None:
+    world = World.at(tmp_path)
+    text = "defaults: recipe.yaml\ndistillation: {val_period: often, val_batch_size: '${.val_period}'}\n"
+    prepared(world.root, file="child.yaml", text=text)
+    report = world.check(recipe="child.yaml", verify=False)
+    assert [line.key for result in report.of("C4") for line in result.where] == ["distillation.val_period"]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}:{','.join(case.overrides)[:40]}")
 def test_a_violation_is_found_by_its_rule_alone_and_its_fixes_work(
