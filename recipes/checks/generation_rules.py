@@ -30,6 +30,9 @@ _REQUIRED = {
 }
 
 
+_COUNTS = ("tensor_parallel_size", "pipeline_parallel_size", "expert_parallel_size")
+
+
 def _vllm(context: Context) -> bool:
     return bool(context.get("policy.generation.backend") == "vllm")
 
@@ -151,7 +154,14 @@ def _required(context: Context) -> Iterator[Finding]:
         )
     for name, default in _REQUIRED.items():
         key = f"{_BASE}.{name}"
-        if not context.has(key):
+        if name in _COUNTS and context.has(key) and context.get(key) is None:
+            yield fail(
+                f"{key} is null, it must be a number",
+                key,
+                fixes=[context.fix(key, default)],
+                foretells="TypeError: unsupported operand type(s): 'NoneType' and 'int'",
+            )
+        elif not context.has(key):
             value = context.get("policy.max_total_sequence_length") if default is None else default
             yield fail(
                 f"{key} is missing", key, fixes=[context.fix(key, value)], foretells=f"KeyError: '{name}'"
