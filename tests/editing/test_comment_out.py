@@ -148,6 +148,7 @@ def round_trips(path: Path, count: int, seed: int) -> list[str]:
             continue
         try:
             line = tree.position(find_spot(tree, key).child.start).line
+            line += commented.text.count("\n") - tree.text.count("\n")  # `{}` above the file's only key
             back = comment_in(commented, key, line if isinstance(key[-1], str) else None)
         except RecipeError as error:  # the place of a list item between other comments is ambiguous
             if not isinstance(key[-1], int):
