@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -61,11 +61,13 @@ _NODES = (
     ("slurm_receive_msgs: [[", re.compile(r"slurm_receive_msgs: \[\[(?P<node>\d+(?:\.\d+){3}|[\w-]+)")),
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
+    (", device ", re.compile(r"\bRank \d+, node (?P<node>[\w.-]+), device \d")),
+    (", node: ", re.compile(r"\bDevice: \d+, node: (?P<node>[\w.-]+)")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
     ("marked dead", re.compile(r"\baddress: (?P<node>[\w.:-]+)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
-_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
+_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|^\w+: Rank (?P<rank4>\d+)[,:] |\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
 # What others saw of a rank that died names it.
 _MISSING_RANK = re.compile(
     r"send/recv from rank (?P<rank>\d+)|Ranks? (?P<rank2>\d+)(?:, \d+)* failed to pass"
@@ -139,6 +141,8 @@ class Evidence:
     """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
+    _silent: dict[int, ExceptionSeen] = field(default_factory=dict)
+    """Line of a reported exception without a message -> it."""
 
     def awaited(self, number: int) -> tuple[bytes, ...]:
         """Return what the lines hold that matter from line `number` on although they hold no literal."""
@@ -277,16 +281,23 @@ class Evidence:
         if raised is None:
             return
         identity = signature.id if signature is not None else ""
-        if raised.line == source.line and self._is_first(segment, raised, signature):
-            self._messages[raised.line] = (source, identity)
+        if raised.line == source.line:
+            silent = self._silent.pop(raised.explains, None) if raised.explains is not None else None
+            if silent is not None:
+                yield replace(silent, chained=True)
+            if silent is not None or self._is_first(segment, raised, signature):
+                self._messages[raised.line] = (source, identity)
         if raised.line in self._messages:  # its own line, or a later one of its message
             source, identity = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
-            yield ExceptionSeen(
+            event = ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
                 process.node, process.rank, process.pid, stamp, identity, raised.chained,
-                raised.detail[:_TEXT_LIMIT],
+                raised.detail[:_TEXT_LIMIT], raised.frame,
             )  # fmt: skip
+            if ": " not in raised.message:
+                self._silent[raised.line] = event
+            yield event
 
     def _finding(
         self, signature: Signature, segment: Segment, source: Source, time: float | None
