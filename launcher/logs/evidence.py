@@ -77,6 +77,8 @@ _MISSING_RANK = re.compile(
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
+_ENGINES = ("Vllm", "EngineCore", "Worker_", "RayWorkerWrapper", "LLM", "SGLang")
+"""How the names of the generation engine's processes begin: what fails there needs its advice in any phase."""
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
 """Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
@@ -303,7 +305,8 @@ class Evidence:
         self, signature: Signature, segment: Segment, source: Source, time: float | None
     ) -> FindingSeen:
         process = self._process(segment, signature)
-        advice = signature.advice_in(self.phase)
+        phase = "generation" if (segment.actor or "").startswith(_ENGINES) else self.phase
+        advice = signature.advice_in(phase)
         return FindingSeen(
             signature.id,
             signature.title,

@@ -56,7 +56,7 @@ _MARGIN = re.compile(r"\s*(?:\| ?|\+-[-+ \d.]*$|\+ (?=Exception Group ))")
 # Lines below a relayed failure that name the process it is about.
 _NAMED = re.compile(
     r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
-    r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
+    r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\)|traceback : (?P<signal>Signal .*))"
 )
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
 _KEY = "full_key: "
@@ -279,6 +279,9 @@ class Tracebacks:
 
     def _named(self, block: _Block, raised: Raised, name: re.Match[str]) -> Raised:
         process, value = raised.process, name["value"]
+        if name["signal"]:
+            block.raised = replace(raised, detail=name["signal"])
+            return block.raised
         match name["key"]:
             case "ip" | "host":
                 process = process._replace(node=value)

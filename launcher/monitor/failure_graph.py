@@ -25,6 +25,11 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
+_KILLED = re.compile(r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)")
+_KILLED_FIX = (
+    "Mostly the node's memory was full: compare MaxRSS of `sacct -j JOB` with the memory of the job, "
+    "and look for `oom` in the batch script's log."
+)
 _RAY_PREFIX = re.compile(r"ray[.-]")
 
 
@@ -231,4 +236,6 @@ def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
     reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
         reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
+    if _KILLED.search(finding.text):
+        return replace(finding, fix=f"SIGKILL ended {names}. {_KILLED_FIX}")
     return replace(finding, fix=f"It is about {names}: read {reading}. {finding.fix}")

@@ -52,6 +52,8 @@ class RunEvidence:
     """The exception that reached the driver's top level."""
     activity: str = ""
     """What the driver did last, in words."""
+    launcher_raised: bool = False
+    """What started the processes, such as torchrun, ended because one of them failed."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -190,7 +192,7 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         job = JobChanged(JobState.UNKNOWN, "no information on whether it still runs")
     if job.state in (JobState.STARTING, JobState.RUNNING):
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
-    if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
+    if job.state is JobState.UNKNOWN and root is not None and (root.tier < 3 or evidence.launcher_raised):
         return RunStatus(JobState.FAILED, _summary(root))
     progress = evidence.progress
     if job.state is JobState.UNKNOWN and root is None and progress.used_epochs and progress.bounded_by_data:
