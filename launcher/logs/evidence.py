@@ -67,7 +67,9 @@ _NODES = (
     ("marked dead", re.compile(r"\baddress: (?P<node>[\w.:-]+)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
-_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|^\w+: Rank (?P<rank4>\d+)[,:] |\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
+_RANK = re.compile(
+    r"\[Rank (?P<rank>\d+)\]|^\w+: Rank (?P<rank4>\d+)[,:] |\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]"
+)
 # What others saw of a rank that died names it.
 _MISSING_RANK = re.compile(
     r"send/recv from rank (?P<rank>\d+)|Ranks? (?P<rank2>\d+)(?:, \d+)* failed to pass"
@@ -78,7 +80,7 @@ _MISSING_RANK = re.compile(
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
 _ENGINES = ("Vllm", "EngineCore", "Worker_", "RayWorkerWrapper", "LLM", "SGLang")
-"""How the names of the generation engine's processes begin: what fails there needs its advice in any phase."""
+"""How the names of the generation engine's processes begin: they need its advice in any phase."""
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
 """Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one

@@ -28,7 +28,9 @@ _MESSAGE_LINES = 40
 _CAUSED = "The above exception was the direct cause"
 _CHAINED = ("During handling of the above", "The above exception was")
 _NO_MESSAGE = re.compile(r"[A-Za-z_][\w.]*:?\s*$")
-_AWAITED_IN_VAIN = re.compile(r"(?:[\w.]*\.)?(?:\w*Timeout(?:Error)?|Empty|Full|StopIteration|CancelledError):?\s*$")
+_AWAITED_IN_VAIN = re.compile(
+    r"(?:[\w.]*\.)?(?:\w*Timeout(?:Error)?|Empty|Full|StopIteration|CancelledError):?\s*$"
+)
 """Exceptions without a message that only say that something did not come."""
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line (?P<line>\d+)')
 _INSTALLED = re.compile(r".*/(?:site|dist)-packages/")

@@ -211,7 +211,12 @@ def _told_by(detail: str, finding: FindingSeen) -> FindingSeen:
         return finding
     advice = signature.advice
     return replace(
-        finding, id=signature.id, title=signature.title, tier=signature.tier, fix=advice.fix, edits=advice.edits
+        finding,
+        id=signature.id,
+        title=signature.title,
+        tier=signature.tier,
+        fix=advice.fix,
+        edits=advice.edits,
     )
 
 
