@@ -24,12 +24,14 @@ from launcher.logs.signatures import Catalogue, Nature, Signature, catalogue
 from launcher.logs.tracebacks import (
     ASIDE,
     BEGIN,
+    BOXED,
     EVERY_LINE,
     HANDLED,
     UNHANDLED,
     Process,
     Raised,
     Tracebacks,
+    is_box,
     key_of,
     marks,
 )
@@ -98,7 +100,7 @@ _CPP_EXCEPTION = re.compile(r"\s*what\(\):  (?P<message>\S.*)")
 """What std::terminate prints of the exception that nothing caught."""
 _AWAITED_LINES = 64
 
-_TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
+_TRACEBACK_LITERALS = frozenset((BEGIN, BOXED, UNHANDLED, *HANDLED, *ASIDE))
 _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, _CPP_MESSAGE, *_RAY_SOURCES))
 LITERALS = (
     *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
@@ -185,7 +187,7 @@ class Evidence:
         if (marks.script or self._script) and self._in_script(segment):
             return True
         if text[:1] in _TEXT_BEGINS and (segment.traced or text.startswith(_PANEL)):
-            return True
+            return not (marks.tracebacks and is_box(text))
         if not (marks.samples or self._samples) or not segment.own:
             return False
         if _SAMPLES_BEGIN in text:

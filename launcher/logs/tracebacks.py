@@ -17,6 +17,8 @@ from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 
 BEGIN = "Traceback (most recent call last):"
+BOXED = "Traceback (most recent call last) ─"
+"""In the upper edge of the box that Rich draws around frames; the exception stands below the box."""
 UNHANDLED = "Unhandled error"
 ENDLESS = 2000
 """A traceback is dropped after so many lines without one of its process."""
@@ -136,6 +138,8 @@ class _Block:
         """Note the line of a traceback that names a source file."""
         if (match := _FRAME.match(text)) is None:
             return
+        if match["path"].startswith("<"):  # generated code
+            return
         path, count = _INSTALLED.subn("", match["path"])
         own = _OWN_CODE.sub("", path)
         if own == path and not count:
@@ -192,6 +196,10 @@ class Tracebacks:
         key, text = key_of(segment), _text(segment)
         if BEGIN in text and (match := _BEGIN.search(text)):
             self._begin(key, line, match["rank"], segment)
+            return None
+        if is_box(text):
+            self._begin(key, line, None, segment)
+            self._open[key].behind_frame = True
             return None
         if text.startswith(UNHANDLED) and "ray::" in text:
             self._open[key] = _Block(line, handled=False, aside=True, last=line, process=_remote(text))
@@ -327,6 +335,11 @@ def _better_detail(raised: Raised, line: str) -> str:
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
         return line
     return f"{detail}: {line}" if _NAME.match(detail) else detail
+
+
+def is_box(text: str) -> bool:
+    """Return True for the upper edge of a box with frames."""
+    return text.startswith("╭") and BOXED in text
 
 
 def marks(keys: Iterable[Key]) -> tuple[bytes, ...]:

@@ -25,7 +25,7 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
-_KILLED = re.compile(r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)")
+_KILLED = re.compile(r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)|is killed by signal: Killed")
 _KILLED_FIX = (
     "Mostly the node's memory was full: compare MaxRSS of `sacct -j JOB` with the memory of the job, "
     "and look for `oom` in the batch script's log."
@@ -236,11 +236,11 @@ def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
         f"on {finding.node}" if finding.node is not None else "",
     ]
     names = " ".join(part for part in who if part)
+    if _KILLED.search(finding.text):
+        return replace(finding, fix=f"SIGKILL ended {names or 'a process'}. {_KILLED_FIX}")
     if not names:
         return finding
     reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
         reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
-    if _KILLED.search(finding.text):
-        return replace(finding, fix=f"SIGKILL ended {names}. {_KILLED_FIX}")
     return replace(finding, fix=f"It is about {names}: read {reading}. {finding.fix}")

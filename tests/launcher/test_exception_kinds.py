@@ -232,3 +232,36 @@ def test_the_engines_memory_has_the_engines_advice_in_any_phase() -> None:
     )
     assert root is not None
     assert root.fix.startswith("The teacher ran out")
+
+
+BOX = (
+    "╭─────────────── Traceback (most recent call last) ───────────────╮",
+    "│ /p/x/train.py:300 in <module>                                   │",
+    "│ ❱ 300     main()                                                │",
+    "│ ValueError: in the source, not the cause                        │",
+    "╰─────────────────────────────────────────────────────────────────╯",
+)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "[rank2]: ", "(W[rank=2] pid=7, ip=10.0.0.2) ", "2026-07-01T10:00:00.1Z "]
+)
+@pytest.mark.parametrize("error", ["ValueError: sample 8123 has no tokens", "StopIteration"])
+def test_the_exception_below_a_box_of_frames_is_read(prefix: str, error: str) -> None:
+    log = "".join(f"{prefix}{line}\n" for line in (*BOX, error))
+    root = root_of(log + TORCHRUN.partition("main()\n")[2].format(error="x", code=1, traceback="To enable"))
+    assert root is not None
+    assert error in root.text
+
+
+def test_of_chained_boxes_the_first_counts() -> None:
+    root = root_of(
+        "\n".join((*BOX, "KeyError: 'labels'", "", CAUSED, "", *BOX, "RuntimeError: bad batch", ""))
+    )
+    assert root is not None
+    assert root.text == "KeyError: 'labels'"
+
+
+def test_a_box_in_a_models_text_is_text() -> None:
+    sample = "".join(f"│ {line}\n" for line in (*BOX, "ValueError: x"))
+    assert root_of(f"╭─ Sample 1 ─╮\n{sample}╰────────────╯\n") is None
