@@ -63,6 +63,8 @@ _NAMED = re.compile(
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\)|traceback : (?P<signal>Signal .*))"
 )
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
+_LAST_ERROR = "Last error:"
+"""NCCL's own words stand below it."""
 _KEY = "full_key: "
 _NAME = re.compile(r"[\w.-]+$")
 """The name of a setting, on a line of its own; the next line says what is wrong with it."""
@@ -330,6 +332,10 @@ def _better_detail(raised: Raised, line: str) -> str:
     detail = raised.detail
     if line.startswith(_KEY):  # OmegaConf names the key below every message
         return line
+    if line == _LAST_ERROR:
+        return line
+    if detail == _LAST_ERROR:
+        return f"{detail} {line}" if line else detail
     if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
         return detail
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):

@@ -25,7 +25,9 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
-_KILLED = re.compile(r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)|is killed by signal: Killed")
+_KILLED = re.compile(
+    r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)|is killed by signal: Killed|proc\(s\): \{.*: -9\b"
+)
 _KILLED_FIX = (
     "Mostly the node's memory was full: compare MaxRSS of `sacct -j JOB` with the memory of the job, "
     "and look for `oom` in the batch script's log."
@@ -205,19 +207,15 @@ def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> Finding
 
 
 def _told_by(detail: str, finding: FindingSeen) -> FindingSeen:
-    """Return a finding as what its message only passes on, where a later line of it says so."""
+    """Return a finding as what a later line of its message says that it is, or that it only passes on."""
     signature = catalogue().recognise(detail)
-    if signature is None or signature.nature is not Nature.RELAYED:
+    if signature is not None and signature.nature is Nature.RELAYED:
+        name, title, advice = signature.id, signature.title, signature.advice
+        return replace(finding, id=name, title=title, tier=signature.tier, fix=advice.fix, edits=advice.edits)
+    kind = exception_kind(detail) if signature is None else None
+    if kind is None:
         return finding
-    advice = signature.advice
-    return replace(
-        finding,
-        id=signature.id,
-        title=signature.title,
-        tier=signature.tier,
-        fix=advice.fix,
-        edits=advice.edits,
-    )
+    return replace(finding, id=kind.id, title=kind.title, fix=kind.fix, edits=kind.edits)
 
 
 def _same_message(text: str, reached: str) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from launcher.logs.events import FindingSeen, Role
 from launcher.logs.exception_kinds import exception_kind, exception_kinds
 from launcher.logs.signatures import catalogue
+from recipes.inheritance import resolve
 from tests.launcher.test_diagnosis import state_of
 
 CASES: dict[str, dict[str, list[str]]] = tomllib.loads(
@@ -61,6 +62,13 @@ def test_every_kind_has_cases_and_advice_that_fits_on_two_lines() -> None:
     assert not set(kinds) & set(catalogue().signatures)
     assert {name: len(kind.fix) for name, kind in kinds.items() if len(kind.fix) > _LINES_OF_80 + 10} == {}
     assert all(kind.source and not kind.title.endswith(".") for kind in kinds.values())
+
+
+def test_its_edits_name_keys_that_recipes_have(shared: Path) -> None:
+    recipe = resolve(shared / "corpus" / "nemo-rl" / "examples" / "configs" / "distillation_math.yaml")
+    edits = [edit for kind in exception_kinds().values() for edit in kind.edits]
+    assert [edit.key for edit in edits if not recipe.has(edit.key)] == []
+    assert all((edit.to is None) != (edit.how == "") for edit in edits)
 
 
 @pytest.mark.parametrize("identity", sorted(CASES))
@@ -265,3 +273,36 @@ def test_of_chained_boxes_the_first_counts() -> None:
 def test_a_box_in_a_models_text_is_text() -> None:
     sample = "".join(f"│ {line}\n" for line in (*BOX, "ValueError: x"))
     assert root_of(f"╭─ Sample 1 ─╮\n{sample}╰────────────╯\n") is None
+
+
+def test_nccls_last_error_stands_with_the_exception() -> None:
+    root = root_of(failed_with(
+    assert root.text.endswith("Last error: Cuda failure 'peer access is not supported'")
+        "ncclUnhandledCudaError: Call to CUDA function failed.",
+        "Last error:",
+        "Cuda failure 'peer access is not supported'",
+    ))  # fmt: skip
+    assert root is not None
+    assert root.id == "nccl-cuda"
+    assert root.text.endswith(
+        "Last error: Cuda failure 'peer access is not supported between these two devices'"
+    )
+
+
+def test_an_engine_that_was_killed_is_told_as_killed() -> None:
+    words = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+    killed = root_of(failed_with(words.replace("{}", "{'EngineCore_DP0': -9}")))
+    ended = root_of(failed_with(words.replace("{}", "{'EngineCore_DP0': 1}")))
+    assert killed is not None
+    assert ended is not None
+    assert killed.fix.startswith("SIGKILL ended ")
+    assert "SIGKILL" not in ended.fix
+
+
+def test_a_validation_that_quotes_a_kind_is_of_that_kind() -> None:
+    root = root_of(failed_with(
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+        "  Value error, User-specified max_model_len (9) is greater than the derived max_model_len (4).",
+    ))  # fmt: skip
+    assert root is not None
+    assert (root.id, root.tier) == ("model-length", 2)

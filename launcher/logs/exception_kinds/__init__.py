@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from launcher.logs.signatures import Nature, SuggestedEdit
@@ -55,6 +55,7 @@ def exception_kinds() -> dict[str, ExceptionKind]:
     }
 
 
+@lru_cache(1024)
 def exception_kind(text: str) -> ExceptionKind | None:
     """Return the first kind that an exception's text is of; None for an unrecognised one."""
     return next((kind for kind in exception_kinds().values() if kind.matches(text)), None)
