@@ -135,11 +135,16 @@ class _Block:
     """The next exception is one that was raised from the last."""
     frame: str = ""
     own_frame: str = ""
+    asserted: str = ""
+    """The last frame's line of source, where it is an assertion."""
 
     def add_frame(self, text: str) -> None:
-        """Note the line of a traceback that names a source file."""
+        """Note the line of a traceback that names a source file, or shows its source."""
         if (match := _FRAME.match(text)) is None:
+            source = text.strip()
+            self.asserted = source if source.startswith("assert ") else self.asserted
             return
+        self.asserted = ""
         if match["path"].startswith("<"):  # generated code
             return
         path, count = _INSTALLED.subn("", match["path"])
@@ -261,7 +266,8 @@ class Tracebacks:
         chained = block.chain and block.raised is not None and not _carries(block.raised)
         raised = Raised(
             text, line, block.began, segment.own and not block.aside, wrapper, chained and explains is None,
-            NO_PROCESS if names_only else self.process(segment), frame=block.where(), explains=explains,
+            NO_PROCESS if names_only else self.process(segment),
+            block.asserted if _NO_MESSAGE.match(text) else "", block.where(), explains,
         )  # fmt: skip
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised

@@ -115,11 +115,12 @@ class FailureGraph:
     def root(self) -> FindingSeen | None:
         """Return the cause; None where there is no failure."""
         root = self._root()
-        if root is None or root.node is not None or root.rank is None:
-            return root
-        # torchrun's report names the host of the rank that it saw fail.
-        hosts = {item.node for item in self._exceptions if item.wrapper and item.rank == root.rank} - {None}
-        return replace(root, node=hosts.pop()) if len(hosts) == 1 else root
+        if root is not None and root.node is None and root.rank is not None:
+            # torchrun's report names the host of the rank that it saw fail.
+            reports = (item for item in self._exceptions if item.wrapper and item.rank == root.rank)
+            hosts = {item.node for item in reports} - {None}
+            root = replace(root, node=hosts.pop()) if len(hosts) == 1 else root
+        return root if root is None else _with_node_in_fix(root)
 
     def _root(self) -> FindingSeen | None:
         own = [item for item in self.failures if item.nature is Nature.OWN]
@@ -224,6 +225,14 @@ def _same_message(text: str, reached: str) -> bool:
         return True
     name, _, message = text.partition(": ")
     return len(message) > _SHORTEST_MESSAGE and message in reached and name.rpartition(".")[2] in reached
+
+
+def _with_node_in_fix(finding: FindingSeen) -> FindingSeen:
+    """Return a finding whose advice names the node to leave out, where Slurm's name of it is known."""
+    name = (finding.node or "").partition(".")[0]
+    if not name or name.isdecimal() or ":" in name:
+        return finding
+    return replace(finding, fix=finding.fix.replace("--exclude=NODE", f"--exclude={name}"))
 
 
 def _with_what_to_read(finding: FindingSeen) -> FindingSeen:

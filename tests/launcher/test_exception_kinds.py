@@ -304,3 +304,28 @@ def test_a_validation_that_quotes_a_kind_is_of_that_kind() -> None:
     ))  # fmt: skip
     assert root is not None
     assert (root.id, root.tier) == ("model-length", 2)
+
+
+def test_of_a_bare_assertion_the_source_is_told() -> None:
+    frames = [
+        "Traceback (most recent call last):",
+        '  File "/r/nemo_rl/models/policy/worker.py", line 120, in train',
+        "    assert batch.size > 0",
+        "           ^^^^^^^^^^^^^^",
+        "AssertionError",
+    ]
+    root = root_of("\n".join(frames) + "\n")
+    assert root is not None
+    assert (root.text, root.fix.partition(". ")[0]) == (
+        "AssertionError assert batch.size > 0", "Raised in nemo_rl/models/policy/worker.py:120",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "advice"), [("jwb0077.juwels", "--exclude=jwb0077"), ("10.0.0.2", "=NODE")])
+def test_the_advice_names_the_node_to_leave_out(host: str, advice: str) -> None:
+    error = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    log = TORCHRUN.format(error=error, code=1, traceback="To enable traceback see: x")
+    root = root_of(log.replace("jwb0077.juwels", host), Role.SLURM)
+    assert root is not None
+    assert (root.id, root.node) == ("gpu-ecc", host)
+    assert advice in root.fix
