@@ -30,6 +30,8 @@ _MESSAGE_LINES = 40
 _CAUSED = "The above exception was the direct cause"
 _CHAINED = ("During handling of the above", "The above exception was")
 _NO_MESSAGE = re.compile(r"[A-Za-z_][\w.]*:?\s*$")
+_SAYS_LITTLE = re.compile(r"(?:Exception|(?:Runtime|Value|OS|IO|System)Error):?\s*$")
+"""Python's general exceptions without a message; the name of any other says something."""
 _AWAITED_IN_VAIN = re.compile(
     r"(?:[\w.]*\.)?(?:\w*Timeout(?:Error)?|Empty|Full|StopIteration|CancelledError):?\s*$"
 )
@@ -329,7 +331,7 @@ def _explained(block: _Block, text: str) -> int | None:
     first = block.raised
     if first is None or first.wrapper or first.chained or first.detail or _NO_MESSAGE.match(text):
         return None
-    silent = (_NO_MESSAGE if block.caused else _AWAITED_IN_VAIN).match(first.message)
+    silent = _AWAITED_IN_VAIN.match(first.message) or (block.caused and _SAYS_LITTLE.match(first.message))
     return first.line if silent else None
 
 

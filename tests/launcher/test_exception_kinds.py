@@ -128,7 +128,9 @@ DURING = "During handling of the above exception, another exception occurred:"
     [
         ("TimeoutError", CAUSED, "TimeoutError: RPC call to sample_tokens timed out.", "RPC call"),
         ("queue.Empty", DURING, "RuntimeError: the scheduler gave nothing", "gave nothing"),
-        ("AssertionError", CAUSED, "RuntimeError: block 7 is not free", "block 7"),
+        ("ValueError", CAUSED, "RuntimeError: block 7 is not free", "block 7"),
+        # A name of its own says more than that the process could not go on.
+        ("packing.ShapeError", CAUSED, "RuntimeError: could not go on", "ShapeError"),
         # What went wrong while an error was handled does not explain it.
         ("AssertionError", DURING, "RuntimeError: cannot close the pool", "AssertionError"),
         ("ValueError: page 3 is twice in use", CAUSED, "RuntimeError: step failed", "page 3"),
