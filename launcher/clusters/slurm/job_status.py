@@ -23,7 +23,7 @@ JobRecords = Sequence[tuple[Job, JobRecord | None]]
 def job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     """Return the status of the running job, else of the pending one, else of the last that ran."""
     status = _job_status(records, snapshot)
-    return replace(status, jobs=_attempts(records, status.job))
+    return replace(status, jobs=_attempts(records, status.job), asked=snapshot.asked)
 
 
 def _job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
