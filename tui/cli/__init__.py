@@ -193,7 +193,23 @@ def _refuse_command(top: Parser, word: str) -> NoReturn:
     by_last_word = {command.name.rpartition(" ")[2]: command.name for command in COMMANDS}
     if by_last_word.get(word, word) != word:
         top.error(f"unknown command '{word}'; did you mean `{by_last_word[word]}`?")
+    named = _command_for(word)
+    if named:
+        raise UsageError(f"unknown command '{word}'", fix=named)
     top.error(f"unknown command '{word}'{suggestion(word, [row.name for row in top.commands])}")
+
+
+def _command_for(word: str) -> str:
+    """Return which commands take a path or a job that stands where a command is expected; "" for a word."""
+    if word.isdecimal():
+        return f"Of a job: `{PROGRAM} watch {word}`."
+    if os.path.isdir(word):
+        return f"Of a directory of logs: `{PROGRAM} watch {word}`."
+    if word.endswith((".yaml", ".yml")):
+        return f"Of a recipe: `{PROGRAM} edit {word}`, or `{PROGRAM} check {word}`."
+    if os.path.isfile(word):
+        return f"Of a log: `{PROGRAM} watch {word}`; of a recipe: `{PROGRAM} edit {word}`."
+    return f"There is no such file: '{word}'." if os.sep in word else ""
 
 
 def _print_error(text: str) -> None:

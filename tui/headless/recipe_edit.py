@@ -125,13 +125,16 @@ def _report_shared(changes: Iterable[Change]) -> None:
 def insert(options: argparse.Namespace) -> int:
     """Add a key or a list item."""
     with edited_file(options) as file:
+        document = file.document
         if options.value is None:
-            changes = []
-            _insert_at(file.document, options.parent, options.key)
+            _insert_at(document, options.parent, options.key)
+            change = Change(format_key(parse_key(options.parent)), ())
         else:
-            changes = [_inserted(file.document, options)]
+            change = _inserted(document, options)
         file.save()
-    _report_shared(changes)
+    say(_described(document, AppliedEdit(change, "")))
+    _report_shared([change])
+    _advise(document, [change.key])
     return 0
 
 
