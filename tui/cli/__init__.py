@@ -57,7 +57,7 @@ def _run(version: str, arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code, whatever it raised."""
     try:
         options = parse(version, arguments)
-        with _file_call_watch(options.handler):
+        with _file_call_watch(options.handler), _wait_notice():
             return int(resolve_reference(options.handler)(options))
     except ExplainedError as error:
         _print_error(str(error))
@@ -90,6 +90,14 @@ def _file_call_watch(handler: str) -> AbstractContextManager[None]:
     from tui.headless.unanswered import FileCallWatch
 
     return FileCallWatch()
+
+
+def _wait_notice() -> AbstractContextManager[None]:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from tui.headless.wait_notice import WaitNotice
+
+    return WaitNotice()
 
 
 def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
