@@ -151,7 +151,7 @@ async def test_drafts_are_listed_gone_on_with_and_discarded(
         await screen.press("escape")
         await screen.see("No runs yet, 1 draft in", "seven nodes")
         await screen.press("d")
-        await screen.see("Discard this draft?", "being prepared, at job")
+        await screen.see("Discard this draft?", "being prepared, at step Nodes and time")
         await screen.press("y")
         await screen.see("No runs yet.", "distill-tui demo")
     assert RunDrafts.of().offered() == ()
