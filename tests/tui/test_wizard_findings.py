@@ -205,4 +205,4 @@ def test_without_partitions_the_field_says_why_and_the_facts_do_not_repeat_it(
     error = TransportError("there is no Slurm here", fix="Log in.")
     status = replace(status, detection=None, slurm_error=error)
     lines = [*step_findings(assess(state, status), "cluster", status), *cluster_facts(state, status, 80)]
-    assert text_of(lines).count(error.what) == 1
+    assert text_of([*lines]).count(error.what) == 1
