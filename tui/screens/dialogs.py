@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from launcher.text import clean, clean_lines
 from recipes.errors import ExplainedError
+from tui.widgets.dialog_text import DialogText
 from tui.widgets.paged_options import PagedOptions
 
 
@@ -35,6 +36,8 @@ class ChoiceDialog(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Leave", show=False),
         Binding("f1", "app.help", "Help", show=False),
+        Binding("pageup", "scroll_text(-1)", "Scroll up", show=False, priority=True),
+        Binding("pagedown", "scroll_text(1)", "Scroll down", show=False, priority=True),
     ]
 
     def __init__(self, title: str, text: str, choices: Sequence[DialogChoice], *, chosen: int = 0) -> None:
@@ -48,13 +51,28 @@ class ChoiceDialog(ModalScreen[str | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
             if self._text:
-                yield Static(Content(self._text), classes="dialog-text")
+                yield DialogText(self._text)
             yield self._options
 
     def on_mount(self) -> None:
         """Focus the answers."""
         self._options.highlighted = self._chosen
         self._options.focus()
+
+    def on_resize(self) -> None:
+        """Fit the text again."""
+        for text in self.query(DialogText):
+            text.call_after_refresh(text.fit)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the page keys to the answers where the text does not scroll."""
+        del parameters
+        return action != "scroll_text" or any(text.max_scroll_y for text in self.query(DialogText))
+
+    def action_scroll_text(self, direction: int) -> None:
+        """Scroll the text by a page."""
+        for text in self.query(DialogText):
+            text.page(direction)
 
     def on_key(self, event: Key) -> None:
         """Answer by the key of a choice."""
