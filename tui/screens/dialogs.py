@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from launcher.text import clean, clean_lines
 from recipes.errors import ExplainedError
-from tui.widgets.dialog_text import DialogText
+from tui.widgets.dialog_text import DialogWithText
 from tui.widgets.paged_options import PagedOptions
 
 
@@ -30,19 +30,17 @@ class DialogChoice:
     value: str
 
 
-class ChoiceDialog(ModalScreen[str | None]):
+class ChoiceDialog(DialogWithText[str | None]):
     """A question with answers to choose by their keys or with the arrows; None where it is dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Leave", show=False),
         Binding("f1", "app.help", "Help", show=False),
-        Binding("pageup", "scroll_text(-1)", "Scroll up", show=False, priority=True),
-        Binding("pagedown", "scroll_text(1)", "Scroll down", show=False, priority=True),
     ]
 
     def __init__(self, title: str, text: str, choices: Sequence[DialogChoice], *, chosen: int = 0) -> None:
-        super().__init__()
-        self._title, self._text = clean(title), clean_lines(text)
+        super().__init__(clean_lines(text))
+        self._title, self._has_text = clean(title), bool(text)
         self._choices, self._chosen = tuple(choices), chosen
         self._options = PagedOptions(*(Option(_answer(choice)) for choice in self._choices), compact=True)
 
@@ -50,29 +48,14 @@ class ChoiceDialog(ModalScreen[str | None]):
         """Lay out."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
-            if self._text:
-                yield DialogText(self._text)
+            if self._has_text:
+                yield self.dialog_text
             yield self._options
 
     def on_mount(self) -> None:
         """Focus the answers."""
         self._options.highlighted = self._chosen
         self._options.focus()
-
-    def on_resize(self) -> None:
-        """Fit the text again."""
-        for text in self.query(DialogText):
-            text.call_after_refresh(text.fit)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the page keys to the answers where the text does not scroll."""
-        del parameters
-        return action != "scroll_text" or any(text.max_scroll_y for text in self.query(DialogText))
-
-    def action_scroll_text(self, direction: int) -> None:
-        """Scroll the text by a page."""
-        for text in self.query(DialogText):
-            text.page(direction)
 
     def on_key(self, event: Key) -> None:
         """Answer by the key of a choice."""
