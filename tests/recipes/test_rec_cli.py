@@ -139,6 +139,13 @@ def test_a_misspelt_key_is_answered_with_the_likely_one(
     assert refused.err.splitlines()[2:] == ([f"  {fix}"] if fix else [])
 
 
+def test_a_misspelt_override_is_answered_with_the_likely_key(recipe: Runner) -> None:
+    refused = recipe("resolve", recipe.child, "policy.sise=3", "--json")
+    assert refused.code == 2
+    assert "Could not override 'policy.sise'" in refused.err
+    assert "Did you mean policy.size? Write KEY=VALUE" in refused.err
+
+
 def test_insert_says_what_it_wrote(recipe: Runner) -> None:
     said = recipe("insert", recipe.base, "policy", "sise", "3").err
     assert said.startswith(f"policy.sise: (not set) -> 3 ({recipe.base}:")
