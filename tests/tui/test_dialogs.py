@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.tui.pilot import NARROW, shown
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
+from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 
 CHOICES = [DialogChoice("y", "submit", "yes"), DialogChoice("n", "cancel", "no")]
 
@@ -31,3 +32,11 @@ async def test_a_short_question_does_not_scroll(tmp_path: Path) -> None:
         screen.app.push_screen(ChoiceDialog("Submit?", "a short\nquestion", CHOICES))
         await screen.see("question", "y  submit", "n  cancel")
         assert "scroll" not in screen.text
+
+
+async def test_a_field_whose_text_is_longer_shows_its_end_where_the_cursor_is(tmp_path: Path) -> None:
+    path = "/scratch/" + "project/" * 12 + "recipe.yaml"
+    async with shown(tmp_path, NARROW) as screen:
+        await screen.see("No runs yet")
+        screen.app.push_screen(EntryDialog(EntryRequest("New recipe", path, "a path", select=False)))
+        await screen.see("New recipe", "project/recipe.yaml")
