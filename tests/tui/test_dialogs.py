@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.pilot import NARROW, shown
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
 from tui.widgets.entry_dialog import EntryDialog, EntryRequest
@@ -11,6 +13,7 @@ from tui.widgets.entry_dialog import EntryDialog, EntryRequest
 CHOICES = [DialogChoice("y", "submit", "yes"), DialogChoice("n", "cancel", "no")]
 
 
+@pytest.mark.long
 async def test_the_answers_of_a_long_question_are_on_the_screen(tmp_path: Path) -> None:
     lines = [f"line {number}: {'word ' * number}." for number in range(20)]
     async with shown(tmp_path, (60, 20)) as screen:
