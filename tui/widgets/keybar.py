@@ -75,7 +75,7 @@ def footer(valid: list[tuple[Command, str]], width: int, first: Container[str] =
     """
     room = width
     fitting = set()
-    for item, key in sorted(valid, key=lambda pair: (pair[0].id not in _ALWAYS, pair[0].id not in first)):
+    for item, key in sorted(valid, key=lambda pair: _rank(pair[0], first)):
         if _width(item, key) <= room:
             room -= _width(item, key)
             fitting.add(item.id)
@@ -85,6 +85,11 @@ def footer(valid: list[tuple[Command, str]], width: int, first: Container[str] =
         entry = Content.assemble((f" {key_name(key)}", "$text bold"), f" {item.footer} ")
         parts.append(entry.stylize(Style.from_meta({"@click": f"{namespace}.{item.action}"})))
     return Content.assemble(*parts)
+
+
+def _rank(command: Command, first: Container[str]) -> tuple[bool, bool, bool]:
+    """Return what orders commands: help and quit, what matters now, the way back, the others."""
+    return command.id not in _ALWAYS, command.id not in first, not command.id.endswith(".back")
 
 
 def _character(key: str) -> str | None:
