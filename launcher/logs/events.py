@@ -7,7 +7,7 @@ Events of which a log holds one every few lines are named tuples, which are made
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -343,6 +343,8 @@ class JobChanged:
     """Nodes of it that went down."""
     jobs: tuple[JobChanged, ...] = ()
     """Every job of the run that began, and the present one, in the order of their submission."""
+    asked: float | None = field(default=None, compare=False)
+    """When the scheduler gave this answer; a log that is newer knows more. None where it is new."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:

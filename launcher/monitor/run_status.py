@@ -52,6 +52,8 @@ class RunEvidence:
     """The exception that reached the driver's top level."""
     activity: str = ""
     """What the driver did last, in words."""
+    written: float | None = None
+    """When the job's own logs were last written."""
     launcher_raised: bool = False
     """What started the processes, such as torchrun, ended because one of them failed."""
 
@@ -122,6 +124,9 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
     0 where unknown.
     """
     job, ended = evidence.job, evidence.ended
+    if job is not None and _is_outdated(job, evidence, ended_job):
+        job = replace(job, state=JobState.RUNNING, reason="", waits_for="", stuck=False, fix="")
+        evidence = replace(evidence, job=job)
     if job is not None and evidence.progress.said_saved and _goes_on(job, links):
         return RunStatus(job.state, job.reason or "saved before its time limit; the next job continues")
     if job is None or ended is None:
@@ -143,6 +148,19 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
             job.state, job.reason or "its driver has ended; Slurm has not reported the job's end"
         )
     return run_status(evidence)
+
+
+def _is_outdated(job: JobChanged, evidence: RunEvidence, ended_job: int) -> bool:
+    """Return True if an answer that the job waits is older than what that job itself wrote.
+
+    A job that waits again, after a requeue, is answered after its last line.
+    """
+    if job.state is not JobState.QUEUED or job.asked is None:
+        return False
+    ended = evidence.ended
+    of_this_job = ended is not None and job.job == str(ended_job)
+    times = (evidence.written, ended.time if ended is not None and of_this_job else None)
+    return any(time is not None and time > job.asked for time in times)
 
 
 def _goes_on(job: JobChanged, links: int) -> bool:

@@ -136,6 +136,39 @@ def test_the_end_of_an_attempt(
     assert status == RunStatus(JobState(state), reason)
 
 
+@pytest.mark.parametrize(
+    ("number", "asked", "end", "written", "links", "state", "reason"),
+    [
+        ("9", 100.0, (0, 130.0), None, 1, "completed", ""),
+        ("9", 100.0, (1, 130.0), None, 1, "failed", "the driver exited with 1"),
+        ("9", 100.0, (143, 130.0), None, 1, "running", WAITS),  # it may be requeued
+        ("9", 140.0, (143, 130.0), 130.0, 1, "queued", "why"),  # it was
+        ("9", 140.0, (0, 130.0), 130.0, 1, "queued", "why"),
+        ("9", 100.0, None, 130.0, 1, "starting", ""),
+        ("9", 140.0, None, 130.0, 1, "queued", "why"),
+        ("10", 100.0, (0, 130.0), None, 3, "queued", "why"),  # the next link: only the last one ended
+        ("9", None, (0, 130.0), 130.0, 1, "queued", "why"),
+        ("9", 100.0, (0, None), None, 1, "queued", "why"),
+    ],
+)
+def test_a_job_that_waits_by_an_answer_older_than_its_logs_does_not_wait(
+    number: str,
+    asked: float | None,
+    end: tuple[int, float | None] | None,
+    written: float | None,
+    links: int,
+    state: str,
+    reason: str,
+) -> None:
+    evidence = RunEvidence(
+        job=replace(job("queued", number=number), asked=asked),
+        driver_ended=DriverEnded(end[0], HERE, end[1]) if end is not None else None,
+        written=written,
+    )
+    status = run_status_of_attempts(evidence, links=links, ended_job=9)
+    assert status == RunStatus(JobState(state), reason)
+
+
 SAVED = RunProgress(step=3, max_steps=9, said_saved=True, current=4)
 
 
