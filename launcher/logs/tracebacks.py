@@ -52,6 +52,11 @@ _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\
 _KEY = "full_key: "
 _NAME = re.compile(r"[\w.-]+$")
 """The name of a setting, on a line of its own; the next line says what is wrong with it."""
+_PAIR = re.compile(r"[A-Z]\w*: \S+$")
+"""One of several values that a message lists, a line each."""
+_PAIRS_LIMIT = 200
+_LAUNCHERS = ("srun: ", "slurmstepd", "[NRL_PHASE]", "[INFO]", "[ERROR]", "sbatch: ", "+ ")
+"""Beginnings of what a job's launcher prints: no message goes on behind it."""
 _TELLS = re.compile(
     r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
 )
@@ -227,7 +232,8 @@ class Tracebacks:
             return self._unindented(block, segment, text, line)
         block.message_lines += 1
         headed = segment.text != segment.body
-        if headed != block.headed or block.message_lines > _MESSAGE_LINES:
+        ended = headed != block.headed or text.startswith(_LAUNCHERS)
+        if ended or block.message_lines > _MESSAGE_LINES:
             del self._open[key]
             return None
         if (name := _NAMED.match(text)) and raised.wrapper:
@@ -271,6 +277,10 @@ def _better_detail(raised: Raised, line: str) -> str:
         return line
     if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
         return detail
+    if detail and len(detail) < _PAIRS_LIMIT and _PAIR.search(detail) and (line.endswith(":") or _PAIR.match(line)):
+        return f"{detail} {line}"
+    if detail.endswith(":") and _PAIR.match(line):
+        return f"{detail} {line}"
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
         return line
     return f"{detail}: {line}" if _NAME.match(detail) else detail

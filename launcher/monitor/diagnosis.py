@@ -8,6 +8,7 @@ position in the log (`chronology.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,11 @@ from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
 __all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_interrupt", "source_order"]
 _STOPPED = "sigterm"
 """Signature of a process that was told to stop."""
+_STEP_ENDED = "slurm-exit"
+_TASKS_ENDED = re.compile(
+    r"^srun: error: (?P<node>[\w.-]+): tasks? (?P<tasks>\d{1,7}(?:[,-]\d{1,7})*): (?!Terminated)"
+)
+"""The end of tasks on a node; those that were terminated did not fail themselves."""
 # Final states of a job (sacct, State) -> id of the signature with the same meaning.
 _SLURM_STATES = {
     "OUT_OF_MEMORY": "slurm-oom-kill",
@@ -74,6 +80,7 @@ def diagnose(
     root = graph.root() or _suspect(silent_after)
     if root is None:
         return Diagnosis(tuple(_with_consequences(_once_per_log(warnings))))
+    root = _with_node(root, fatal)
     others = [
         item.finding
         for item in graph.failures
@@ -83,6 +90,31 @@ def diagnose(
     confidence = _confidence(root, others, failed=failed)
     ordered = _with_consequences([root, *others, *_once_per_log(warnings)], root)
     return Diagnosis((replace(ordered[0], root=True, confidence=confidence), *ordered[1:]))
+
+
+def _with_node(root: FindingSeen, findings: Sequence[FindingSeen]) -> FindingSeen:
+    """Return the cause with the node on which srun says that its task, or the only one, ended with an error."""
+    if root.node is not None or root.source.role is Role.DRIVER:
+        return root
+    ends = [
+        match
+        for item in findings
+        if item.id == _STEP_ENDED and item.source.log == root.source.log
+        and (match := _TASKS_ENDED.search(item.text)) is not None
+    ]  # fmt: skip
+    if root.rank is not None:
+        ends = [match for match in ends if root.rank in _numbers(match["tasks"])]
+    nodes = {match["node"] for match in ends}
+    return replace(root, node=nodes.pop()) if len(nodes) == 1 else root
+
+
+def _numbers(text: str) -> set[int]:
+    """Return the numbers of a list such as `1,4-6`."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def _suspect(exceptions: Sequence[ExceptionSeen]) -> FindingSeen | None:

@@ -24,6 +24,8 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
+_NAMES_NODE = re.compile(r"\bon node (?P<node>[\w.-]+) was started with")
+"""Later line of Ray's message about versions that differ."""
 _RAY_PREFIX = re.compile(r"ray[.-]")
 
 
@@ -157,7 +159,8 @@ def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> Finding
         return finding
     text = f"{finding.text} {exception.detail}" if exception.detail else finding.text
     if not exception.wrapper or (exception.node is None and exception.pid is None):
-        return replace(finding, text=text)
+        named = _NAMES_NODE.search(exception.detail) if finding.node is None else None
+        return replace(finding, text=text, node=finding.node if named is None else named["node"])
     return replace(finding, text=text, node=exception.node, pid=exception.pid, rank=exception.rank)
 
 
