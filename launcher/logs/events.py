@@ -186,6 +186,8 @@ class FindingSeen:
     """The process tries again: the finding counts until that succeeds."""
     confidence: str = ""
     """Of the root finding: `high`, `medium` or `low`."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,10 @@ class ExceptionSeen:
     """True if it followed from another exception of the same traceback."""
     detail: str = ""
     """Line of its message that explains, where the first one does not."""
+    frame: str = ""
+    """Place in the code that raised it: file:line, in function; empty where unknown."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)

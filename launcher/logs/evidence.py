@@ -285,7 +285,7 @@ class Evidence:
             yield ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
                 process.node, process.rank, process.pid, stamp, identity, raised.chained,
-                raised.detail[:_TEXT_LIMIT],
+                raised.detail[:_TEXT_LIMIT], raised.frame[:_TEXT_LIMIT], segment.task,
             )  # fmt: skip
 
     def _finding(
@@ -308,6 +308,7 @@ class Evidence:
             stamp=self._time(segment, time),
             pid=process.pid,
             retried=signature.retried,
+            task=segment.task,
         )
 
     def _process(self, segment: Segment, signature: Signature) -> Process:

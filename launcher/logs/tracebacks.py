@@ -48,6 +48,12 @@ _NAMED = re.compile(
     r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
 )
+_FRAME = re.compile(r'\s+File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>[\w<>.]+)')
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<|/ray/_private/")
+_PATH_PARTS = 3
+"""Last parts of a file's path that are told."""
+_RAY_CARRIES = "traceback: Traceback"
+"""Second line of Ray's error about what it could not read."""
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
 _KEY = "full_key: "
 _NAME = re.compile(r"[\w.-]+$")
@@ -100,6 +106,8 @@ class Raised:
     process: Process
     detail: str = ""
     """Line of the message that explains, where the first one does not."""
+    frame: str = ""
+    """Innermost place in code that is not a library's, else in any: file:line, in function."""
 
 
 @dataclass(slots=True)
@@ -113,6 +121,8 @@ class _Block:
     behind_frame: bool = False
     chain: bool = False
     last: int = 0
+    frame: str = ""
+    library_frame: str = ""
     process: Process = NO_PROCESS
     raised: Raised | None = None
     message_lines: int = 0
@@ -176,12 +186,16 @@ class Tracebacks:
             return self._message_line(key, block, segment, text, line)
         if not text or text[0].isspace():
             block.behind_frame = bool(text)
+            if match := _FRAME.match(text):
+                _note_frame(block, match)
             return None
         return self._unindented(block, segment, text, line)
 
     def _begin(self, key: Key, line: int, rank: str | None, segment: Segment) -> None:
         block = self._open.get(key)
-        within = block is not None and (block.frames or block.chain or _carries(block.raised))
+        within = block is not None and (
+            block.frames or block.chain or _carries(block.raised) or segment.body.startswith(_RAY_CARRIES)
+        )
         if block is None or not within:
             announced, handled = self._announced.pop(key, (-_ANNOUNCED_LINES, False))
             near = line - announced < _ANNOUNCED_LINES
@@ -189,6 +203,7 @@ class Tracebacks:
             block = _Block(line, handled=(near and handled) or quiet, aside=near and not handled)
             self._open[key] = block
         block.frames, block.last, block.behind_frame = True, line, False
+        block.frame = block.library_frame = ""
         block.headed = segment.text != segment.body
         if rank is not None:
             block.process = block.process._replace(rank=int(rank))
@@ -199,6 +214,7 @@ class Tracebacks:
             remote = _remote(text)
             block.process = remote if remote != NO_PROCESS else block.process
             block.behind_frame = False
+            block.frame = block.library_frame = ""
             if not wrapper:
                 return None
         elif text.startswith(_CHAINED):
@@ -215,7 +231,7 @@ class Tracebacks:
         chained = block.chain and block.raised is not None and not _carries(block.raised)
         raised = Raised(
             text, line, block.began, segment.own and not block.aside, wrapper, chained,
-            NO_PROCESS if names_only else self.process(segment),
+            NO_PROCESS if names_only else self.process(segment), frame=block.frame or block.library_frame,
         )  # fmt: skip
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised
@@ -270,6 +286,15 @@ class Tracebacks:
                 del self._open[key]
 
 
+def _note_frame(block: _Block, match: re.Match[str]) -> None:
+    """Note a frame of a traceback; each one is further in than those before it."""
+    path = match["path"]
+    place = f"{'/'.join(path.split('/')[-_PATH_PARTS:])}:{match['line']}, in {match['function']}"
+    block.library_frame = place
+    if not _LIBRARY.search(path):
+        block.frame = place
+
+
 def _better_detail(raised: Raised, line: str) -> str:
     """Return the line that explains an exception, after one more line of its message."""
     detail = raised.detail
@@ -277,7 +302,12 @@ def _better_detail(raised: Raised, line: str) -> str:
         return line
     if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
         return detail
-    if detail and len(detail) < _PAIRS_LIMIT and _PAIR.search(detail) and (line.endswith(":") or _PAIR.match(line)):
+    if (
+        detail
+        and len(detail) < _PAIRS_LIMIT
+        and _PAIR.search(detail)
+        and (line.endswith(":") or _PAIR.match(line))
+    ):
         return f"{detail} {line}"
     if detail.endswith(":") and _PAIR.match(line):
         return f"{detail} {line}"

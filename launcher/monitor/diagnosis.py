@@ -93,8 +93,8 @@ def diagnose(
 
 
 def _with_node(root: FindingSeen, findings: Sequence[FindingSeen]) -> FindingSeen:
-    """Return the cause with the node on which srun says that its task, or the only one, ended with an error."""
-    if root.node is not None or root.source.role is Role.DRIVER:
+    """Return the cause with the node on which its task, or the only one that failed, ended (srun)."""
+    if root.node is not None:
         return root
     ends = [
         match
@@ -102,19 +102,16 @@ def _with_node(root: FindingSeen, findings: Sequence[FindingSeen]) -> FindingSee
         if item.id == _STEP_ENDED and item.source.log == root.source.log
         and (match := _TASKS_ENDED.search(item.text)) is not None
     ]  # fmt: skip
-    if root.rank is not None:
-        ends = [match for match in ends if root.rank in _numbers(match["tasks"])]
+    if root.task is not None:
+        ends = [match for match in ends if _is_among(root.task, match["tasks"])]
     nodes = {match["node"] for match in ends}
     return replace(root, node=nodes.pop()) if len(nodes) == 1 else root
 
 
-def _numbers(text: str) -> set[int]:
-    """Return the numbers of a list such as `1,4-6`."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers
+def _is_among(number: int, text: str) -> bool:
+    """Return True for a number of a list such as `1,4-6`."""
+    ranges = (part.partition("-") for part in text.split(","))
+    return any(int(first) <= number <= int(last or first) for first, _, last in ranges)
 
 
 def _suspect(exceptions: Sequence[ExceptionSeen]) -> FindingSeen | None:

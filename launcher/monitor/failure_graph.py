@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from launcher.logs.events import ExceptionSeen, FindingSeen, Role
 from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import ENDS, Chronology, source_order
+from launcher.monitor.exception_advice import advice_for, class_name
 from launcher.monitor.odd_rank import WAITS, odd_rank
 
 UNKNOWN = "exception"
@@ -87,8 +88,8 @@ class FailureGraph:
             text = f"{item.message} {item.detail}" if item.detail else item.message
             yield FindingSeen(
                 UNKNOWN, f"Unrecognised error: {name}", "fatal", text, item.source,
-                "Read the traceback above this line.", item.node, item.rank,
-                tier=2, stamp=item.stamp, pid=item.pid,
+                advice_for(item.message, item.frame), item.node, item.rank,
+                tier=2, stamp=item.stamp, pid=item.pid, task=item.task,
             )  # fmt: skip
 
     def _failure(self, finding: FindingSeen) -> Failure:
@@ -132,7 +133,10 @@ class FailureGraph:
         return [
             item
             for item in items
-            if not any(self.chronology.explains(other, item.finding, graph) for other in first.values())
+            if not any(
+                self.chronology.explains(other, item.finding, graph) or _leads_to(other, item.finding)
+                for other in first.values()
+            )
         ]
 
     def _order_of_own(self, item: Failure) -> tuple[object, ...]:
@@ -146,6 +150,17 @@ class FailureGraph:
         finding = item.finding
         holds_error = item.nature is Nature.RELAYED and finding.tier < 3
         return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
+
+
+def _leads_to(cause: FindingSeen, other: FindingSeen) -> bool:
+    """Return True for an exception of a class that an earlier failure of another process leads to."""
+    if other.id != UNKNOWN or cause.id not in catalogue().signatures:
+        return False
+    if class_name(other.text) not in catalogue().signatures[cause.id].raises:
+        return False
+    if cause.source.log == other.source.log:
+        return cause.source.line < other.source.line
+    return cause.source.role is Role.SLURM
 
 
 def _nature(finding: FindingSeen) -> Nature:
@@ -182,6 +197,8 @@ def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
     names = " ".join(part for part in who if part)
     if not names:
         return finding
+    if finding.rank is None and finding.pid is None:
+        return replace(finding, fix=f"It is about node {finding.node}. {finding.fix}")
     reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
         reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"
