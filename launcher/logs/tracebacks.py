@@ -273,6 +273,7 @@ class Tracebacks:
                 process = process._replace(pid=int(value) if value.isdecimal() else process.pid)
             case _:
                 process = process._replace(pid=int(name["pid"]))  # the line of an exit code
+        block.process = process
         block.raised = replace(raised, process=process)
         return block.raised
 

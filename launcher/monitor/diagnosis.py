@@ -18,6 +18,8 @@ from launcher.monitor.chronology import source_order
 from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
 
 __all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_interrupt", "source_order"]
+CANCELLED = "slurm-scancel"
+"""Signature of a job that was cancelled; it says who told the processes to stop."""
 _STOPPED = "sigterm"
 """Signature of a process that was told to stop."""
 _STEP_ENDED = "slurm-exit"
@@ -68,6 +70,10 @@ def diagnose(
         return Diagnosis(tuple(_once_per_log(warnings)))
     fatal = [item for item in findings if item.severity == "fatal"]
     raised = [item for item in exceptions if not is_interrupt(item)]
+    if any(item.id == CANCELLED for item in warnings):
+        others = [item for item in fatal if item.id != _STOPPED]
+        failed_before = any(item.own for item in raised) or any(item.tier < 3 for item in others)
+        fatal = others if failed_before else []
     # A worker's traceback alone is not a failure: it may have been caught and printed.
     has_failed = failed or bool(fatal) or any(item.own for item in raised)
     if has_failed:

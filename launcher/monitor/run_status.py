@@ -6,6 +6,7 @@ whether a run lives, and how it ended, is here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import (
@@ -23,6 +24,7 @@ from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
+_CANCELLED = re.compile(r"CANCELLED AT (?P<time>[\d:T-]+)")
 _SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
 _SENDERS = "the time limit, scancel, a preemption, or its node"
 RECENT_S = 120.0
@@ -52,6 +54,8 @@ class RunEvidence:
     """The exception that reached the driver's top level."""
     activity: str = ""
     """What the driver did last, in words."""
+    cancelled: str = ""
+    """Line with which Slurm says that the job was cancelled."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -100,10 +104,12 @@ def _signalled(evidence: RunEvidence, signal: str) -> RunStatus:
     root = evidence.root
     if root is not None and root.tier < 3 and root.id not in _CONSEQUENCES_OF_A_STOP:
         return RunStatus(JobState.FAILED, _summary(root))
-    return RunStatus(JobState.CANCELLED, _unexplained_signal(signal))
+    return RunStatus(JobState.CANCELLED, _unexplained_signal(signal, evidence.cancelled))
 
 
-def _unexplained_signal(signal: str) -> str:
+def _unexplained_signal(signal: str, cancelled: str) -> str:
+    if (match := _CANCELLED.search(cancelled)) is not None:
+        return f"cancelled at {match['time'].replace('T', ' ')} (scancel)"
     if signal != "SIGTERM":
         return f"stopped by {signal}"
     return f"stopped by {signal}, and no log says who sent it: {_SENDERS} may have"
@@ -168,7 +174,7 @@ def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
         return clean_end(evidence.progress)
     root = evidence.root
     if code in INTERRUPTED and (root is None or root.id in _CONSEQUENCES_OF_A_STOP):
-        return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code]))
+        return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code], evidence.cancelled))
     process = "driver" if evidence.driver_ended is not None else "launcher"
     return _failed(evidence, f"the {process} exited with {code}")
 
