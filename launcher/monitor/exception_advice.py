@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _ADVICE = {
     "ModuleNotFoundError": (
         "The Python of that process lacks it: worker environments have packages of their own, and your own"
@@ -20,6 +22,18 @@ _ADVICE = {
         " release, or with the columns of the data set."
     ),
 }  # fmt: skip
+_BY_WORDS = (
+    (
+        re.compile("unexpected keyword argument"),
+        "This version does not know the setting: correct it in the recipe (kwargs), or use code and packages"
+        " of one release.",
+    ),
+    (
+        re.compile("^AttributeError: module .* has no attribute"),
+        "Code and packages are of different releases: compare the checkout with its environments"
+        " (NRL_FORCE_REBUILD_VENVS=true once).",
+    ),
+)
 _GENERAL = "Read the traceback above this line."
 
 
@@ -30,5 +44,6 @@ def class_name(message: str) -> str:
 
 def advice_for(message: str, frame: str) -> str:
     """Return what to do about an exception; `frame`: place that raised it, empty where unknown."""
-    advice = _ADVICE.get(class_name(message), _GENERAL)
+    by_words = (text for pattern, text in _BY_WORDS if pattern.search(message))
+    advice = next(by_words, _ADVICE.get(class_name(message), _GENERAL))
     return f"Raised at {frame}. {advice}" if frame else advice
