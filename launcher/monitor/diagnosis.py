@@ -17,7 +17,7 @@ from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import source_order
 from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
 
-__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_interrupt", "source_order"]
+__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_failed_step", "is_interrupt", "source_order"]
 CANCELLED = "slurm-scancel"
 """Signature of a job that was cancelled; it says who told the processes to stop."""
 _STOPPED = "sigterm"
@@ -112,6 +112,11 @@ def _with_node(root: FindingSeen, findings: Sequence[FindingSeen]) -> FindingSee
         ends = [match for match in ends if _is_among(root.task, match["tasks"])]
     nodes = {match["node"] for match in ends}
     return replace(root, node=nodes.pop()) if len(nodes) == 1 else root
+
+
+def is_failed_step(item: FindingSeen) -> bool:
+    """Return True for srun's word that tasks of a step ended with an error of their own."""
+    return item.id == _STEP_ENDED and _TASKS_ENDED.search(item.text) is not None
 
 
 def _is_among(number: int, text: str) -> bool:

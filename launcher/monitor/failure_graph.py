@@ -27,6 +27,8 @@ _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
 _NAMES_NODE = re.compile(r"\bon node (?P<node>[\w.-]+) was started with")
 """Later line of Ray's message about versions that differ."""
+_MESSAGE_LINES = 6
+"""Lines below an exception in which its message tells why."""
 _RAY_PREFIX = re.compile(r"ray[.-]")
 
 
@@ -159,7 +161,7 @@ def _leads_to(cause: FindingSeen, other: FindingSeen) -> bool:
     if class_name(other.text) not in catalogue().signatures[cause.id].raises:
         return False
     if cause.source.log == other.source.log:
-        return cause.source.line < other.source.line
+        return cause.source.line < other.source.line + _MESSAGE_LINES
     return cause.source.role is Role.SLURM
 
 

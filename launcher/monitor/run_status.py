@@ -56,6 +56,8 @@ class RunEvidence:
     """What the driver did last, in words."""
     cancelled: str = ""
     """Line with which Slurm says that the job was cancelled."""
+    step_failed: bool = False
+    """srun reported that a task of a step ended with an error."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -192,7 +194,8 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         job = JobChanged(JobState.UNKNOWN, "no information on whether it still runs")
     if job.state in (JobState.STARTING, JobState.RUNNING):
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
-    if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
+    shows_end = evidence.step_failed and job.reason == SILENT
+    if job.state is JobState.UNKNOWN and root is not None and (root.tier < 3 or shows_end):
         return RunStatus(JobState.FAILED, _summary(root))
     progress = evidence.progress
     if job.state is JobState.UNKNOWN and root is None and progress.used_epochs and progress.bounded_by_data:

@@ -34,7 +34,7 @@ from launcher.logs.events import (
     UnitsOnline,
 )
 from launcher.logs.milestones import MILESTONES, MilestoneKind
-from launcher.monitor.diagnosis import CANCELLED, Diagnosis, diagnose, source_order
+from launcher.monitor.diagnosis import CANCELLED, Diagnosis, diagnose, is_failed_step, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.lost_node import lost_node_findings
 from launcher.monitor.open_evidence import OpenEvidence, retry_finding
@@ -363,6 +363,7 @@ class RunState:
             root=self.diagnosis.root,
             traceback=self.traceback,
             activity=phase_with_usual_time(self.phase, self.metrics),
+            step_failed=any(map(is_failed_step, self._evidence_of_logs.findings())),
             cancelled=next((item.text for item in self.diagnosis.findings if item.id == CANCELLED), ""),
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from launcher.logs.events import FindingSeen, JobState, Role
+from launcher.monitor.diagnosis import is_failed_step
 from tests.launcher.test_diagnosis import Log, state_of
 from tests.launcher.test_public_cases import has
 
@@ -82,3 +83,16 @@ def test_what_failed_before_the_job_was_cancelled_is_the_cause() -> None:
     state = state_of(("train.log", Role.DRIVER, log), ("slurm.out", Role.SLURM, CANCELLED_BY_SLURM))
     assert state.diagnosis.root is not None
     assert state.diagnosis.root.text == "ValueError: x"
+
+
+@pytest.mark.parametrize(
+    ("ends", "failed"),
+    [
+        ("task 0: Exited with exit code 1", True),
+        ("tasks 2,4-5: Aborted", True),
+        ("task 0: Terminated", False),
+    ],
+)
+def test_srun_says_which_steps_failed_and_which_were_ended(ends: str, failed: bool) -> None:
+    state = state_of(("slurm.out", Role.SLURM, f"srun: error: n2: {ends}\n".encode()))
+    assert [is_failed_step(item) for item in state.findings] == [failed]
