@@ -49,7 +49,7 @@ _NAMED = re.compile(
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
 )
 _FRAME = re.compile(r'\s+File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>[\w<>.]+)')
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<|/ray/_private/|/bin/[\w.-]+$")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<|/ray/_private/|/bin/[\w.-]+$|\.p(?:xi|yx)$")
 _PATH_PARTS = 3
 """Last parts of a file's path that are told."""
 _RAY_CARRIES = "traceback: Traceback"

@@ -17,7 +17,7 @@ from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import source_order
 from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
 
-__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_failed_step", "is_interrupt", "source_order"]
+__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_failed_step", "is_interrupt", "is_latent", "source_order"]
 CANCELLED = "slurm-scancel"
 """Signature of a job that was cancelled; it says who told the processes to stop."""
 _STOPPED = "sigterm"
@@ -56,13 +56,13 @@ def diagnose(
     failed: bool = False,
     completed: bool = False,
     stopped: bool = False,
-    silent_after: Sequence[ExceptionSeen] = (),
+    silent_after: Sequence[ExceptionSeen | FindingSeen] = (),
 ) -> Diagnosis:
     """Order findings, the cause first.
 
     `failed`: the run has failed; `completed`: it has succeeded, so that only warnings count;
     `stopped`: it was ended from outside, so that findings of tier 3 do not count; `silent_after`: exceptions
-    of its workers after which it wrote nothing more, so that they are suspected.
+    of its workers, and warnings that explain failures, after which it wrote nothing more: they are suspected.
     """
     findings = sorted([*reported, *_from_cluster(job)], key=lambda item: source_order(item.source))
     warnings = [item for item in findings if item.severity != "fatal"]
@@ -77,7 +77,7 @@ def diagnose(
     # A worker's traceback alone is not a failure: it may have been caught and printed.
     has_failed = failed or bool(fatal) or any(item.own for item in raised)
     if has_failed:
-        latent = [item for item in warnings if _is_latent(item)]
+        latent = [item for item in warnings if is_latent(item)]
         fatal += latent
         warnings = [item for item in warnings if item not in latent]
     if stopped and all(item.tier == 3 or item.id == _STOPPED for item in fatal):
@@ -125,13 +125,15 @@ def _is_among(number: int, text: str) -> bool:
     return any(int(first) <= number <= int(last or first) for first, _, last in ranges)
 
 
-def _suspect(exceptions: Sequence[ExceptionSeen]) -> FindingSeen | None:
+def _suspect(evidence: Sequence[ExceptionSeen | FindingSeen]) -> FindingSeen | None:
     """Return the last words of a run of which no log shows an end, as a weak finding."""
-    suspect = FailureGraph((), exceptions).root()
+    warnings = [item for item in evidence if isinstance(item, FindingSeen)]
+    suspect = FailureGraph(warnings, [item for item in evidence if isinstance(item, ExceptionSeen)]).root()
     if suspect is None:
         return None
     title = suspect.title.replace("Unrecognised", "Last, an unrecognised", 1)
-    fix = f"Nothing was written after it, and no log shows an end: it may have been caught. {suspect.fix}"
+    harmless = "it may have been caught" if suspect.id == UNKNOWN else "it may not have mattered"
+    fix = f"Nothing was written after it, and no log shows an end: {harmless}. {suspect.fix}"
     return replace(suspect, title=title, tier=3, fix=fix)
 
 
@@ -140,7 +142,8 @@ def is_interrupt(exception: ExceptionSeen) -> bool:
     return exception.message.startswith("KeyboardInterrupt")
 
 
-def _is_latent(item: FindingSeen) -> bool:
+def is_latent(item: FindingSeen) -> bool:
+    """Return True for a warning that explains a run that failed."""
     signature = catalogue().signatures.get(item.id)
     return signature is not None and signature.latent
 

@@ -24,6 +24,14 @@ from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
+_DEATHS = {
+    132: "SIGILL: built for another processor",
+    134: "SIGABRT: it ended itself",
+    135: "SIGBUS: mostly /dev/shm or a disk is full",
+    137: "SIGKILL: mostly the node's memory was full",
+    139: "SIGSEGV: it crashed",
+}
+"""Exit codes of a shell whose child was ended by a signal, in words."""
 _CANCELLED = re.compile(r"CANCELLED AT (?P<time>[\d:T-]+)")
 _SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
 _SENDERS = "the time limit, scancel, a preemption, or its node"
@@ -178,7 +186,8 @@ def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
     if code in INTERRUPTED and (root is None or root.id in _CONSEQUENCES_OF_A_STOP):
         return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code], evidence.cancelled))
     process = "driver" if evidence.driver_ended is not None else "launcher"
-    return _failed(evidence, f"the {process} exited with {code}")
+    death = f" ({_DEATHS[code]})" if code in _DEATHS else ""
+    return _failed(evidence, f"the {process} exited with {code}{death}")
 
 
 def _failed(evidence: RunEvidence, otherwise: str) -> RunStatus:
