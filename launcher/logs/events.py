@@ -216,7 +216,7 @@ class ExceptionSeen:
     detail: str = ""
     """Line of its message that explains, where the first one does not."""
     frame: str = ""
-    """Place in the code that raised it: file:line, in function; empty where unknown."""
+    """Where it was raised: file and line."""
     task: int | None = None
     """Number that srun put before its line."""
 

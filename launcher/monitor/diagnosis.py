@@ -15,9 +15,18 @@ from dataclasses import dataclass, replace
 from launcher.logs.events import ExceptionSeen, FindingSeen, JobChanged, Role, Source
 from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import source_order
-from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
+from launcher.monitor.failure_graph import UNKNOWN, FailureGraph, is_exception
 
-__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_failed_step", "is_interrupt", "is_latent", "source_order"]
+__all__ = [
+    "UNKNOWN",
+    "Diagnosis",
+    "diagnose",
+    "is_exception",
+    "is_failed_step",
+    "is_interrupt",
+    "is_latent",
+    "source_order",
+]
 CANCELLED = "slurm-scancel"
 """Signature of a job that was cancelled; it says who told the processes to stop."""
 _STOPPED = "sigterm"
@@ -90,7 +99,7 @@ def diagnose(
     others = [
         item.finding
         for item in graph.failures
-        if item.finding.id != UNKNOWN and item.finding.source != root.source
+        if not is_exception(item.finding) and item.finding.source != root.source
     ]
     others = _once_per_log(sorted(others, key=graph.chronology.key), root)
     confidence = _confidence(root, others, failed=failed)

@@ -378,6 +378,7 @@ class RunState:
             activity=phase_with_usual_time(self.phase, self.metrics),
             step_failed=any(map(is_failed_step, self._evidence_of_logs.findings())),
             cancelled=next((item.text for item in self.diagnosis.findings if item.id == CANCELLED), ""),
+            launcher_raised=self._evidence_of_logs.launcher_raised,
         )
 
     @property
