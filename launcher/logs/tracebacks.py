@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from launcher.logs.exception_detail import better_detail
 from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 
@@ -68,20 +69,8 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|/ray/_private/|/b
 """Paths of code that is neither NeMo-RL's nor the user's."""
 _RAY_CARRIES = "traceback: Traceback"
 """Second line of Ray's error about what it could not read."""
-_SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
-_LAST_ERROR = "Last error:"
-"""NCCL's own words stand below it."""
-_KEY = "full_key: "
-_NAME = re.compile(r"[\w.-]+$")
-"""The name of a setting, on a line of its own; the next line says what is wrong with it."""
-_PAIR = re.compile(r"[A-Z]\w*: \S+$")
-"""One of several values that a message lists, a line each."""
-_PAIRS_LIMIT = 200
 _LAUNCHERS = ("srun: ", "slurmstepd", "[NRL_PHASE]", "[INFO]", "[ERROR]", "sbatch: ", "+ ")
 """Beginnings of what a job's launcher prints: no message goes on behind it."""
-_TELLS = re.compile(
-    r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
-)
 # Python went on after these: they are not failures.
 HANDLED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 # The process may go on after these: a thread, or a task that nobody waits for.
@@ -304,7 +293,7 @@ class Tracebacks:
             return None
         if (name := _NAMED.match(text)) and raised.wrapper:
             return self._named(block, raised, name)
-        detail = _better_detail(raised, text.strip())
+        detail = better_detail(raised.message, raised.detail, text.strip(), wrapper=raised.wrapper)
         if detail == raised.detail:
             return None
         block.raised = replace(raised, detail=detail)
@@ -347,31 +336,6 @@ def _explained(block: _Block, text: str) -> int | None:
         return None
     silent = _AWAITED_IN_VAIN.match(first.message) or (block.caused and _SAYS_LITTLE.match(first.message))
     return first.line if silent else None
-
-
-def _better_detail(raised: Raised, line: str) -> str:
-    """Return the line that explains an exception, after one more line of its message."""
-    detail = raised.detail
-    if line.startswith(_KEY):  # OmegaConf names the key below every message
-        return line
-    if line == _LAST_ERROR:
-        return line
-    if detail == _LAST_ERROR:
-        return f"{detail} {line}" if line else detail
-    if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
-        return detail
-    if (
-        detail
-        and len(detail) < _PAIRS_LIMIT
-        and _PAIR.search(detail)
-        and (line.endswith(":") or _PAIR.match(line))
-    ):
-        return f"{detail} {line}"
-    if detail.endswith(":") and _PAIR.match(line):
-        return f"{detail} {line}"
-    if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
-        return line
-    return f"{detail}: {line}" if _NAME.match(detail) else detail
 
 
 def is_box(text: str) -> bool:
