@@ -31,10 +31,10 @@ def better_detail(message: str, detail: str, line: str, *, wrapper: bool) -> str
         return f"{detail} {line}" if line else detail
     if wrapper or not line or _SAYS_NOTHING.search(message) is None:
         return detail
-    listed = _PAIR.match(line) is not None
-    if len(detail) < _PAIRS_LIMIT and (detail.endswith(":") or _PAIR.search(detail)):
-        if listed or (line.endswith(":") and not detail.endswith(":")):
-            return f"{detail} {line}"
+    lists = len(detail) < _PAIRS_LIMIT and (detail.endswith(":") or _PAIR.search(detail))
+    heads = line.endswith(":") and not detail.endswith(":")
+    if lists and (heads or _PAIR.match(line)):
+        return f"{detail} {line}"
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
         return line
     return f"{detail}: {line}" if _NAME.match(detail) else detail
