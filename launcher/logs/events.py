@@ -186,6 +186,8 @@ class FindingSeen:
     """The process tries again: the finding counts until that succeeds."""
     confidence: str = ""
     """Of the root finding: `high`, `medium` or `low`."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,8 @@ class ExceptionSeen:
     """Line of its message that explains, where the first one does not."""
     frame: str = ""
     """Where it was raised: file and line."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from launcher.logs.events import (
 from launcher.monitor.diagnosis import UNKNOWN
 from launcher.monitor.ending import RunProgress, RunStatus
 from launcher.monitor.run_status import (
+    RECENT,
+    SILENT,
     RunEvidence,
     is_settled,
     job_status_by_log_age,
@@ -35,6 +37,7 @@ BY_SIGTERM = (
     "stopped by SIGTERM, and no log says who sent it: "
     "the time limit, scancel, a preemption, or its node may have"
 )
+SCANCEL = "slurmstepd: error: *** JOB 3 ON n2 CANCELLED AT 2026-03-02T10:31:40 ***"
 DONE = RunProgress(said_completed=True)
 ERROR = ExceptionSeen("ValueError: x", HERE, 5, own=True, wrapper=False)
 INTERRUPT = ExceptionSeen("KeyboardInterrupt", HERE, 5, own=True, wrapper=False)
@@ -56,6 +59,20 @@ def job(
         (RunEvidence(), "unknown", "no information on whether it still runs"),
         (RunEvidence(root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
         (RunEvidence(root=DIED), "unknown", "no information on whether it still runs"),
+        (RunEvidence(job=job("unknown", SILENT), root=DIED), "unknown", SILENT),
+        (
+            RunEvidence(job=job("unknown", SILENT), root=DIED, step_failed=True),
+            "failed",
+            "A Ray actor died: died",
+        ),
+        (RunEvidence(job=job("unknown", SILENT), step_failed=True), "unknown", SILENT),
+        (RunEvidence(job=job("unknown"), root=DIED, step_failed=True), "unknown", "why"),
+        (RunEvidence(job=job("running", RECENT), root=DIED, step_failed=True), "starting", RECENT),
+        (
+            RunEvidence(driver_ended=ended(143), cancelled=SCANCEL),
+            "cancelled",
+            "cancelled at 2026-03-02 10:31:40 (scancel)",
+        ),
         (RunEvidence(progress=DONE, traceback=ERROR), "completed", ""),
         (RunEvidence(traceback=ERROR), "failed", "ValueError: x"),
         (RunEvidence(traceback=ERROR, root=UNRECOGNISED), "failed", "KeyError: 'x'. y"),
