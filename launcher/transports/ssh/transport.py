@@ -33,6 +33,7 @@ from launcher.transports.ssh.locked_change import LockedChange
 from launcher.transports.ssh.look_ahead import LookAhead
 from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
 from launcher.transports.ssh.shell_files import ShellFiles
+from launcher.transports.ssh.silent_paths import no_answer as no_file_answer
 from launcher.transports.ssh.ssh_config import SshHost
 from recipes.cache_root import cache_root
 from recipes.remote_path import RemotePath, remote_path_type
@@ -190,6 +191,8 @@ class SshTransport:
         """
         answer = self._ahead.stat(path)
         if not isinstance(answer, bool):
+            if answer is not None and answer.is_silent:
+                raise access_error(no_file_answer(path), "cannot stat", path)
             return answer
         try:
             return self.with_files(lambda files: files.stat(path))
