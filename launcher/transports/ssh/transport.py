@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
+from launcher.transports.access_lists import far_writers_script
 from launcher.transports.base import (
     Completed,
     FileStat,
@@ -210,9 +211,7 @@ class SshTransport:
         body = (
             f"stat -L -c '%u %U %G %a' -- {quote(path)} || exit 1\nid -u\n"
             f'echo "$(getent group "$(stat -L -c %G -- {quote(path)})" | cut -d: -f4)"\n'
-            # Whom an access list lets write, as `user:NAME:rwx`, or with what the mask leaves behind it.
-            f"getfacl -c -p -- {quote(path)} 2>/dev/null"
-            " | grep -E '^(user|group):[^:]+:.w.($|.*effective:.w)' | head -n 1; exit 0"
+            f"{far_writers_script(path)}; exit 0"
         )
         done = run_script(self.connection, body, "stat", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
         if done.code != 0:
