@@ -98,7 +98,7 @@ PAIRS: tuple[SecretRule, ...] = (
     SecretRule(
         "secret of an option",
         (" login",),
-        r"\b(?:docker|podman|apptainer|singularity|helm|oras|skopeo|nerdctl)\b[^\n|;&]{0,200}?\blogin\b[^\n|;&]{0,200}?\s-p[\s=]"
+        r"\b(?:docker|podman|apptainer|singularity|helm|oras|skopeo|nerdctl)\b[^\n|;&]{0,40}?\blogin\b[^\n|;&]{0,120}?\s-p[\s=]"
         r"[\"']?(?P<value>(?!«)[^\s\"']{4,400})",
     ),
 )
