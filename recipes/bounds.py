@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from recipes.errors import FilePosition, RecipeError
@@ -39,6 +40,8 @@ _DECODE = "oc.decode"
 """Resolver that parses a text, whatever that is."""
 _WORD = re.compile(r"\w+", re.ASCII)
 _STEPS = re.compile(r"[.\[\]]+")
+_USUAL_LENGTH = 200
+"""Characters of a text whose names are kept."""
 
 
 class _Bound(NamedTuple):
@@ -180,14 +183,23 @@ def _from_environment(text: str) -> int:
 
 def named_values(root: Map, text: str, path: KeyPath) -> Iterator[tuple[Value, KeyPath]]:
     """Yield the values that an interpolation may name, up to where another one stands in the way."""
-    for match in _NAME.finditer(text):
-        name = match[0].lstrip(".")
-        dots = len(match[0]) - len(name)
-        steps = [step for step in _STEPS.split(name) if step]
+    for dots, steps in _names_in(text) if len(text) <= _USUAL_LENGTH else _parsed_names(text):
         base = path[: max(len(path) - dots, 0)] if dots else ()
         located = _locate(root, (*base, *steps))
         if located is not None:
             yield located
+
+
+def _parsed_names(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the dots at the beginning and the steps of each name in a text."""
+    for match in _NAME.finditer(text):
+        name = match[0].lstrip(".")
+        yield len(match[0]) - len(name), tuple([step for step in _STEPS.split(name) if step])
+
+
+@lru_cache(maxsize=1024)  # the same few texts at each keystroke
+def _names_in(text: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    return tuple(_parsed_names(text))
 
 
 def _locate(root: Map, steps: KeyPath) -> tuple[Value, KeyPath] | None:

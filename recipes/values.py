@@ -117,14 +117,15 @@ def find(value: Value, path: KeyPath) -> Value | None:
 
 def leaves(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Value]]:
     """Yield every scalar and every empty collection with its path."""
-    if isinstance(value, Map) and value.items:
-        for key, item in value.items.items():
-            yield from leaves(item, (*path, key))
-    elif isinstance(value, Seq) and value.items:
-        for index, item in enumerate(value.items):
-            yield from leaves(item, (*path, index))
-    else:
-        yield path, value
+    waiting = [(path, value)]  # a generator in a generator takes each leaf through every level again
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Leaf) or not value.items:
+            yield path, value
+        elif isinstance(value, Map):
+            waiting += [((*path, key), item) for key, item in reversed([*value.items.items()])]
+        else:
+            waiting += reversed([((*path, index), item) for index, item in enumerate(value.items)])
 
 
 class Measure(NamedTuple):

@@ -213,6 +213,8 @@ class ExceptionSeen:
     """True if it followed from another exception of the same traceback."""
     detail: str = ""
     """Line of its message that explains, where the first one does not."""
+    frame: str = ""
+    """Where it was raised: file and line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -24,12 +24,14 @@ from launcher.logs.signatures import Catalogue, Nature, Signature, catalogue
 from launcher.logs.tracebacks import (
     ASIDE,
     BEGIN,
+    BOXED,
     EVERY_LINE,
     HANDLED,
     UNHANDLED,
     Process,
     Raised,
     Tracebacks,
+    is_box,
     key_of,
     marks,
 )
@@ -61,11 +63,15 @@ _NODES = (
     ("slurm_receive_msgs: [[", re.compile(r"slurm_receive_msgs: \[\[(?P<node>\d+(?:\.\d+){3}|[\w-]+)")),
     ("slurmstepd-", re.compile(r"^slurmstepd-(?P<node>[\w.-]+): ")),
     (" NCCL ", re.compile(r"(?:^|\] )(?P<node>[\w.-]+):\d+:\d+ \[\d+\] .*NCCL ")),
+    (", device ", re.compile(r"\bRank \d+, node (?P<node>[\w.-]+), device \d")),
+    (", node: ", re.compile(r"\bDevice: \d+, node: (?P<node>[\w.-]+)")),
     ("(ID: ", re.compile(r"\(ID: \w+, IP: (?P<node>[\d.]+)\)")),
     ("marked dead", re.compile(r"\baddress: (?P<node>[\w.:-]+)")),
     ("was started with", re.compile(r"on node (?P<node>[\w.-]+) was started with")),
 )
-_RANK = re.compile(r"\[Rank (?P<rank>\d+)\]|\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]")
+_RANK = re.compile(
+    r"\[Rank (?P<rank>\d+)\]|^\w+: Rank (?P<rank4>\d+)[,:] |\[rank=(?P<rank2>\d+)\]|\) Rank (?P<rank3>\d+)\]"
+)
 # What others saw of a rank that died names it.
 _MISSING_RANK = re.compile(
     r"send/recv from rank (?P<rank>\d+)|Ranks? (?P<rank2>\d+)(?:, \d+)* failed to pass"
@@ -75,6 +81,8 @@ _MISSING_RANK = re.compile(
 )
 _DEAD_PROCESS = re.compile(r"Worker IP address: (?P<node>[\d.]+).* Worker PID: (?P<pid>\d+)")
 _FAILED_PROCESS = re.compile(r"local_rank: \d+ \(pid: (?P<pid>\d{1,10})\) of binary")
+_ENGINES = ("Vllm", "EngineCore", "Worker_", "RayWorkerWrapper", "LLM", "SGLang")
+"""How the names of the generation engine's processes begin: they need its advice in any phase."""
 _TEXT_LIMIT = 2000
 _EXCEPTIONS_LIMIT = 256
 """Processes of one log that an exception of one kind is reported of: what 500 ranks see must not hide the one
@@ -92,7 +100,7 @@ _CPP_EXCEPTION = re.compile(r"\s*what\(\):  (?P<message>\S.*)")
 """What std::terminate prints of the exception that nothing caught."""
 _AWAITED_LINES = 64
 
-_TRACEBACK_LITERALS = frozenset((BEGIN, UNHANDLED, *HANDLED, *ASIDE))
+_TRACEBACK_LITERALS = frozenset((BEGIN, BOXED, UNHANDLED, *HANDLED, *ASIDE))
 _EVIDENCE_LITERALS = frozenset((*_TRACEBACK_LITERALS, python_warnings.LITERAL, _CPP_MESSAGE, *_RAY_SOURCES))
 LITERALS = (
     *sorted(_EVIDENCE_LITERALS), _SAMPLES_BEGIN, _SAMPLES_END, *_SCRIPTS, *(text for text, _ in _PHASES),
@@ -139,6 +147,8 @@ class Evidence:
     """Signature of an exception, empty for those without -> processes that it was reported of."""
     _messages: dict[int, tuple[Source, str]] = field(default_factory=dict)
     """Line of a reported exception -> its source, and the id of the signature that recognises it."""
+    _silent: dict[int, ExceptionSeen] = field(default_factory=dict)
+    """Line of a reported exception without a message -> it."""
 
     def awaited(self, number: int) -> tuple[bytes, ...]:
         """Return what the lines hold that matter from line `number` on although they hold no literal."""
@@ -177,7 +187,7 @@ class Evidence:
         if (marks.script or self._script) and self._in_script(segment):
             return True
         if text[:1] in _TEXT_BEGINS and (segment.traced or text.startswith(_PANEL)):
-            return True
+            return not (marks.tracebacks and is_box(text))
         if not (marks.samples or self._samples) or not segment.own:
             return False
         if _SAMPLES_BEGIN in text:
@@ -277,22 +287,30 @@ class Evidence:
         if raised is None:
             return
         identity = signature.id if signature is not None else ""
-        if raised.line == source.line and self._is_first(segment, raised, signature):
-            self._messages[raised.line] = (source, identity)
+        if raised.line == source.line:
+            silent = self._silent.pop(raised.explains, None) if raised.explains is not None else None
+            if silent is not None:
+                yield replace(silent, chained=True)
+            if silent is not None or self._is_first(segment, raised, signature):
+                self._messages[raised.line] = (source, identity)
         if raised.line in self._messages:  # its own line, or a later one of its message
             source, identity = self._messages[raised.line]
             process, stamp = raised.process, self._time(segment, time)
-            yield ExceptionSeen(
+            event = ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
                 process.node, process.rank, process.pid, stamp, identity, raised.chained,
-                raised.detail[:_TEXT_LIMIT],
+                raised.detail[:_TEXT_LIMIT], raised.frame,
             )  # fmt: skip
+            if ": " not in raised.message:
+                self._silent[raised.line] = event
+            yield event
 
     def _finding(
         self, signature: Signature, segment: Segment, source: Source, time: float | None
     ) -> FindingSeen:
         process = self._process(segment, signature)
-        advice = signature.advice_in(self.phase)
+        phase = "generation" if (segment.actor or "").startswith(_ENGINES) else self.phase
+        advice = signature.advice_in(phase)
         return FindingSeen(
             signature.id,
             signature.title,

@@ -2,7 +2,8 @@
 
 Of chained tracebacks the first block is the cause. `RayTaskError`, an `ActorDiedError` of a creation task and
 Ray's `Unhandled error` carry another process's traceback, which follows with the process that raised it; a
-checkpoint's exception carries those of ranks. Of an ExceptionGroup, the exceptions in it count.
+checkpoint's exception carries those of ranks. Of an ExceptionGroup, the exceptions in it count. Where the
+first exception of a chain has no message, the one that was raised from it explains.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 
 BEGIN = "Traceback (most recent call last):"
+BOXED = "Traceback (most recent call last) ─"
+"""In the upper edge of the box that Rich draws around frames; the exception stands below the box."""
 UNHANDLED = "Unhandled error"
 ENDLESS = 2000
 """A traceback is dropped after so many lines without one of its process."""
@@ -24,7 +27,19 @@ _ANNOUNCED_LINES = 3
 """Python announces an exception that it goes on after at most so many lines before the traceback."""
 _MESSAGE_LINES = 40
 """Lines of a process that may belong to an exception's message."""
+_CAUSED = "The above exception was the direct cause"
 _CHAINED = ("During handling of the above", "The above exception was")
+_NO_MESSAGE = re.compile(r"[A-Za-z_][\w.]*:?\s*$")
+_SAYS_LITTLE = re.compile(r"(?:Exception|(?:Runtime|Value|OS|IO|System)Error):?\s*$")
+"""Python's general exceptions without a message; the name of any other says something."""
+_AWAITED_IN_VAIN = re.compile(
+    r"(?:[\w.]*\.)?(?:\w*Timeout(?:Error)?|Empty|Full|StopIteration|CancelledError):?\s*$"
+)
+"""Exceptions without a message that only say that something did not come."""
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line (?P<line>\d+)')
+_INSTALLED = re.compile(r".*/(?:site|dist)-packages/")
+_OWN_CODE = re.compile(r".*/(?=(?:nemo_rl|nemo_automodel|nemo_gym|megatron)/)")
+_PATH_PARTS = 3
 _BEGIN = re.compile(r"Traceback \(most recent call last\):(?: \(RANK (?P<rank>\d+)\))?$")
 _EXCEPTION = re.compile(
     r"[A-Za-z_][\w.<>]*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Died|Full|Failure|Group)"
@@ -37,6 +52,7 @@ _WRAPPER = re.compile(
     r"(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError|ActorUnavailableError|ChildFailedError"
     r"|CheckpointException|ProcessRaisedException|\w*ExceptionGroup|_?RemoteTraceback|RemoteError)\b"
     r"|\w[\w.]*: Caught \w+ in (?:DataLoader worker|replica|pin memory)"
+    r"|\w[\w.]*: Error raised in subprocess:"
 )
 _NAMES_ONLY = re.compile(r"(?:[\w.]*\.)?(?:(?:Ray)?Actor\w*Error|ChildFailedError)\b(?!.*ray::)")
 """A wrapper that names a process and holds nothing of what it printed."""
@@ -46,9 +62,11 @@ _MARGIN = re.compile(r"\s*(?:\| ?|\+-[-+ \d.]*$|\+ (?=Exception Group ))")
 # Lines below a relayed failure that name the process it is about.
 _NAMED = re.compile(
     r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
-    r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\))"
+    r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\)|traceback : (?P<signal>Signal .*))"
 )
 _SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
+_LAST_ERROR = "Last error:"
+"""NCCL's own words stand below it."""
 _KEY = "full_key: "
 _NAME = re.compile(r"[\w.-]+$")
 """The name of a setting, on a line of its own; the next line says what is wrong with it."""
@@ -95,6 +113,10 @@ class Raised:
     process: Process
     detail: str = ""
     """Line of the message that explains, where the first one does not."""
+    frame: str = ""
+    """Where it was raised: file and line, and the line of NeMo-RL that led there."""
+    explains: int | None = None
+    """Line of the exception without a message that it was raised from, and that it explains."""
 
 
 @dataclass(slots=True)
@@ -111,6 +133,35 @@ class _Block:
     process: Process = NO_PROCESS
     raised: Raised | None = None
     message_lines: int = 0
+    caused: bool = False
+    """The next exception is one that was raised from the last."""
+    frame: str = ""
+    own_frame: str = ""
+    asserted: str = ""
+    """The last frame's line of source, where it is an assertion."""
+
+    def add_frame(self, text: str) -> None:
+        """Note the line of a traceback that names a source file, or shows its source."""
+        if (match := _FRAME.match(text)) is None:
+            source = text.strip()
+            self.asserted = source if source.startswith("assert ") else self.asserted
+            return
+        self.asserted = ""
+        if match["path"].startswith("<"):  # generated code
+            return
+        path, count = _INSTALLED.subn("", match["path"])
+        own = _OWN_CODE.sub("", path)
+        if own == path and not count:
+            own = "/".join(path.split("/")[-_PATH_PARTS:])
+        self.frame = f"{own}:{match['line']}"
+        if own.startswith("nemo_rl/"):
+            self.own_frame = self.frame
+
+    def where(self) -> str:
+        """Return where the exception was raised."""
+        if self.own_frame in ("", self.frame):
+            return self.frame
+        return f"{self.frame}, called from {self.own_frame}"
 
 
 class Tracebacks:
@@ -155,6 +206,10 @@ class Tracebacks:
         if BEGIN in text and (match := _BEGIN.search(text)):
             self._begin(key, line, match["rank"], segment)
             return None
+        if is_box(text):
+            self._begin(key, line, None, segment)
+            self._open[key].behind_frame = True
+            return None
         if text.startswith(UNHANDLED) and "ray::" in text:
             self._open[key] = _Block(line, handled=False, aside=True, last=line, process=_remote(text))
             return None
@@ -171,6 +226,7 @@ class Tracebacks:
             return self._message_line(key, block, segment, text, line)
         if not text or text[0].isspace():
             block.behind_frame = bool(text)
+            block.add_frame(text)
             return None
         return self._unindented(block, segment, text, line)
 
@@ -184,6 +240,7 @@ class Tracebacks:
             block = _Block(line, handled=(near and handled) or quiet, aside=near and not handled)
             self._open[key] = block
         block.frames, block.last, block.behind_frame = True, line, False
+        block.frame = block.own_frame = ""
         block.headed = segment.text != segment.body
         if rank is not None:
             block.process = block.process._replace(rank=int(rank))
@@ -197,7 +254,7 @@ class Tracebacks:
             if not wrapper:
                 return None
         elif text.startswith(_CHAINED):
-            block.chain = True
+            block.chain, block.caused = True, text.startswith(_CAUSED)
             return None
         elif _EXCEPTION.match(_head(text)) is None and not (block.behind_frame and _BARE.match(text)):
             block.behind_frame = False
@@ -207,10 +264,12 @@ class Tracebacks:
         block.headed = segment.text != segment.body
         if block.handled:
             return None
+        explains = _explained(block, text) if block.chain else None
         chained = block.chain and block.raised is not None and not _carries(block.raised)
         raised = Raised(
-            text, line, block.began, segment.own and not block.aside, wrapper, chained,
+            text, line, block.began, segment.own and not block.aside, wrapper, chained and explains is None,
             NO_PROCESS if names_only else self.process(segment),
+            block.asserted if _NO_MESSAGE.match(text) else "", block.where(), explains,
         )  # fmt: skip
         block.raised, block.message_lines, block.chain = raised, 0, False
         return raised
@@ -220,7 +279,7 @@ class Tracebacks:
         raised = block.raised
         assert raised is not None
         if text.startswith(_CHAINED):
-            block.chain, block.frames = True, True
+            block.chain, block.frames, block.caused = True, True, text.startswith(_CAUSED)
             return None
         if text.startswith("ray::") or _WRAPPER.match(text):
             block.frames = True
@@ -240,6 +299,9 @@ class Tracebacks:
 
     def _named(self, block: _Block, raised: Raised, name: re.Match[str]) -> Raised:
         process, value = raised.process, name["value"]
+        if name["signal"]:
+            block.raised = replace(raised, detail=name["signal"])
+            return block.raised
         match name["key"]:
             case "ip" | "host":
                 process = process._replace(node=value)
@@ -264,16 +326,34 @@ class Tracebacks:
                 del self._open[key]
 
 
+def _explained(block: _Block, text: str) -> int | None:
+    """Return the line of the chain's first exception, if it has no message and the next one explains it."""
+    first = block.raised
+    if first is None or first.wrapper or first.chained or first.detail or _NO_MESSAGE.match(text):
+        return None
+    silent = _AWAITED_IN_VAIN.match(first.message) or (block.caused and _SAYS_LITTLE.match(first.message))
+    return first.line if silent else None
+
+
 def _better_detail(raised: Raised, line: str) -> str:
     """Return the line that explains an exception, after one more line of its message."""
     detail = raised.detail
     if line.startswith(_KEY):  # OmegaConf names the key below every message
         return line
+    if line == _LAST_ERROR:
+        return line
+    if detail == _LAST_ERROR:
+        return f"{detail} {line}" if line else detail
     if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
         return detail
     if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
         return line
     return f"{detail}: {line}" if _NAME.match(detail) else detail
+
+
+def is_box(text: str) -> bool:
+    """Return True for the upper edge of a box with frames."""
+    return text.startswith("╭") and BOXED in text
 
 
 def marks(keys: Iterable[Key]) -> tuple[bytes, ...]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from launcher.logs.events import ExceptionSeen, FindingSeen, JobChanged, Role, Source
 from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import source_order
-from launcher.monitor.failure_graph import UNKNOWN, FailureGraph
+from launcher.monitor.failure_graph import UNKNOWN, FailureGraph, is_exception
 
-__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_interrupt", "source_order"]
+__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_exception", "is_interrupt", "source_order"]
 _STOPPED = "sigterm"
 """Signature of a process that was told to stop."""
 # Final states of a job (sacct, State) -> id of the signature with the same meaning.
@@ -77,7 +77,7 @@ def diagnose(
     others = [
         item.finding
         for item in graph.failures
-        if item.finding.id != UNKNOWN and item.finding.source != root.source
+        if not is_exception(item.finding) and item.finding.source != root.source
     ]
     others = _once_per_log(sorted(others, key=graph.chronology.key), root)
     confidence = _confidence(root, others, failed=failed)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from launcher.logs.events import ExceptionSeen, FindingSeen, Role
+from launcher.logs.exception_kinds import exception_kind, exception_kinds
 from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import ENDS, Chronology, source_order
 from launcher.monitor.odd_rank import WAITS, odd_rank
@@ -24,6 +25,13 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
+_KILLED = re.compile(
+    r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)|is killed by signal: Killed|proc\(s\): \{.*: -9\b"
+)
+_KILLED_FIX = (
+    "Mostly the node's memory was full: compare MaxRSS of `sacct -j JOB` with the memory of the job, "
+    "and look for `oom` in the batch script's log."
+)
 _RAY_PREFIX = re.compile(r"ray[.-]")
 
 
@@ -49,7 +57,7 @@ class Failure:
     @property
     def certain(self) -> bool:
         """True if it has certainly ended something: no process goes on after it."""
-        from_launcher = self.finding.id != UNKNOWN and self.finding.id not in catalogue().signatures
+        from_launcher = not is_exception(self.finding) and self.finding.id not in catalogue().signatures
         return self.finding.tier == 1 or self.reached or from_launcher
 
 
@@ -68,8 +76,8 @@ class FailureGraph:
         self._top_messages = tuple(dict.fromkeys(item.message for item in top))
         self._named = {(item.pid, item.node) for item in self._exceptions if item.wrapper and item.pid}
         self._wrappers = {item.source for item in self._exceptions if item.wrapper}
-        self._printers = {item.pid for item in fatal if _nature(item) is not Nature.RELAYED} | {
-            item.pid for item in self._exceptions if not item.wrapper
+        self._printers = {_process(item) for item in fatal if _nature(item) is not Nature.RELAYED} | {
+            _process(item) for item in self._exceptions if not item.wrapper
         }
         recognised = [_completed(item, by_line.get(item.source)) for item in fatal]
         findings = [*recognised, *self._unknown({item.source for item in fatal})]
@@ -81,13 +89,7 @@ class FailureGraph:
         for item in self._exceptions:
             if item.wrapper or item.chained or item.signature or item.source in recognised:
                 continue
-            name = item.message.partition(":")[0]
-            text = f"{item.message} {item.detail}" if item.detail else item.message
-            yield FindingSeen(
-                UNKNOWN, f"Unrecognised error: {name}", "fatal", text, item.source,
-                "Read the traceback above this line.", item.node, item.rank,
-                tier=2, stamp=item.stamp, pid=item.pid,
-            )  # fmt: skip
+            yield _finding_of(item)
 
     def _failure(self, finding: FindingSeen) -> Failure:
         nature = _nature(finding)
@@ -98,12 +100,29 @@ class FailureGraph:
         named = not self._named.isdisjoint(((pid, node), (pid, None)))
         names_silent = (
             nature is Nature.RELAYED and finding.pid is not None
-            and finding.source in self._wrappers and finding.pid not in self._printers
+            and finding.source in self._wrappers and not self._printed(finding)
         )  # fmt: skip
         return Failure(finding, nature, reached, named, names_silent)
 
+    def _printed(self, named: FindingSeen) -> bool:
+        """Return True if the process that a relay names printed something about itself."""
+        pid, rank = named.pid, named.rank
+        return any(
+            (pid is not None and printer == pid) or (printer is None and rank is not None and printed == rank)
+            for printer, printed in self._printers
+        )
+
     def root(self) -> FindingSeen | None:
         """Return the cause; None where there is no failure."""
+        root = self._root()
+        if root is not None and root.node is None and root.rank is not None:
+            # torchrun's report names the host of the rank that it saw fail.
+            reports = (item for item in self._exceptions if item.wrapper and item.rank == root.rank)
+            hosts = {item.node for item in reports} - {None}
+            root = replace(root, node=hosts.pop()) if len(hosts) == 1 else root
+        return root if root is None else _with_node_in_fix(root)
+
+    def _root(self) -> FindingSeen | None:
         own = [item for item in self.failures if item.nature is Nature.OWN]
         edges = [item for item in self.failures if item.nature is not Nature.OWN]
         # What others saw of a death explains no error, only that a run did not end in time.
@@ -146,9 +165,35 @@ class FailureGraph:
         return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
 
 
+def is_exception(finding: FindingSeen) -> bool:
+    """Return True for an exception that no signature recognises."""
+    return finding.id == UNKNOWN or finding.id in exception_kinds()
+
+
+def _finding_of(exception: ExceptionSeen) -> FindingSeen:
+    """Return an exception that no signature recognises as a finding of tier 2."""
+    name = exception.message.partition(":")[0]
+    text = f"{exception.message} {exception.detail}" if exception.detail else exception.message
+    kind = exception_kind(text)
+    if kind is not None:
+        identity, title, fix, edits = kind.id, kind.title, kind.fix, kind.edits
+    else:
+        identity, title, edits = UNKNOWN, f"Unrecognised error: {name}", ()
+        fix = f"Raised in {exception.frame}. " if exception.frame else ""
+        fix += "Read the traceback above this line."
+    return FindingSeen(
+        identity, title, "fatal", text, exception.source, fix, exception.node, exception.rank,
+        tier=2, edits=edits, stamp=exception.stamp, pid=exception.pid,
+    )  # fmt: skip
+
+
+def _process(item: FindingSeen | ExceptionSeen) -> tuple[int | None, int | None]:
+    return item.pid, item.rank
+
+
 def _nature(finding: FindingSeen) -> Nature:
-    signature = catalogue().signatures.get(finding.id)
-    return signature.nature if signature is not None else Nature.OWN
+    kind = catalogue().signatures.get(finding.id) or exception_kinds().get(finding.id)
+    return kind.nature if kind is not None else Nature.OWN
 
 
 def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> FindingSeen:
@@ -156,9 +201,22 @@ def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> Finding
     if exception is None:
         return finding
     text = f"{finding.text} {exception.detail}" if exception.detail else finding.text
+    finding = _told_by(exception.detail, finding) if exception.detail else finding
     if not exception.wrapper or (exception.node is None and exception.pid is None):
         return replace(finding, text=text)
     return replace(finding, text=text, node=exception.node, pid=exception.pid, rank=exception.rank)
+
+
+def _told_by(detail: str, finding: FindingSeen) -> FindingSeen:
+    """Return a finding as what a later line of its message says that it is, or that it only passes on."""
+    signature = catalogue().recognise(detail)
+    if signature is not None and signature.nature is Nature.RELAYED:
+        name, title, advice = signature.id, signature.title, signature.advice
+        return replace(finding, id=name, title=title, tier=signature.tier, fix=advice.fix, edits=advice.edits)
+    kind = exception_kind(detail) if signature is None else None
+    if kind is None:
+        return finding
+    return replace(finding, id=kind.id, title=kind.title, fix=kind.fix, edits=kind.edits)
 
 
 def _same_message(text: str, reached: str) -> bool:
@@ -169,6 +227,14 @@ def _same_message(text: str, reached: str) -> bool:
     return len(message) > _SHORTEST_MESSAGE and message in reached and name.rpartition(".")[2] in reached
 
 
+def _with_node_in_fix(finding: FindingSeen) -> FindingSeen:
+    """Return a finding whose advice names the node to leave out, where Slurm's name of it is known."""
+    name = (finding.node or "").partition(".")[0]
+    if not name or name.isdecimal() or ":" in name:
+        return finding
+    return replace(finding, fix=finding.fix.replace("--exclude=NODE", f"--exclude={name}"))
+
+
 def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
     """Return an edge with the process that it names, and where that one's last words are."""
     who = [
@@ -177,6 +243,8 @@ def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
         f"on {finding.node}" if finding.node is not None else "",
     ]
     names = " ".join(part for part in who if part)
+    if _KILLED.search(finding.text):
+        return replace(finding, fix=f"SIGKILL ended {names or 'a process'}. {_KILLED_FIX}")
     if not names:
         return finding
     reading = "its lines in this log"

@@ -18,6 +18,8 @@ _NAME_LINES = 6
 """Lines below a finding in which a repetition tells whose it is."""
 _EARLIER_S = 1.0
 """A later line of the same finding is the first one if its own time is earlier by more than this."""
+_CHILD_FAILED = "child-failed"
+"""Signature of a launcher that ended because one of its processes failed."""
 RETRYING = "ray-start-retried"
 """Id of the warning that a start of Ray is tried again."""
 
@@ -99,6 +101,13 @@ class OpenEvidence:
         """Return the open exceptions; `retrying`: without those of a start that is being tried again."""
         items = [item for item in self._exceptions.values() if not self.went_on_after(item.source)]
         return items if not retrying else [item for item in items if not self._is_of_start(item)]
+
+    @property
+    def launcher_raised(self) -> bool:
+        """True if a launcher such as torchrun ended because one of its processes failed."""
+        return any(
+            item.own and item.wrapper and item.signature == _CHILD_FAILED for item in self.exceptions()
+        )
 
     def drop_log(self, log: str) -> None:
         """Drop the evidence of a log that restarted."""

@@ -18,7 +18,7 @@ from launcher.logs.events import (
     ProcessSignalled,
 )
 from launcher.logs.lines import Segment
-from launcher.monitor.diagnosis import UNKNOWN, is_interrupt
+from launcher.monitor.diagnosis import UNKNOWN, is_exception, is_interrupt
 from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
@@ -30,7 +30,7 @@ RECENT_S = 120.0
 RECENT = "its logs are being written"
 SILENT = "its logs are no longer written and do not show an end"
 # Printed by Ray's processes about each other when all of them are being stopped.
-_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", "sigterm", UNKNOWN})
+_CONSEQUENCES_OF_A_STOP = frozenset({"ray-gcs", "ray-register", "ray-node-dead", "sigterm"})
 _REASON_LIMIT = 100
 
 
@@ -52,6 +52,8 @@ class RunEvidence:
     """The exception that reached the driver's top level."""
     activity: str = ""
     """What the driver did last, in words."""
+    launcher_raised: bool = False
+    """What started the processes, such as torchrun, ended because one of them failed."""
 
     @property
     def ended(self) -> DriverEnded | LauncherEnded | None:
@@ -98,9 +100,13 @@ def _is_alive(job: JobChanged | None) -> bool:
 def _signalled(evidence: RunEvidence, signal: str) -> RunStatus:
     """Return the status of a run that a signal ended, of which no scheduler tells."""
     root = evidence.root
-    if root is not None and root.tier < 3 and root.id not in _CONSEQUENCES_OF_A_STOP:
+    if root is not None and root.tier < 3 and not _follows_from_a_stop(root):
         return RunStatus(JobState.FAILED, _summary(root))
     return RunStatus(JobState.CANCELLED, _unexplained_signal(signal))
+
+
+def _follows_from_a_stop(root: FindingSeen) -> bool:
+    return root.id in _CONSEQUENCES_OF_A_STOP or is_exception(root)
 
 
 def _unexplained_signal(signal: str) -> str:
@@ -167,7 +173,7 @@ def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
     if code == 0:
         return clean_end(evidence.progress)
     root = evidence.root
-    if code in INTERRUPTED and (root is None or root.id in _CONSEQUENCES_OF_A_STOP):
+    if code in INTERRUPTED and (root is None or _follows_from_a_stop(root)):
         return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code]))
     process = "driver" if evidence.driver_ended is not None else "launcher"
     return _failed(evidence, f"the {process} exited with {code}")
@@ -186,7 +192,7 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         job = JobChanged(JobState.UNKNOWN, "no information on whether it still runs")
     if job.state in (JobState.STARTING, JobState.RUNNING):
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
-    if job.state is JobState.UNKNOWN and root is not None and root.tier < 3:
+    if job.state is JobState.UNKNOWN and root is not None and (root.tier < 3 or evidence.launcher_raised):
         return RunStatus(JobState.FAILED, _summary(root))
     progress = evidence.progress
     if job.state is JobState.UNKNOWN and root is None and progress.used_epochs and progress.bounded_by_data:
@@ -199,7 +205,7 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
 def _summary(root: FindingSeen) -> str:
     """Return a cause on one line: its title, and the beginning of its line in the log."""
     text = Segment(root.text).body.strip()
-    if root.id != UNKNOWN:
+    if not is_exception(root):
         text = text.partition(". ")[0]
     text = text if len(text) <= _REASON_LIMIT else f"{text[: _REASON_LIMIT - 1]}…"
     if root.id == UNKNOWN:

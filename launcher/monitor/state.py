@@ -363,6 +363,7 @@ class RunState:
             root=self.diagnosis.root,
             traceback=self.traceback,
             activity=phase_with_usual_time(self.phase, self.metrics),
+            launcher_raised=self._evidence_of_logs.launcher_raised,
         )
 
     @property

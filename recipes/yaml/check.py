@@ -116,8 +116,8 @@ def checked(tree: Tree, splices: Sequence[Splice], expected_shapes: list[Shape])
     if not same([shape(root) for root in trial.roots], expected_shapes):
         where = tree.position(splices[0].start) if splices else tree.name
         raise EditRefusedError("The edited text would not read back as the intended values", where=where)
-    lost = undefined_aliases(trial) - undefined_aliases(tree)
-    if lost:
+    missing = undefined_aliases(trial)
+    if missing and (lost := missing - undefined_aliases(tree)):
         name = sorted(lost)[0]
         fix = f"Change the keys that use *{name} first."
         raise EditRefusedError(f"The edit would remove the anchor &{name}, which is used elsewhere", fix=fix)

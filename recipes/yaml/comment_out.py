@@ -134,13 +134,13 @@ def comment_in(tree: Tree, path: KeyPath, line: int | None = None) -> Tree:
 
 
 def _commented(tree: Tree, path: KeyPath, line: int | None) -> CommentedEntry:
-    """Return the entry that is commented out at a path; the first of a list's items, which have no names."""
+    """Return the entry that is commented out at a path."""
     entries = [one for one in commented_entries(tree) if _names(one.path, path)]
     matches = [one for one in entries if line is None or one.first_line <= line <= one.last_line]
     if not matches:
         at = f" on line {line}" if line is not None and entries else ""
         raise NotWrittenError(f"'{format_key(path)}' is not commented out{at}", where=tree.name)
-    if len(matches) > 1 and isinstance(path[-1], str):
+    if len(matches) > 1:
         numbers = ", ".join(str(one.first_line) for one in matches[:_LINES_NAMED])
         numbers += f" and {len(matches) - _LINES_NAMED} more" * (len(matches) > _LINES_NAMED)
         raise EditRefusedError(
@@ -287,8 +287,8 @@ class _Holders:
         """Entries and list items in lines."""
         self.lists: list[tuple[int, KeyPath, list[int]]] = []
         """Column, path and the lines of the items of each list in lines."""
-        self.empty_lists: list[tuple[int, KeyPath]] = []
-        """Line and path of each `[]`."""
+        self.empty_lists: list[tuple[int, int, KeyPath]] = []
+        """Line, last of the comment lines right below, and path of each `[]`."""
         if tree.root is not None:
             self._collect(tree, tree.root, ())
         self.rows.sort()
@@ -308,7 +308,8 @@ class _Holders:
                 columns = tree.lines.column(node.children[0].start)
                 self.lists.append((columns, path, [tree.lines.number(item.start) for item in node.children]))
             elif not node.children and path:
-                self.empty_lists.append((tree.lines.number(node.start), path))
+                line = tree.lines.number(node.start)
+                self.empty_lists.append((line, _last_comment_below(tree, line), path))
             for index, item in enumerate(node.children):
                 below = (*path, index)
                 if not node.flow:
@@ -343,12 +344,12 @@ class _Holders:
     def item_at(self, line: int, column: int) -> KeyPath | None:
         """Return the path that an item at a line and column would have, in a list of that column around it.
 
-        Right above the first item and right below the last one count; so does the line after `[]`.
+        Right above the first item and right below the last one count; so do the comments below `[]`.
         """
         if any(first <= line <= last for first, last in self.blocks):
             return None
-        for number, path in self.empty_lists:
-            if number == line - 1:
+        for first, last, path in self.empty_lists:
+            if first < line <= last:
                 return (*path, 0)
         around = [(path, items) for depth, path, items in self.lists if depth == column]
         for path, items in around:
@@ -363,6 +364,14 @@ class _Holders:
     def _ends(self, first: int, last: int, column: int) -> bool:
         """Return whether a key left of a column begins between two lines."""
         return any(first < row.line < last and row.column < column for row in self.rows if not row.is_item)
+
+
+def _last_comment_below(tree: Tree, line: int) -> int:
+    """Return the last of the comment lines right below a line; the line itself where none is."""
+    start = tree.lines.next(tree.lines.span(line)[0])
+    while start < len(tree.text) and tree.text[start : tree.lines.end(start)].lstrip(" \t").startswith("#"):
+        line, start = line + 1, tree.lines.next(start)
+    return line
 
 
 def _is_open(node: Node) -> bool:

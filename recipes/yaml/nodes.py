@@ -133,14 +133,15 @@ def is_merge_key(node: Node) -> bool:
 
 def walk(node: Node) -> Iterator[Node]:
     """Return a node and everything written inside it, in the order of the text."""
-    yield node
-    if isinstance(node, MappingNode):
-        for entry in node.children:
-            yield from walk(entry.key)
-            yield from walk(entry.value)
-    elif isinstance(node, SequenceNode):
-        for item in node.children:
-            yield from walk(item.value)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, MappingNode):
+            for entry in reversed(node.children):
+                waiting += (entry.value, entry.key)
+        elif isinstance(node, SequenceNode):
+            waiting += [item.value for item in reversed(node.children)]
 
 
 def last_leaf(node: Node) -> Node:

@@ -8,6 +8,7 @@ recipes). What libyaml refuses is parsed again by PyYAML, which decides and word
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ def parser_events(text: str) -> Iterator[Any]:
     return yaml.parse(text, Loader=yaml.SafeLoader)
 
 
+@lru_cache(maxsize=2)  # an edit asks it of the text before and after, by each of its readers
 def scanners_differ(text: str) -> bool:
     """Return whether a text holds what libyaml and PyYAML's own scanner may take differently."""
     if text.isascii() and not _SUSPECT.search(text):  # a tenth of the time of the pattern below

@@ -178,8 +178,11 @@ def read_float(text: str) -> float:
 
 def same(a: object, b: object) -> bool:
     """Return whether data is equal, in type too: 1 is not 1.0 is not True; nan is nan; key order counts."""
-    if type(a) is not type(b):
+    kind = type(a)
+    if kind is not type(b):
         return False
+    if kind is str or kind is int:  # most of a recipe
+        return a == b
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b))
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):

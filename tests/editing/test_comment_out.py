@@ -134,6 +134,22 @@ def test_only_lines_where_a_key_could_stand_are_entries() -> None:
     assert entries[("a", "c")].value == "2"
 
 
+@pytest.mark.parametrize("items", ["- 1\n- 2\n- 3\n", "- a: 1\n  b: 2\n- a: 2\n", "  - x\n  - y\n"])
+def test_items_of_a_list_that_are_all_commented_out_come_back_by_their_lines(items: str) -> None:
+    text = f"p: 1\nlist:\n{items}q: 2\n"
+    tree = parse(text)
+    count = len(parse(f"list:\n{items}").root.children[0].value.children)  # type: ignore[union-attr]
+    for _ in range(count):
+        tree = comment_out(tree, ("list", 0))
+    entries = [entry for entry in commented_entries(tree) if entry.path == ("list", 0)]
+    assert len(entries) == count
+    with pytest.raises(RecipeError, match="more than once"):
+        comment_in(tree, ("list", 0))
+    for entry in entries[::-1]:
+        tree = comment_in(tree, ("list", 0), entry.first_line)
+    assert tree.text == text
+
+
 def round_trips(path: Path, count: int, seed: int) -> list[str]:
     """Comment keys of a stock recipe out and back in; return those that did not come back as they were."""
     tree = parse(path.read_text(encoding="utf-8"), path.name)
@@ -148,6 +164,7 @@ def round_trips(path: Path, count: int, seed: int) -> list[str]:
             continue
         try:
             line = tree.position(find_spot(tree, key).child.start).line
+            line += commented.text.count("\n") - tree.text.count("\n")  # `{}` above the file's only key
             back = comment_in(commented, key, line if isinstance(key[-1], str) else None)
         except RecipeError as error:  # the place of a list item between other comments is ambiguous
             if not isinstance(key[-1], int):

@@ -306,9 +306,9 @@ class HomeScreen(RowCommands):
 
     def _unusual(self, row: RunRow) -> tuple[str, ...]:
         """Return what of a run that has ended took longer than usual; computed once for a row."""
-        if (
-            row.state is None or not row.state.ended or not self._rest_begun
-        ):  # imports what the list does not need
+        if not self._rest_begun:  # it imports what the list does not need
+            return ()
+        if row.state is None or not row.state.ended:
             return ()
         if self._compared is None or self._compared[0] is not row:
             self._compared = (row, longer_than_usual(row, self._sources.runs_of(row.host)))

@@ -82,9 +82,9 @@ class SessionWorker(JobThread):
         self.holds = KeyHolds()
         self._offer_hold = 0
         self._stale = False
+        """Whether the session changed since the last analysis."""
         self._measured_about: tuple[object, ...] | None = None
         """Nodes and models of the measurement."""
-        """Whether the session changed since the last analysis."""
         self._opened: bytes | None = None
         """Bytes of the file that the session counts from."""
 
