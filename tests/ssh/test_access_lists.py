@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from launcher.transports import access_lists
 from launcher.transports.access_lists import listed_writers
 from launcher.transports.local import LocalTransport
 from launcher.transports.ssh.transport import SshTransport
@@ -101,5 +100,5 @@ def test_lists_of_nfs(monkeypatch: pytest.MonkeyPatch, data: bytes, expected: st
             raise OSError(95, "Operation not supported")
         return data
 
-    monkeypatch.setattr(access_lists.os, "getxattr", attribute)
+    monkeypatch.setattr(os, "getxattr", attribute)
     assert listed_writers("x") == expected
