@@ -15,7 +15,7 @@ FORETOLD: Mapping[str, tuple[str, ...]] = {
     "D10": ("venv-build",),
     "D11": ("uv-fetch",),
     "D13": ("submodule-missing",),
-    "D14": ("ray-not-found",),
+    "D14": ("ray-not-found", "environment-missing"),
     "D15": ("python-start", "lib-missing"),
     "D16": ("uv-lock-stale", "ray-version"),
     "D17": ("python-start",),

@@ -133,6 +133,15 @@ def save(
         return _save(path, data, opened, accept_changes=accept_changes)
 
 
+def _fix_of_read_only(target: Path, attributes: os.stat_result) -> str:
+    """Return what helps where a file may not be written: only its owner can change its mode."""
+    if os.statvfs(target).f_flag & os.ST_RDONLY:
+        return "Its file system is mounted read-only: save elsewhere."
+    if attributes.st_uid != os.geteuid():
+        return "It belongs to somebody else: save under another name."
+    return f"chmod u+w {target}, or save under another name."
+
+
 def _save(path: Path, data: bytes, opened: bytes | None, *, accept_changes: bool) -> Saved:
     target = _target(path)
     try:
@@ -144,9 +153,7 @@ def _save(path: Path, data: bytes, opened: bytes | None, *, accept_changes: bool
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise SaveError(f"{target} is not a regular file", where=path, fix="Save under another name.")
     if before is not None and not os.access(target, os.W_OK):
-        raise SaveError(
-            f"{target} is read-only", where=path, fix=f"chmod u+w {target}, or save under another name."
-        )
+        raise SaveError(f"{target} is read-only", where=path, fix=_fix_of_read_only(target, before))
     temporary = _write_temporary(target, data, before)
     try:
         if before is not None and not accept_changes:

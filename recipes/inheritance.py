@@ -16,18 +16,19 @@ from recipes.bounds import refuse_bombs
 from recipes.chain import RecipeReader
 from recipes.errors import FilePosition, RecipeError
 from recipes.interpolation import RESOLVERS, Evaluator, UnsupportedError, is_interpolation
-from recipes.keys import KeyPath, Step, format_key, parse_key
+from recipes.keys import KeyPath, Step, format_key, nearest_key, parse_key
 from recipes.overrides import OVERRIDE_FILE, Override, apply_overrides, parse_overrides
 from recipes.reference import ResolveError, resolve_by_omegaconf
 from recipes.remote_path import environment_at
 from recipes.values import Leaf, Map, Value, child, find, item_index, leaves
 from recipes.withheld import Withheld
 
+_NO_SUCH_KEY = re.compile(r"Could not override '([^']+)'")
 _UNSUPPORTED = re.compile(r"Unsupported interpolation type (\S+)")
 """Message of OmegaConf for a function that is not registered (omegaconf/base.py)."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from recipes.chain import Chain
@@ -229,10 +230,21 @@ def _effective(chain: Chain, merged: Map, base: Map, evaluator: Evaluator, value
     return EffectiveRecipe(chain.source.path, values, merged, base, tuple(chain.files()), evaluator, chain)
 
 
+def _nearest(key: str, keys: Iterable[str]) -> str:
+    try:
+        return nearest_key(key, keys)
+    except RecipeError:  # Hydra's own spelling of a key
+        return ""
+
+
 def _explained(error: ResolveError, chain: Chain, merged: Map) -> RecipeError:
     """Turn OmegaConf's refusal into an error that names the place."""
     if error.override:
         fix = "Write KEY=VALUE to change, +KEY=VALUE to add, ++KEY=VALUE for either, ~KEY to delete."
+        missing = _NO_SUCH_KEY.search(error.what)
+        keys = (format_key(path) for path, _ in leaves(merged))
+        near = _nearest(missing[1], keys) if missing else ""
+        fix = f"Did you mean {near}? {fix}" if near else fix
         return RecipeError(f"The override cannot be applied: {error.what}", where=error.key, fix=fix)
     position = FilePosition(str(chain.source.path))
     try:

@@ -17,6 +17,8 @@ Step = str | int | float | bool | None
 KeyPath = tuple[Step, ...]
 """A path into a recipe. A string step also finds the key or item that is spelled like it."""
 
+_LONGEST_GUESSED = 200
+"""Characters of a misspelt key that are compared with others."""
 _PLAIN = re.compile(r"[^.\"\s]+")
 _STEP = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."][^.]*)')
 
@@ -25,6 +27,21 @@ class KeyMissingError(RecipeError):
     """A recipe has no such key."""
 
     exit_code = Exit.FAILED
+
+
+def nearest_key(key: str, keys: Iterable[str]) -> str:
+    """Return the key that was most likely meant: one of its name, else a similar one."""
+    from difflib import get_close_matches
+
+    wanted = parse_key(key[:_LONGEST_GUESSED])
+    present = list(keys)
+    sections = {format_key(parse_key(name)[:-1]) for name in present} - {""}
+    candidates = [*present, *sections]
+    same_name = [name for name in candidates if wanted and parse_key(name)[-1] == wanted[-1]]
+    near = get_close_matches(key, same_name, n=1, cutoff=0.0) or get_close_matches(
+        key, candidates, n=1, cutoff=0.8
+    )
+    return near[0] if near else ""
 
 
 def parse_key(text: str) -> KeyPath:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from recipes.library import DIRECTORY
 from tests.command import Command, processes_of
 from tests.driver_text import LAUNCHER, DriverText, launcher_end
 
@@ -93,6 +94,7 @@ def test_text_of_a_log_cannot_reach_the_terminal(command: Command, logs: Path) -
         (("watch", "--once"), 2, "nothing to watch"),
         (("watch", "--once", "no-such-run"), 2, "no run 'no-such-run'"),
         (("watch", "--once", "/no/such/dir"), 2, "no such file or directory"),
+        (("watch", "--once", str(DIRECTORY / "smoke.yaml")), 2, "is a recipe, not a log"),
         (("watch", "--once", "--log", "driver"), 2, "invalid --log 'driver' (expected ROLE=FILE)"),
         (("watch", "--once", "--log", "driver=/none"), 2, "no such file: /none"),
         (("cancel", "nothing"), 2, "no run 'nothing'"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from launcher.errors import InputError
 from launcher.settings import COMPACT, DENSITIES, load_settings, set_setting, settings_path
 from launcher.text import clean, did_you_mean
 from tui.theme import THEME, theme_names
 
-_THEME = "screen.theme"
+THEME_KEY = "screen.theme"
 _DENSITY = "screen.density"
 
 
@@ -32,6 +33,16 @@ class ScreenSettings:
         return COMPACT if self.compact else DENSITIES[0]
 
 
+def refuse_unknown_theme(name: str, where: Path | None = None) -> None:
+    """Raise InputError where there is no theme of a name."""
+    if name not in theme_names():
+        raise InputError(
+            f"invalid {THEME_KEY}: unknown theme '{clean(name)}'{did_you_mean(name, theme_names())}",
+            where=where,
+            fix=f"Themes: {', '.join(theme_names())}.",
+        )
+
+
 def load_screen_settings(environment: Mapping[str, str]) -> ScreenSettings:
     """Return the user's settings of the screen.
 
@@ -39,13 +50,8 @@ def load_screen_settings(environment: Mapping[str, str]) -> ScreenSettings:
         InputError: the settings cannot be read, or name an unknown theme.
     """
     settings, default = load_settings(environment), ScreenSettings()
-    if settings.theme and settings.theme not in theme_names():
-        raise InputError(
-            f"invalid {_THEME}: unknown theme '{clean(settings.theme)}'"
-            f"{did_you_mean(settings.theme, theme_names())}",
-            where=settings_path(environment),
-            fix=f"Themes: {', '.join(theme_names())}.",
-        )
+    if settings.theme:
+        refuse_unknown_theme(settings.theme, settings_path(environment))
     return ScreenSettings(
         settings.theme or default.theme,
         settings.density == COMPACT,
@@ -61,7 +67,7 @@ def keep_theme(environment: Mapping[str, str], name: str) -> None:
         InputError: the settings cannot be edited.
     """
     if load_settings(environment).theme != name:
-        set_setting(environment, _THEME, [name])
+        set_setting(environment, THEME_KEY, [name])
 
 
 def keep_density(environment: Mapping[str, str], *, compact: bool) -> None:

@@ -7,7 +7,7 @@ Events of which a log holds one every few lines are named tuples, which are made
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -186,6 +186,8 @@ class FindingSeen:
     """The process tries again: the finding counts until that succeeds."""
     confidence: str = ""
     """Of the root finding: `high`, `medium` or `low`."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,8 @@ class ExceptionSeen:
     """Line of its message that explains, where the first one does not."""
     frame: str = ""
     """Where it was raised: file and line."""
+    task: int | None = None
+    """Number that srun put before its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +347,8 @@ class JobChanged:
     """Nodes of it that went down."""
     jobs: tuple[JobChanged, ...] = ()
     """Every job of the run that began, and the present one, in the order of their submission."""
+    asked: float | None = field(default=None, compare=False)
+    """When the scheduler gave this answer; a log that is newer knows more. None where it is new."""
 
 
 def unanswered(last: JobChanged | None, problem: str) -> JobChanged:

@@ -299,7 +299,7 @@ class Evidence:
             event = ExceptionSeen(
                 raised.message[:_TEXT_LIMIT], source, raised.began, raised.own, raised.wrapper,
                 process.node, process.rank, process.pid, stamp, identity, raised.chained,
-                raised.detail[:_TEXT_LIMIT], raised.frame,
+                raised.detail[:_TEXT_LIMIT], raised.frame, segment.task,
             )  # fmt: skip
             if ": " not in raised.message:
                 self._silent[raised.line] = event
@@ -326,6 +326,7 @@ class Evidence:
             stamp=self._time(segment, time),
             pid=process.pid,
             retried=signature.retried,
+            task=segment.task,
         )
 
     def _process(self, segment: Segment, signature: Signature) -> Process:

@@ -38,7 +38,7 @@ _DIGITS_RUN = b"0" * (_LONGEST_NUMBER + 1)
 """All digits as zeros: a search for a text takes a fifth of the time of one for a pattern."""
 _XTRACE = re.compile(r"^\++ \S")
 # The end of a progress bar that something else was printed behind, without a line break.
-_BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)? \[\d+:\d\d[^\]]*\](?=\S)")
+_BAR_END = re.compile(r"\d[\d.,]*[A-Za-z]*(?:/\S+)?(?: [a-z]+)? \[\d+:\d\d[^\]]*\](?=\S)")
 _RATE_END = re.compile(r"/[A-Za-z]+(?:,[^\]]*)?\](?=\S)")
 _DOCKER_JSON = '{"log":"'
 _RAY_BEGINS = (b"(", b"\x1b")
@@ -183,8 +183,7 @@ def _parse(part: str, carried: LineOrigin) -> list[Segment]:
         text = clean(part)
     text, origin = split_prefixes(text, carried)
     if _may_hold_bar(text) and (bar := _BAR_END.search(text)):
-        behind, inner = split_prefixes(text[bar.end() :], origin)
-        return [_segment(text[: bar.end()], origin), _segment(behind, inner)]
+        return [_segment(text[: bar.end()], origin), *_parse(text[bar.end() :], origin)]
     return [made] if (made := _segment(text, origin)).text else []
 
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from launcher.logs.exception_detail import better_detail
 from launcher.logs.headers import LineSeverity
 from launcher.logs.lines import Segment
 
@@ -64,15 +65,12 @@ _NAMED = re.compile(
     r"\s+(?:(?P<key>pid|ip|host|rank|class_name)\s*: (?P<value>[\w.:-]+)"
     r"|exitcode\s*: -?\d+ \(pid: (?P<pid>\d+)\)|traceback : (?P<signal>Signal .*))"
 )
-_SAYS_NOTHING = re.compile(r"(?::|\bat \d+:\d+:|\d+ validation errors? for \S+)\s*$")
-_LAST_ERROR = "Last error:"
-"""NCCL's own words stand below it."""
-_KEY = "full_key: "
-_NAME = re.compile(r"[\w.-]+$")
-"""The name of a setting, on a line of its own; the next line says what is wrong with it."""
-_TELLS = re.compile(
-    r"\b\w*(?:Error|Exception)\b[:(]|\berror:|mismatch|Missing key|Unexpected key|Value error"
-)
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|/ray/_private/|/bin/[\w.-]+$|\.p(?:xi|yx)$")
+"""Paths of code that is neither NeMo-RL's nor the user's."""
+_RAY_CARRIES = "traceback: Traceback"
+"""Second line of Ray's error about what it could not read."""
+_LAUNCHERS = ("srun: ", "slurmstepd", "[NRL_PHASE]", "[INFO]", "[ERROR]", "sbatch: ", "+ ")
+"""Beginnings of what a job's launcher prints: no message goes on behind it."""
 # Python went on after these: they are not failures.
 HANDLED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 # The process may go on after these: a thread, or a task that nobody waits for.
@@ -114,7 +112,7 @@ class Raised:
     detail: str = ""
     """Line of the message that explains, where the first one does not."""
     frame: str = ""
-    """Where it was raised: file and line, and the line of NeMo-RL that led there."""
+    """Where it was raised: file and line, and the line of NeMo-RL's or of the user's code that led there."""
     explains: int | None = None
     """Line of the exception without a message that it was raised from, and that it explains."""
 
@@ -154,7 +152,7 @@ class _Block:
         if own == path and not count:
             own = "/".join(path.split("/")[-_PATH_PARTS:])
         self.frame = f"{own}:{match['line']}"
-        if own.startswith("nemo_rl/"):
+        if own.startswith("nemo_rl/") or not _LIBRARY.search(match["path"]):
             self.own_frame = self.frame
 
     def where(self) -> str:
@@ -232,7 +230,9 @@ class Tracebacks:
 
     def _begin(self, key: Key, line: int, rank: str | None, segment: Segment) -> None:
         block = self._open.get(key)
-        within = block is not None and (block.frames or block.chain or _carries(block.raised))
+        within = block is not None and (
+            block.frames or block.chain or _carries(block.raised) or segment.body.startswith(_RAY_CARRIES)
+        )
         if block is None or not within:
             announced, handled = self._announced.pop(key, (-_ANNOUNCED_LINES, False))
             near = line - announced < _ANNOUNCED_LINES
@@ -251,6 +251,7 @@ class Tracebacks:
             remote = _remote(text)
             block.process = remote if remote != NO_PROCESS else block.process
             block.behind_frame = False
+            block.frame = block.own_frame = ""
             if not wrapper:
                 return None
         elif text.startswith(_CHAINED):
@@ -286,12 +287,13 @@ class Tracebacks:
             return self._unindented(block, segment, text, line)
         block.message_lines += 1
         headed = segment.text != segment.body
-        if headed != block.headed or block.message_lines > _MESSAGE_LINES:
+        ended = headed != block.headed or text.startswith(_LAUNCHERS)
+        if ended or block.message_lines > _MESSAGE_LINES:
             del self._open[key]
             return None
         if (name := _NAMED.match(text)) and raised.wrapper:
             return self._named(block, raised, name)
-        detail = _better_detail(raised, text.strip())
+        detail = better_detail(raised.message, raised.detail, text.strip(), wrapper=raised.wrapper)
         if detail == raised.detail:
             return None
         block.raised = replace(raised, detail=detail)
@@ -313,6 +315,7 @@ class Tracebacks:
                 process = process._replace(pid=int(value) if value.isdecimal() else process.pid)
             case _:
                 process = process._replace(pid=int(name["pid"]))  # the line of an exit code
+        block.process = process
         block.raised = replace(raised, process=process)
         return block.raised
 
@@ -333,22 +336,6 @@ def _explained(block: _Block, text: str) -> int | None:
         return None
     silent = _AWAITED_IN_VAIN.match(first.message) or (block.caused and _SAYS_LITTLE.match(first.message))
     return first.line if silent else None
-
-
-def _better_detail(raised: Raised, line: str) -> str:
-    """Return the line that explains an exception, after one more line of its message."""
-    detail = raised.detail
-    if line.startswith(_KEY):  # OmegaConf names the key below every message
-        return line
-    if line == _LAST_ERROR:
-        return line
-    if detail == _LAST_ERROR:
-        return f"{detail} {line}" if line else detail
-    if raised.wrapper or not line or _SAYS_NOTHING.search(raised.message) is None:
-        return detail
-    if not detail or (_TELLS.search(line) and not _TELLS.search(detail)):
-        return line
-    return f"{detail}: {line}" if _NAME.match(detail) else detail
 
 
 def is_box(text: str) -> bool:

@@ -188,6 +188,12 @@ class SlurmRunState(RunState):
     @property
     def status(self) -> RunStatus:
         """State of the run with its reason."""
-        evidence = self._evidence()
+        evidence = replace(self._evidence(), written=self._written())
         ended_job = attempt_of(evidence.ended.source.log)[0] if evidence.ended is not None else 0
         return run_status_of_attempts(evidence, links=self.links, ended_job=ended_job)
+
+    def _written(self) -> float | None:
+        """Return when the logs of the present job were last written; None where it has none."""
+        number = self.job.job if self.job is not None else ""
+        times = (log.time for log in self.logs.values() if str(attempt_of(log.log)[0]) == number)
+        return max((time for time in times if time is not None), default=None)

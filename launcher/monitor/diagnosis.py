@@ -8,6 +8,7 @@ position in the log (`chronology.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,25 @@ from launcher.logs.signatures import Nature, catalogue
 from launcher.monitor.chronology import source_order
 from launcher.monitor.failure_graph import UNKNOWN, FailureGraph, is_exception
 
-__all__ = ["UNKNOWN", "Diagnosis", "diagnose", "is_exception", "is_interrupt", "source_order"]
+__all__ = [
+    "UNKNOWN",
+    "Diagnosis",
+    "diagnose",
+    "is_exception",
+    "is_failed_step",
+    "is_interrupt",
+    "is_latent",
+    "source_order",
+]
+CANCELLED = "slurm-scancel"
+"""Signature of a job that was cancelled; it says who told the processes to stop."""
 _STOPPED = "sigterm"
 """Signature of a process that was told to stop."""
+_STEP_ENDED = "slurm-exit"
+_TASKS_ENDED = re.compile(
+    r"^srun: error: (?P<node>[\w.-]+): tasks? (?P<tasks>\d{1,7}(?:[,-]\d{1,7})*): (?!Terminated)"
+)
+"""The end of tasks on a node; those that were terminated did not fail themselves."""
 # Final states of a job (sacct, State) -> id of the signature with the same meaning.
 _SLURM_STATES = {
     "OUT_OF_MEMORY": "slurm-oom-kill",
@@ -48,13 +65,13 @@ def diagnose(
     failed: bool = False,
     completed: bool = False,
     stopped: bool = False,
-    silent_after: Sequence[ExceptionSeen] = (),
+    silent_after: Sequence[ExceptionSeen | FindingSeen] = (),
 ) -> Diagnosis:
     """Order findings, the cause first.
 
     `failed`: the run has failed; `completed`: it has succeeded, so that only warnings count;
     `stopped`: it was ended from outside, so that findings of tier 3 do not count; `silent_after`: exceptions
-    of its workers after which it wrote nothing more, so that they are suspected.
+    of its workers, and warnings that explain failures, after which it wrote nothing more: they are suspected.
     """
     findings = sorted([*reported, *_from_cluster(job)], key=lambda item: source_order(item.source))
     warnings = [item for item in findings if item.severity != "fatal"]
@@ -62,10 +79,14 @@ def diagnose(
         return Diagnosis(tuple(_once_per_log(warnings)))
     fatal = [item for item in findings if item.severity == "fatal"]
     raised = [item for item in exceptions if not is_interrupt(item)]
+    if any(item.id == CANCELLED for item in warnings):
+        others = [item for item in fatal if item.id != _STOPPED]
+        failed_before = any(item.own for item in raised) or any(item.tier < 3 for item in others)
+        fatal = others if failed_before else []
     # A worker's traceback alone is not a failure: it may have been caught and printed.
     has_failed = failed or bool(fatal) or any(item.own for item in raised)
     if has_failed:
-        latent = [item for item in warnings if _is_latent(item)]
+        latent = [item for item in warnings if is_latent(item)]
         fatal += latent
         warnings = [item for item in warnings if item not in latent]
     if stopped and all(item.tier == 3 or item.id == _STOPPED for item in fatal):
@@ -74,6 +95,7 @@ def diagnose(
     root = graph.root() or _suspect(silent_after)
     if root is None:
         return Diagnosis(tuple(_with_consequences(_once_per_log(warnings))))
+    root = _with_node(root, fatal)
     others = [
         item.finding
         for item in graph.failures
@@ -85,13 +107,42 @@ def diagnose(
     return Diagnosis((replace(ordered[0], root=True, confidence=confidence), *ordered[1:]))
 
 
-def _suspect(exceptions: Sequence[ExceptionSeen]) -> FindingSeen | None:
+def _with_node(root: FindingSeen, findings: Sequence[FindingSeen]) -> FindingSeen:
+    """Return the cause with the node on which its task, or the only one that failed, ended (srun)."""
+    if root.node is not None:
+        return root
+    ends = [
+        match
+        for item in findings
+        if item.id == _STEP_ENDED and item.source.log == root.source.log
+        and (match := _TASKS_ENDED.search(item.text)) is not None
+    ]  # fmt: skip
+    if root.task is not None:
+        ends = [match for match in ends if _is_among(root.task, match["tasks"])]
+    nodes = {match["node"] for match in ends}
+    return replace(root, node=nodes.pop()) if len(nodes) == 1 else root
+
+
+def is_failed_step(item: FindingSeen) -> bool:
+    """Return True for srun's word that tasks of a step ended with an error of their own."""
+    return item.id == _STEP_ENDED and _TASKS_ENDED.search(item.text) is not None
+
+
+def _is_among(number: int, text: str) -> bool:
+    """Return True for a number of a list such as `1,4-6`."""
+    ranges = (part.partition("-") for part in text.split(","))
+    return any(int(first) <= number <= int(last or first) for first, _, last in ranges)
+
+
+def _suspect(evidence: Sequence[ExceptionSeen | FindingSeen]) -> FindingSeen | None:
     """Return the last words of a run of which no log shows an end, as a weak finding."""
-    suspect = FailureGraph((), exceptions).root()
+    warnings = [item for item in evidence if isinstance(item, FindingSeen)]
+    suspect = FailureGraph(warnings, [item for item in evidence if isinstance(item, ExceptionSeen)]).root()
     if suspect is None:
         return None
     title = suspect.title.replace("Unrecognised", "Last, an unrecognised", 1)
-    fix = f"Nothing was written after it, and no log shows an end: it may have been caught. {suspect.fix}"
+    harmless = "it may have been caught" if suspect.id == UNKNOWN else "it may not have mattered"
+    fix = f"Nothing was written after it, and no log shows an end: {harmless}. {suspect.fix}"
     return replace(suspect, title=title, tier=3, fix=fix)
 
 
@@ -100,7 +151,8 @@ def is_interrupt(exception: ExceptionSeen) -> bool:
     return exception.message.startswith("KeyboardInterrupt")
 
 
-def _is_latent(item: FindingSeen) -> bool:
+def is_latent(item: FindingSeen) -> bool:
+    """Return True for a warning that explains a run that failed."""
     signature = catalogue().signatures.get(item.id)
     return signature is not None and signature.latent
 

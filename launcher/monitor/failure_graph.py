@@ -25,6 +25,10 @@ _DRIVERS = (Role.DRIVER, Role.SLURM)
 """Roles of logs that a driver may own: a plain job has one log for everything."""
 _SHORTEST_MESSAGE = 8
 """A shorter message may stand in another one by chance."""
+_NAMES_NODE = re.compile(r"\bon node (?P<node>[\w.-]+) was started with")
+"""Later line of Ray's message about versions that differ."""
+_MESSAGE_LINES = 6
+"""Lines below an exception in which its message tells why."""
 _KILLED = re.compile(
     r"\(SIGKILL\) received by PID|failed \(exitcode: -9\)|is killed by signal: Killed|proc\(s\): \{.*: -9\b"
 )
@@ -149,7 +153,10 @@ class FailureGraph:
         return [
             item
             for item in items
-            if not any(self.chronology.explains(other, item.finding, graph) for other in first.values())
+            if not any(
+                self.chronology.explains(other, item.finding, graph) or _leads_to(other, item.finding)
+                for other in first.values()
+            )
         ]
 
     def _order_of_own(self, item: Failure) -> tuple[object, ...]:
@@ -163,6 +170,17 @@ class FailureGraph:
         finding = item.finding
         holds_error = item.nature is Nature.RELAYED and finding.tier < 3
         return (not holds_error, not item.names_silent, finding.tier, self.chronology.key(finding))
+
+
+def _leads_to(cause: FindingSeen, other: FindingSeen) -> bool:
+    """Return True for an exception of a class that an earlier failure of another process leads to."""
+    if not is_exception(other) or cause.id not in catalogue().signatures:
+        return False
+    if other.text.partition(":")[0].rpartition(".")[2] not in catalogue().signatures[cause.id].raises:
+        return False
+    if cause.source.log == other.source.log:
+        return cause.source.line < other.source.line + _MESSAGE_LINES
+    return cause.source.role is Role.SLURM
 
 
 def is_exception(finding: FindingSeen) -> bool:
@@ -183,7 +201,7 @@ def _finding_of(exception: ExceptionSeen) -> FindingSeen:
         fix += "Read the traceback above this line."
     return FindingSeen(
         identity, title, "fatal", text, exception.source, fix, exception.node, exception.rank,
-        tier=2, edits=edits, stamp=exception.stamp, pid=exception.pid,
+        tier=2, edits=edits, stamp=exception.stamp, pid=exception.pid, task=exception.task,
     )  # fmt: skip
 
 
@@ -203,7 +221,8 @@ def _completed(finding: FindingSeen, exception: ExceptionSeen | None) -> Finding
     text = f"{finding.text} {exception.detail}" if exception.detail else finding.text
     finding = _told_by(exception.detail, finding) if exception.detail else finding
     if not exception.wrapper or (exception.node is None and exception.pid is None):
-        return replace(finding, text=text)
+        named = _NAMES_NODE.search(exception.detail) if finding.node is None else None
+        return replace(finding, text=text, node=finding.node if named is None else named["node"])
     return replace(finding, text=text, node=exception.node, pid=exception.pid, rank=exception.rank)
 
 
@@ -247,6 +266,8 @@ def _with_what_to_read(finding: FindingSeen) -> FindingSeen:
         return replace(finding, fix=f"SIGKILL ended {names or 'a process'}. {_KILLED_FIX}")
     if not names:
         return finding
+    if finding.rank is None and finding.pid is None:
+        return replace(finding, fix=f"It is about node {finding.node}. {finding.fix}")
     reading = "its lines in this log"
     if finding.pid is not None and _RAY_PREFIX.match(finding.id):
         reading += f", and /tmp/ray/session_latest/logs/worker-*-{finding.pid}.err on its node"

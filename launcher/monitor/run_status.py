@@ -6,6 +6,7 @@ whether a run lives, and how it ended, is here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from launcher.logs.events import (
@@ -23,6 +24,15 @@ from launcher.monitor.ending import RunProgress, RunStatus, clean_end
 
 # Exit codes of a shell whose child was ended by SIGINT or SIGTERM.
 INTERRUPTED = (130, 143)
+_DEATHS = {
+    132: "SIGILL: built for another processor",
+    134: "SIGABRT: it ended itself",
+    135: "SIGBUS: mostly /dev/shm or a disk is full",
+    137: "SIGKILL: mostly the node's memory was full",
+    139: "SIGSEGV: it crashed",
+}
+"""Exit codes of a shell whose child was ended by a signal, in words."""
+_CANCELLED = re.compile(r"CANCELLED AT (?P<time>[\d:T-]+)")
 _SIGNALS = {130: "SIGINT", 143: "SIGTERM"}
 _SENDERS = "the time limit, scancel, a preemption, or its node"
 RECENT_S = 120.0
@@ -52,6 +62,12 @@ class RunEvidence:
     """The exception that reached the driver's top level."""
     activity: str = ""
     """What the driver did last, in words."""
+    written: float | None = None
+    """When the job's own logs were last written."""
+    cancelled: str = ""
+    """Line with which Slurm says that the job was cancelled."""
+    step_failed: bool = False
+    """srun reported that a task of a step ended with an error."""
     launcher_raised: bool = False
     """What started the processes, such as torchrun, ended because one of them failed."""
 
@@ -102,14 +118,16 @@ def _signalled(evidence: RunEvidence, signal: str) -> RunStatus:
     root = evidence.root
     if root is not None and root.tier < 3 and not _follows_from_a_stop(root):
         return RunStatus(JobState.FAILED, _summary(root))
-    return RunStatus(JobState.CANCELLED, _unexplained_signal(signal))
+    return RunStatus(JobState.CANCELLED, _unexplained_signal(signal, evidence.cancelled))
 
 
 def _follows_from_a_stop(root: FindingSeen) -> bool:
     return root.id in _CONSEQUENCES_OF_A_STOP or is_exception(root)
 
 
-def _unexplained_signal(signal: str) -> str:
+def _unexplained_signal(signal: str, cancelled: str) -> str:
+    if (match := _CANCELLED.search(cancelled)) is not None:
+        return f"cancelled at {match['time'].replace('T', ' ')} (scancel)"
     if signal != "SIGTERM":
         return f"stopped by {signal}"
     return f"stopped by {signal}, and no log says who sent it: {_SENDERS} may have"
@@ -122,6 +140,9 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
     0 where unknown.
     """
     job, ended = evidence.job, evidence.ended
+    if job is not None and _is_outdated(job, evidence, ended_job):
+        job = replace(job, state=JobState.RUNNING, reason="", waits_for="", stuck=False, fix="")
+        evidence = replace(evidence, job=job)
     if job is not None and evidence.progress.said_saved and _goes_on(job, links):
         return RunStatus(job.state, job.reason or "saved before its time limit; the next job continues")
     if job is None or ended is None:
@@ -143,6 +164,19 @@ def run_status_of_attempts(evidence: RunEvidence, *, links: int, ended_job: int)
             job.state, job.reason or "its driver has ended; Slurm has not reported the job's end"
         )
     return run_status(evidence)
+
+
+def _is_outdated(job: JobChanged, evidence: RunEvidence, ended_job: int) -> bool:
+    """Return True if an answer that the job waits is older than what that job itself wrote.
+
+    A job that waits again, after a requeue, is answered after its last line.
+    """
+    if job.state is not JobState.QUEUED or job.asked is None:
+        return False
+    ended = evidence.ended
+    of_this_job = ended is not None and job.job == str(ended_job)
+    times = (evidence.written, ended.time if ended is not None and of_this_job else None)
+    return any(time is not None and time > job.asked for time in times)
 
 
 def _goes_on(job: JobChanged, links: int) -> bool:
@@ -174,9 +208,10 @@ def _status_of_exit_code(evidence: RunEvidence, code: int) -> RunStatus:
         return clean_end(evidence.progress)
     root = evidence.root
     if code in INTERRUPTED and (root is None or _follows_from_a_stop(root)):
-        return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code]))
+        return RunStatus(JobState.CANCELLED, _unexplained_signal(_SIGNALS[code], evidence.cancelled))
     process = "driver" if evidence.driver_ended is not None else "launcher"
-    return _failed(evidence, f"the {process} exited with {code}")
+    death = f" ({_DEATHS[code]})" if code in _DEATHS else ""
+    return _failed(evidence, f"the {process} exited with {code}{death}")
 
 
 def _failed(evidence: RunEvidence, otherwise: str) -> RunStatus:
@@ -192,7 +227,8 @@ def _live_status(evidence: RunEvidence) -> RunStatus:
         job = JobChanged(JobState.UNKNOWN, "no information on whether it still runs")
     if job.state in (JobState.STARTING, JobState.RUNNING):
         return RunStatus(JobState.RUNNING if evidence.training else JobState.STARTING, job.reason)
-    if job.state is JobState.UNKNOWN and root is not None and (root.tier < 3 or evidence.launcher_raised):
+    shows_end = evidence.launcher_raised or (evidence.step_failed and job.reason == SILENT)
+    if job.state is JobState.UNKNOWN and root is not None and (root.tier < 3 or shows_end):
         return RunStatus(JobState.FAILED, _summary(root))
     progress = evidence.progress
     if job.state is JobState.UNKNOWN and root is None and progress.used_epochs and progress.bounded_by_data:

@@ -34,7 +34,7 @@ from launcher.logs.events import (
     UnitsOnline,
 )
 from launcher.logs.milestones import MILESTONES, MilestoneKind
-from launcher.monitor.diagnosis import Diagnosis, diagnose, source_order
+from launcher.monitor.diagnosis import CANCELLED, Diagnosis, diagnose, is_failed_step, is_latent, source_order
 from launcher.monitor.ending import RESUME_HINT, AttemptStatus, RunProgress, RunStatus
 from launcher.monitor.lost_node import lost_node_findings
 from launcher.monitor.open_evidence import OpenEvidence, retry_finding
@@ -46,6 +46,8 @@ _STARTED = frozenset({(Role.HEAD, "head-up"), (Role.SLURM, "workers-connected")}
 # Milestones of training; the others belong to the set-up.
 _LAST_LINES = 25
 """Lines at the end of a log in which an error may be the reason that nothing follows."""
+_LAST_WORDS = 3
+"""The same for a warning."""
 _TRAINING = frozenset({"first-step", "first-validation", "first-checkpoint", "completed"})
 
 
@@ -243,7 +245,7 @@ class RunState:
                 failed=failed or self._job_is(JobState.FAILED),
                 completed=completed,
                 stopped=self._job_is(JobState.CANCELLED) or (ended is not None and ended.code in INTERRUPTED),
-                silent_after=self.last_errors if self.job is not None and self.job.reason == SILENT else (),
+                silent_after=self._last_words() if self.job is not None and self.job.reason == SILENT else (),
             )
         return self._diagnosis
 
@@ -257,6 +259,17 @@ class RunState:
             and item.source.line > self._lines_of(item.source.log) - _LAST_LINES
             and not self._went_on(item.source)
         )
+
+    def _last_words(self) -> tuple[ExceptionSeen | FindingSeen, ...]:
+        """Return the last errors, and what warns of a failure in the very last lines of a log."""
+        warnings = (
+            item
+            for item in self._evidence_of_logs.findings()
+            if item.source.line > self._lines_of(item.source.log) - _LAST_WORDS
+            and is_latent(item)
+            and not self._went_on(item.source)
+        )
+        return (*self.last_errors, *warnings)
 
     def _went_on(self, source: Source) -> bool:
         """Return True if the driver began another phase after a line of its log."""
@@ -363,6 +376,8 @@ class RunState:
             root=self.diagnosis.root,
             traceback=self.traceback,
             activity=phase_with_usual_time(self.phase, self.metrics),
+            step_failed=any(map(is_failed_step, self._evidence_of_logs.findings())),
+            cancelled=next((item.text for item in self.diagnosis.findings if item.id == CANCELLED), ""),
             launcher_raised=self._evidence_of_logs.launcher_raised,
         )
 

@@ -364,6 +364,8 @@ class Watch:
         answer = answer or job_status_by_log_age(self._newest_mtime, self.now())
         if answer != self.state.job:
             yield answer
+        else:
+            self.state.apply(answer)  # the same answer, but a later one
 
 
 def watch_directory(transport: Transport, directory: str) -> Watch:

@@ -71,8 +71,11 @@ def _of_recipe(draft: Draft) -> RunRow:
 def _of_run(draft: RunDraft) -> RunRow | None:
     if draft.file is None:
         return None
+    from launcher.fields import STEPS  # only where there is a draft
+
     name = clean(draft.title) or "new run"
-    step = f", at {clean(draft.step)}" if draft.step else ""
+    titles = {item.id: item.title for item in STEPS}
+    step = f", at step {titles[draft.step]}" if draft.step in titles else ""
     return RunRow(
         name,
         name,

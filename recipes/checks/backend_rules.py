@@ -1,10 +1,10 @@
-"""Rules on training backends: C49 to C52, C54, C67 to C69. They predict failures of the set-up."""
+"""Rules on training backends: C49 to C52, C54, C67, C69. They predict failures of the set-up."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, undecided
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 _POLICY = "models/policy/lm_policy.py"
 _SETUP = "models/automodel/setup.py"
-_ADAM = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
-_OPTIMIZERS = {
-    "torch.optim.AdamW": _ADAM,
-    "torch.optim.Adam": _ADAM + " decoupled_weight_decay",
-    "torch.optim.SGD": "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused",
-}
+_YARN = (
+    *("factor", "rope_theta", "original_max_position_embeddings", "truncate"),
+    *("beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+)
+"""_YARN_REQUIRED_FIELDS of models/megatron/setup.py."""
+_TYPES = ("float32", "bfloat16", "float16")
+_OF_VLLM = ("auto", "half", "float16", "bfloat16", "float", "float32", "fp8")
+_FORMATS = ("safetensors", "torch_save")
+"""Members of Automodel's SerializationFormat."""
 
 
 def _attention(context: Context) -> Iterator[Finding]:
@@ -51,6 +54,21 @@ def _yarn(context: Context) -> Iterator[Finding]:
                 key,
                 fixes=[context.removal(key.rpartition(".")[0])],
             )
+        elif side.backend == "megatron" and context.get(key) == "yarn":
+            yield from _yarn_fields(context, side, key.rpartition(".")[0])
+
+
+def _yarn_fields(context: Context, side: Side, key: str) -> Iterator[Finding]:
+    """Find the fields that Megatron's YaRN lacks: it takes none from the model."""
+    scaling = context.get(key)
+    missing = [name for name in _YARN if name not in scaling] if isinstance(scaling, dict) else []
+    if missing and context.has_feature("YaRN's fields"):
+        yield fail(
+            f"{side.name}: YaRN with Megatron needs {', '.join(missing)} as well",
+            key,
+            fixes=[context.removal(key)],
+            foretells="rope_scaling.rope_type is 'yarn' but the following required fields are not set",
+        )
 
 
 def _precision(context: Context) -> Iterator[Finding]:
@@ -60,7 +78,7 @@ def _precision(context: Context) -> Iterator[Finding]:
         value = context.get(key)
         if side.backend is None or not isinstance(value, str):
             continue
-        if value not in ("float32", "bfloat16", "float16"):
+        if value not in _TYPES:
             text = f"KeyError: '{value}'" if side.backend == "megatron" else f"Unknown precision: {value}"
             yield fail(
                 f"{key} is {value}, not float32, bfloat16 or float16",
@@ -70,6 +88,27 @@ def _precision(context: Context) -> Iterator[Finding]:
             )
         elif side.backend == "megatron" and value == "float32" and context.has_feature("Megatron precision"):
             yield from _full_precision(context, side)
+    yield from _other_precisions(context)
+
+
+def _other_precisions(context: Context) -> Iterator[Finding]:
+    """Names of types for pipeline stages, of which Megatron knows three, and for vLLM."""
+    entries: list[tuple[str, tuple[str, ...], str]] = [
+        (side.key("megatron_cfg.pipeline_dtype"), _TYPES, "KeyError: '{}'")
+        for side in context.sides
+        if side.backend == "megatron"
+    ]
+    if context.get("policy.generation.backend") == "vllm":
+        entries.append(("policy.generation.vllm_cfg.precision", _OF_VLLM, "Unknown dtype: '{}'"))
+    for key, names, text in entries:
+        value = context.get(key)
+        if isinstance(value, str) and value not in names:
+            yield fail(
+                f"{key} is {value}, not {', '.join(names[:-1])} or {names[-1]}",
+                key,
+                fixes=[context.fix(key, "bfloat16")],
+                foretells=text.format(value),
+            )
 
 
 def _full_precision(context: Context, side: Side) -> Iterator[Finding]:
@@ -118,6 +157,14 @@ def _dtensor_options(context: Context) -> Iterator[Finding]:
                 fixes=[context.fix(copies, 1)],
                 foretells=text,
             )
+        elif replicas > 1 and side in context.placed and replicas >= side.dp:
+            text = f"dp_replicate_size={replicas} must be less than dp_size={side.dp} since DDP usecase"
+            yield fail(
+                f"{side.name}: {replicas} replicas of {side.dp} data-parallel ranks leave nothing to shard",
+                copies,
+                fixes=[context.fix(copies, replicas // 2), context.fix(copies, 1)],
+                foretells=text,
+            )
         lora = side.key("dtensor_cfg.lora_cfg.enabled")
         if context.get(lora) is True and not second:
             text = "LoRA is not supported for DTensorPolicyWorker V1"
@@ -155,117 +202,43 @@ def _arch_list(context: Context) -> Iterator[Finding]:
 
 
 def _draft(context: Context) -> Iterator[Finding]:
-    """C67."""
-    side = context.setup.policy
-    if side.get("draft.enabled") is not True or side.backend is None:
-        return
-    fixes = [context.fix("policy.draft.enabled", after=False)]
-    if side.backend != "megatron":
-        yield fail("a draft model needs the Megatron backend", "policy.draft.enabled", fixes=fixes)
-    elif side.packing:
-        text = "policy.draft.enabled=true does not support sequence packing yet."
-        yield fail(
-            "a draft model excludes sequence packing", "policy.draft.enabled", fixes=fixes, foretells=text
-        )
-
-
-def _optimizer(context: Context) -> Iterator[Finding]:
-    """C68."""
-    side = context.setup.policy
-    if side.backend != "dtensor":
-        return
-    yield from _optimizer_itself(context)
-    key = "policy.scheduler"
-    if not context.has(key):
-        return
-    value = context.get(key)
-    if value is None:
-        yield fail(
-            "policy.scheduler is null; without the key the rate is constant",
-            key,
-            fixes=[context.removal(key)],
-            foretells="TypeError: 'NoneType' object is not iterable",
-        )
-    elif isinstance(value, dict):
-        if "name" not in value or "kwargs" not in value:
+    """C67: for the teacher as well, which drafts nothing but is made by the same class."""
+    for side in context.sides:
+        key = side.key("draft.enabled")
+        if context.get(key) is not True or side.backend is None:
+            continue
+        fixes = [context.fix(key, after=False)]
+        if side.backend != "megatron":
+            yield fail(f"{side.name}: a draft model needs the Megatron backend", key, fixes=fixes)
+        elif side.packing:
+            text = "policy.draft.enabled=true does not support sequence packing yet."
             yield fail(
-                "policy.scheduler needs name and kwargs",
-                key,
-                fixes=[context.removal(key)],
-                foretells="KeyError: 'name'",
+                f"{side.name}: a draft model excludes sequence packing", key, fixes=fixes, foretells=text
             )
-    elif isinstance(value, list):
-        yield from _scheduler_list(context, value)
-
-
-def _optimizer_itself(context: Context) -> Iterator[Finding]:
-    name, kwargs = context.get("policy.optimizer.name"), context.get("policy.optimizer.kwargs")
-    key = "policy.optimizer.name"
-    if not isinstance(name, str) or "." not in name or not isinstance(kwargs, dict):
-        fixes = (
-            [context.fix(key, f"torch.optim.{name}")]
-            if isinstance(name, str) and f"torch.optim.{name}" in _OPTIMIZERS
-            else []
-        )
-        yield fail(
-            "policy.optimizer needs an importable name and kwargs",
-            key,
-            fixes=fixes,
-            foretells="KeyError or ValueError when the optimizer is made",
-        )
-        return
-    if name in _OPTIMIZERS:
-        for wrong in sorted(set(kwargs) - set(_OPTIMIZERS[name].split())):
-            entry = f"policy.optimizer.kwargs.{wrong}"
-            text = f"TypeError: __init__() got an unexpected keyword argument '{wrong}'"
-            yield fail(f"{name} takes no '{wrong}'", entry, fixes=[context.removal(entry)], foretells=text)
-        return
-    module = name.rpartition(".")[0]
-    if module == "torch.optim":
-        return
-    yield undecided(
-        f"whether {name} can be imported where the job runs",
-        f"Try `python -c 'import {module}'` in the worker's environment.",
-        key,
-    )
-
-
-def _scheduler_list(context: Context, entries: list[object]) -> Iterator[Finding]:
-    key = "policy.scheduler"
-    named = [entry for entry in entries if isinstance(entry, dict) and "name" in entry]
-    marks = [entry["milestones"] for entry in entries if isinstance(entry, dict) and "milestones" in entry]
-    for number, entry in enumerate(entries):
-        if not isinstance(entry, dict) or not ({"name", "milestones"} & set(entry)):
-            yield fail(
-                f"{key}.{number} has neither name nor milestones",
-                f"{key}.{number}",
-                foretells="unknown scheduler config",
-            )
-            return
-    last = marks[-1] if marks else None
-    if not isinstance(last, list) or len(last) != len(named) - 1:
-        have = len(last) if isinstance(last, list) else 0
-        yield fail(
-            f"{len(named)} schedulers in turn need {max(len(named) - 1, 0)} milestones, there are {have}",
-            key,
-            fixes=[context.removal(key)],
-            foretells="Sequential Schedulers expects one more scheduler than milestone points",
-        )
 
 
 def _save_format(context: Context) -> Iterator[Finding]:
     """C69: NeMo-RL asks for `dtensor_cfg._v2` alone, also where Megatron trains."""
     side = context.setup.policy
     key = "checkpointing.model_save_format"
-    first = side.backend is not None and not side.get("dtensor_cfg._v2")
-    if first and context.get("checkpointing.enabled") is True and context.get(key) is not None:
+    value = context.get(key)
+    if side.backend is None or context.get("checkpointing.enabled") is not True or value is None:
+        return
+    if not side.get("dtensor_cfg._v2"):
         fixes = [context.fix(key, None), context.fix("policy.dtensor_cfg._v2", after=True)]
         worker = "Megatron" if side.backend == "megatron" else "the first DTensor worker"
         yield fail(
-            f"{key} is {context.get(key)}, but without policy.dtensor_cfg._v2 {worker} has no such format",
+            f"{key} is {shown(value)}, but without policy.dtensor_cfg._v2 {worker} has no such format",
             key,
             "policy.dtensor_cfg._v2",
             fixes=fixes,
+        )
+    elif side.backend == "dtensor" and value not in _FORMATS:
+        yield fail(
+            f"{key} is {shown(value)}, not {' or '.join(_FORMATS)}",
+            key,
+            fixes=[context.fix(key, name) for name in _FORMATS],
+            foretells=f"Unsupported model save format: {shown(value)}",
         )
 
 
@@ -306,10 +279,9 @@ RULES = (
         "policy.draft.enabled=true is only supported with the Megatron backend.",
         _POLICY,
     ),
-    Rule("C68", "Optimizer and scheduler", _optimizer, "unknown scheduler config: …", _SETUP),
     Rule(
         "C69",
-        "Checkpoint format of the first DTensor worker",
+        "Checkpoint format of the DTensor workers",
         _save_format,
         "model_save_format must be None or omitted if using DTensorPolicyWorker (_v2=False). "
         "(at the first save)",

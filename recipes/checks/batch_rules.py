@@ -207,8 +207,16 @@ def _order(context: Context) -> Iterator[Finding]:
 
 
 def _context_padding(context: Context) -> Iterator[Finding]:
-    """C28: only the policy's divisor pads, and the same tensors go to the teacher."""
-    sides = [side for side in context.sides if side.backend == "dtensor" and side.required_divisor > 1]
+    """C28: only the policy's divisor pads, and the same tensors go to the teacher.
+
+    Megatron pads by itself where it packs (C29), and micro batches of dynamic size have rounded lengths.
+    """
+    sides = [
+        side
+        for side in context.sides
+        if side.required_divisor > 1
+        and (side.backend == "dtensor" or not (side.packing or side.dynamic or side.cp > 1))
+    ]
     divisor = context.setup.policy.divisor
     wrong = [side for side in sides if divisor % side.required_divisor]
     if not wrong:
@@ -218,8 +226,13 @@ def _context_padding(context: Context) -> Iterator[Finding]:
     yield fail(
         f"lengths are padded to multiples of {divisor}; {who} needs multiples of {needed}",
         _DIVISOR,
-        *(side.size_key("cp") for side in wrong),
+        *(side.size_key("cp" if side.cp > 1 else "tp") for side in wrong),
         fixes=[context.fix(_DIVISOR, lcm(needed, divisor)), context.fix(_DIVISOR, needed)],
+        foretells=(
+            ""
+            if any(side.backend == "dtensor" for side in wrong)
+            else "First dimension of the tensor should be divisible by tensor parallel size"
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 _SETUP_S, _SAVE_S, _STEP_S = 1200.0, 300.0, 300.0
 """Usual durations of set-up (10 to 30 minutes), of a save and of a step, where nothing was measured."""
 _METRICS = {"val": ("accuracy", "avg_length"), "train": ("loss", "grad_norm", "lr")}
+_OF_TRAINING = (
+    *("loss", "grad_norm", "lr", "wd", "mean_prompt_length", "total_num_tokens", "global_valid_seqs"),
+    *("global_valid_toks", "num_valid_samples", "num_unmasked_tokens", "mean_gen_tokens_per_sample"),
+)
 _SAVE_BY = re.compile(r"\s*\d+\s*:\s*\d+\s*:\s*\d+\s*:\s*\d+\s*")
 _DISTILLATION = "algorithms/distillation.py"
 
@@ -89,7 +94,9 @@ def _metric(context: Context) -> Iterator[Finding]:
     if not isinstance(value, str) or context.get("checkpointing.enabled") is not True:
         return
     kind, _, name = value.partition(":")
-    if kind == "val" and name not in _METRICS["val"] and context.gym:
+    if kind == "train":
+        yield from _train_metric(context, key, name)
+    elif kind == "val" and name not in _METRICS["val"] and context.gym:
         need = "NeMo-Gym adds metrics of its own; the log of a first run lists them."
         yield undecided(f"whether validation has a metric '{name}'", need, key)
     elif kind == "val" and name not in _METRICS["val"]:
@@ -117,6 +124,18 @@ def _metric(context: Context) -> Iterator[Finding]:
                 fixes=[context.fix("checkpointing.save_period", period)],
                 foretells="You asked to save checkpoints based on … but no val metrics were collected.",
             )
+
+
+def _train_metric(context: Context, key: str, name: str) -> Iterator[Finding]:
+    """Find a name that is nearly a metric's; rollouts add others, which are not listed."""
+    near = get_close_matches(name[:80], _OF_TRAINING, 1, 0.75) if name not in _OF_TRAINING else []
+    if near:
+        yield warn(
+            f"training probably has no metric '{name}'; it has {near[0]}",
+            key,
+            fixes=[context.fix(key, f"train:{near[0]}")],
+            foretells=f"Metric {name} not found in train metrics",
+        )
 
 
 def _save_period(context: Context) -> Iterator[Finding]:

@@ -12,12 +12,15 @@ from recipes.checks import (
     batch_rules,
     checkpoint_rules,
     driver_rules,
+    expert_rules,
     generation_rules,
     loader_rules,
     megatron_option_rules,
     megatron_rules,
     memory_rules,
     model_rules,
+    number_rules,
+    optimizer_rules,
     parallel_rules,
     read_rules,
     schema_rules,
@@ -83,6 +86,9 @@ RULES: tuple[Rule, ...] = tuple(
             *megatron_option_rules.RULES,
             *memory_rules.RULES,
             *loader_rules.RULES,
+            *number_rules.RULES,
+            *expert_rules.RULES,
+            *optimizer_rules.RULES,
         ),
         key=lambda rule: int(rule.id[1:]),
     )
@@ -232,7 +238,7 @@ _OF_ANY_DRIVER = frozenset(("C5", "C18", "C19", "C62", "C63", "C70"))
 """Rules that hold for distillation of another kind, too."""
 
 _OF_TWO_POOLS = frozenset(
-    ("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63", "C81", "C82", "C83", "C84")
+    ("C23", "C26", "C34", "C35", "C38", "C59", "C60", "C61", "C63", "C81", "C82", "C83", "C84", "C91")
 )
 """Rules that count GPUs as NeMo-RL's releases share them out, with none for the teacher alone."""
 
@@ -248,6 +254,8 @@ def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
     if not context.driver.is_on_policy:
         return [result for rule in RULES if rule.id in _OF_ANY_DRIVER for result in rule.results(context)]
     left_out = _OF_TWO_POOLS if driver_rules.has_three_pools(context) else frozenset()
+    if any(rule.results(context)[0].outcome == "fail" for rule in number_rules.RULES):
+        left_out |= number_rules.OF_SIZES
     return _once([result for rule in RULES if rule.id not in left_out for result in rule.results(context)])
 
 

@@ -1,4 +1,4 @@
-"""Rules on vLLM and on the cluster: C38 to C42, C58 to C63."""
+"""Rules on vLLM and on the cluster: C38, C39, C41, C42, C58 to C63."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ _REQUIRED = {
 }
 
 
+_COUNTS = ("tensor_parallel_size", "pipeline_parallel_size", "expert_parallel_size")
+
+
 def _vllm(context: Context) -> bool:
     return bool(context.get("policy.generation.backend") == "vllm")
 
@@ -42,7 +45,10 @@ def _engines(context: Context) -> Iterator[Finding]:
     """C38."""
     setup = context.setup
     width, gpus = setup.vllm_width, setup.generation_gpus
-    if not _vllm(context) or not setup.split_is_legal or gpus % width == 0:
+    if not _vllm(context) or not setup.split_is_legal:
+        return
+    if gpus % width == 0:
+        yield from _engines_of_a_node(context)
         return
     key = f"{_BASE}.tensor_parallel_size"
     pipeline = _size(context, "pipeline_parallel_size")
@@ -60,6 +66,30 @@ def _engines(context: Context) -> Iterator[Finding]:
     )
 
 
+def _engines_of_a_node(context: Context) -> Iterator[Finding]:
+    """Engines that fit into a node are placed node by node, and leave the GPUs over that do not make one."""
+    setup = context.setup
+    width, gpus = setup.vllm_width, setup.generation_gpus
+    nodes = 1 if not setup.colocated and setup.nodes == 1 else max(gpus // setup.gpus_per_node, 1)
+    per_node = gpus // nodes
+    if width > per_node or per_node % width == 0:
+        return
+    key = f"{_BASE}.tensor_parallel_size"
+    pipeline = _size(context, "pipeline_parallel_size")
+    sizes = [size for size in divisors(per_node) if per_node % (size * pipeline) == 0]
+    stages = f"{_BASE}.pipeline_parallel_size"
+    yield fail(
+        f"the {per_node} generating GPUs of a node do not divide into engines of {width}",
+        key,
+        stages,
+        fixes=[
+            *(context.fix(key, size) for size in reversed(sizes[-2:])),
+            context.fix_all({key: 1, stages: 1}),
+        ],
+        foretells=(f"Data parallel size mismatch. Expected {gpus // width}, got {per_node // width * nodes}"),
+    )
+
+
 def _engine_stages(context: Context) -> Iterator[Finding]:
     """C39."""
     key = f"{_BASE}.pipeline_parallel_size"
@@ -67,33 +97,6 @@ def _engine_stages(context: Context) -> Iterator[Finding]:
     if _vllm(context) and _size(context, "pipeline_parallel_size") > 1 and context.get(engine) is not True:
         fixes = [context.fix(engine, after=True), context.fix(key, 1)]
         yield fail("an engine of several stages must be asynchronous", key, engine, fixes=fixes)
-
-
-def _experts(context: Context) -> Iterator[Finding]:
-    """C40."""
-    key = f"{_BASE}.expert_parallel_size"
-    expert, tensor = _size(context, "expert_parallel_size"), _size(context, "tensor_parallel_size")
-    if not _vllm(context) or expert <= 1:
-        return
-    if expert % tensor:
-        fixes = [context.fix(key, tensor)]
-        yield fail(
-            f"EP {expert} is no multiple of TP {tensor}",
-            key,
-            fixes=fixes,
-            foretells="When EP > 1, EP must be a multiple of TP since vLLM's EP = DP * TP.",
-        )
-    elif expert != tensor and (context.get(f"{_BASE}.async_engine") is True or context.gym):
-        fixes = [context.fix(key, tensor)]
-        if not context.gym:  # NeMo-Gym needs the asynchronous engine
-            fixes.insert(0, context.fix(f"{_BASE}.async_engine", after=False))
-        yield fail(
-            f"an asynchronous engine with EP {expert} and TP {tensor}",
-            key,
-            f"{_BASE}.async_engine",
-            fixes=fixes,
-            foretells="vLLM async_engine has some issues when using DP inside vLLM.",
-        )
 
 
 def _sampling(context: Context) -> Iterator[Finding]:
@@ -141,9 +144,24 @@ def _required(context: Context) -> Iterator[Finding]:
     if not isinstance(context.get(_BASE), dict):
         yield fail(f"{_BASE} is missing", _BASE)
         return
+    kwargs = "policy.generation.vllm_kwargs"
+    if context.has(kwargs) and context.get(kwargs) is None:
+        yield fail(
+            f"{kwargs} is null, it must be a section",
+            kwargs,
+            fixes=[context.fix(kwargs, {})],
+            foretells="TypeError: 'NoneType' object does not support item assignment",
+        )
     for name, default in _REQUIRED.items():
         key = f"{_BASE}.{name}"
-        if not context.has(key):
+        if name in _COUNTS and context.has(key) and context.get(key) is None:
+            yield fail(
+                f"{key} is null, it must be a number",
+                key,
+                fixes=[context.fix(key, default)],
+                foretells="TypeError: unsupported operand type(s): 'NoneType' and 'int'",
+            )
+        elif not context.has(key):
             value = context.get("policy.max_total_sequence_length") if default is None else default
             yield fail(
                 f"{key} is missing", key, fixes=[context.fix(key, value)], foretells=f"KeyError: '{name}'"
@@ -304,7 +322,6 @@ RULES = (
         "When pipeline_parallel_size > 1, async_engine must be set to True",
         _VLLM,
     ),
-    Rule("C40", "Expert parallelism of engines", _experts, "When EP > 1, EP must be a multiple of TP", _VLLM),
     Rule("C41", "Sampling", _sampling, "top_k valid values: …", _VLLM),
     Rule(
         "C42",

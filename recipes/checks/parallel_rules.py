@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recipes.checks.core import Context, Finding, Rule, fail, undecided, warn
+from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.models import ModelFacts, UnknownModel
 from recipes.planning.setup import Side
 from recipes.planning.sizes import divisors, nearest_parallel
@@ -112,11 +112,13 @@ def _tp_accuracy(context: Context) -> Iterator[Finding]:
     for side in context.sides:
         logprob = side.get("logprob_batch_size")
         train = side.get("train_micro_batch_size")
-        if side.backend is None or side.tp < 4 or logprob is None or train == logprob:
+        there = context.has(side.key("logprob_batch_size"))
+        if side.backend is None or side.tp < 4 or not there or train == logprob:
             continue
         keys = side.key("logprob_batch_size"), side.key("train_micro_batch_size")
         message = (
-            f"{side.name}: with TP {side.tp}, train and logprob micro batches must agree ({train}, {logprob})"
+            f"{side.name}: with TP {side.tp}, train and logprob micro batches must agree "
+            f"({shown(train)}, {shown(logprob)})"
         )
         if context.variable("NRL_IGNORE_TP_ACCURACY_CHECK"):
             yield warn(f"{message}; NRL_IGNORE_TP_ACCURACY_CHECK lets it pass", *keys)

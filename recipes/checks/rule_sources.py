@@ -172,6 +172,9 @@ SOURCES: dict[str, Anchor] = {
     "C87": Anchor(_MEGATRON, quote="offload_modules must be a non-empty list when "),
     "C88": Anchor(dependency="OmegaConf"),
     "C89": Anchor(_CONFIG, code=r"def load_config_with_inheritance"),
+    "C90": Anchor(dependency="Python, torch, vLLM"),
+    "C91": Anchor(dependency="Megatron-Core, Automodel"),
+    "C92": Anchor(dependency="Megatron-Core"),
 }
 """By rule."""
 
@@ -206,6 +209,9 @@ FEATURES: dict[str, Feature] = {
     "sampling thresholds": Feature(_VLLM, r"TOP_K_THRESHOLD = ", newest=False),
     "Gemma3 by model type": Feature(_DTENSOR[:1], r"model_type == \"gemma3\""),
     "Qwen3.5": Feature(_DTENSOR[:1], r"model_type == \"qwen3_5\""),
+    "experts in DTensor": Feature(_DTENSOR, r"expert_parallel_size"),
+    "validation rounds up": Feature(_DISTILLATION, r"max_val_samples\W+\+"),
+    "YaRN's fields": Feature(_MEGATRON, r"_YARN_REQUIRED_FIELDS"),
     "replicas": Feature(_POLICY, r"dp_replicate_size > 1 requires"),
     "LoRA": Feature(_POLICY, r"LoRA is not supported for DTensorPolicyWorker V1"),
     "a parent's own directory": Feature(_CONFIG, r"parent_path, parent_path\.parent"),
@@ -222,14 +228,17 @@ FORMS: dict[str, tuple[str, ...]] = {
     "C11": ("data.train",),
     "C12": ("data.train",),
     "C13": ("data.train", "val_at_end"),
+    "C14": ("validation rounds up",),
     "C25": ("packing pads by the recipe",),
     "C31": ("data.train",),
     "C41": ("sampling thresholds",),
     "C47": ("Gemma3 by model type", "Qwen3.5"),
+    "C50": ("YaRN's fields",),
     "C51": ("Megatron precision",),
     "C52": ("replicas", "CPU offload"),
     "C56": ("optimizer offload in part", "optimizer offload overlap"),
     "C86": ("fused log probabilities",),
+    "C91": ("experts in DTensor",),
     "C89": ("a parent's own directory", "override marker", "mandatory values while merging"),
 }
 """Features on which a rule's form depends."""

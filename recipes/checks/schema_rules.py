@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, fail, shown, undecided, warn
 from recipes.keys import format_key
+from recipes.planning import Fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recipes.planning import Fix
     from recipes.schema.checkout_schema import Judgement, Schema
     from recipes.schema.explain import SchemaProblem
 
@@ -25,11 +25,24 @@ def _types(context: Context) -> Iterator[Finding]:
     if schema is None:
         yield undecided("which types its keys have", "Give a --checkout that has the recipe's driver.")
         return
-    for judgement in schema.judge(context.recipe.values):
-        yield _finding(context, schema, judgement)
+    judgements = list(schema.judge(context.recipe.values))
+    keys = {format_key(judgement.problem.path) for judgement in judgements}
+    for judgement in judgements:
+        if len(keys) == 1 or not _follows(context, format_key(judgement.problem.path), keys):
+            yield _finding(context, schema, judgement)
     if schema.compiled.unknown:
         what = "; ".join(schema.compiled.unknown)
         yield undecided("all that the checkout's configuration classes refuse", f"Not evaluated: {what}.")
+
+
+def _follows(context: Context, key: str, keys: set[str]) -> bool:
+    """Return whether a value is what an interpolation makes of another one that is refused as well."""
+    from recipes.origins import chain_of
+
+    origin = context.recipe.origin(key)
+    if origin is None or origin.how != "interpolation":
+        return False
+    return any(link.key in keys for link in chain_of(context.recipe, key)[1:])
 
 
 def _finding(context: Context, schema: Schema, judgement: Judgement) -> Finding:
@@ -78,15 +91,31 @@ def _misspelt(schema: Schema, problem: SchemaProblem) -> str:
 
 
 def _fixes(context: Context, problem: SchemaProblem, key: str) -> list[Fix]:
-    """Offer for a missing key what stands beside it: the value for training, or that of the other side."""
-    if problem.kind != "missing":
+    """Offer for a missing key what stands beside it: the value for training, or that of the other side.
+
+    For a wrong value, the same as text where text is asked for, and what the stock recipe has.
+    """
+    if problem.kind == "extra":
         return []
+    if problem.kind != "missing":
+        return _other_values(context, problem, key)
     twin = key.replace(".val_", ".")
     if twin == key and problem.path[0] in _SIDES:
         other = _SIDES[1 - _SIDES.index(str(problem.path[0]))]
         twin = format_key((other, *problem.path[1:]))
     value = context.get(twin) if twin != key else None
     return [context.fix(key, value)] if isinstance(value, (bool, int, float, str)) else []
+
+
+def _other_values(context: Context, problem: SchemaProblem, key: str) -> list[Fix]:
+    value, fixes = problem.value, []
+    if problem.expected == "a text" and isinstance(value, bool | int | float):
+        text = shown(value)
+        fixes.append(Fix(f"{key}: {text} -> '{text}'", (context.edit(key, text),)))
+    stock = context.checkout.base_recipe if context.checkout is not None else None
+    if stock is not None and stock.has(key) and isinstance(stock.get(key), bool | int | float | str | None):
+        fixes.append(context.fix(key, stock.get(key)))
+    return fixes
 
 
 RULES = (Rule("C4", "Required keys and their types", _types, "validation error for MasterConfig", _POLICY),)

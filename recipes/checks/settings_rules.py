@@ -105,6 +105,22 @@ def _prompt_files(context: Context) -> Iterator[Finding]:
                 fixes=[context.fix(key, None)],
                 foretells=f"Prompt file {value} not found",
             )
+    yield from _template(context)
+
+
+def _template(context: Context) -> Iterator[Finding]:
+    """Look for the file of a template: a text that ends with .jinja; any other is the template itself."""
+    key = "policy.tokenizer.chat_template"
+    value = context.get(key)
+    if context.checkout is None or not isinstance(value, str) or not value.endswith(".jinja"):
+        return
+    if not is_file(context.inputs.root / value):
+        yield fail(
+            f"chat_template {value} does not exist in {context.inputs.root}",
+            key,
+            fixes=[context.fix(key, "default")],
+            foretells=f"FileNotFoundError: [Errno 2] No such file or directory: '{value}'",
+        )
 
 
 def _environments(context: Context) -> Iterator[Finding]:
@@ -153,6 +169,18 @@ def _validation_samples(context: Context) -> Iterator[Finding]:
     key = "distillation.max_val_samples"
     if not context.gym and context.validates and context.has(key) and context.get(key) is None:
         yield fail(f"{key} is null", key, fixes=[context.fix(key, 512)])
+    if context.gym or not context.validates or context.has_feature("validation rounds up"):
+        return
+    samples, batch = whole(context.get(key)), whole(context.get("distillation.val_batch_size"))
+    if samples is not None and batch is not None and 0 < samples < batch:
+        yield warn(
+            f"{key} is {samples}, less than a batch of {batch}: this NeMo-RL validates whole batches only, "
+            "so none, and its accuracy is 0",
+            key,
+            "distillation.val_batch_size",
+            fixes=[context.fix("distillation.val_batch_size", samples), context.fix(key, batch)],
+            foretells="nothing: validation of no samples",
+        )
 
 
 def _gym(context: Context) -> Iterator[Finding]:

@@ -111,6 +111,19 @@ def _heads(context: Context) -> Iterator[Finding]:
                 f"tensor parallel size ({size})."
             ),
         )
+    elif facts.kv_heads % size and size % facts.kv_heads:
+        legal = [
+            tp
+            for tp in divisors(facts.heads)
+            if tp < size and not (facts.kv_heads % tp and tp % facts.kv_heads)
+        ]
+        yield fail(
+            f"{facts.id} has {facts.kv_heads} key-value heads, which TP {size} neither shares nor repeats",
+            key,
+            side.key("model_name"),
+            fixes=[context.fix(key, tp) for tp in reversed(legal[-3:])],
+            foretells="AssertionError: assert tp_size % self.total_num_kv_heads == 0",
+        )
 
 
 def _memory(context: Context) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from recipes.reads.read_conditions import AllOf, Always, AnyOf, Condition, Negation, Path, Test, Undecided
 
-FORMAT = 1
+FORMAT = 2
 """Raised with each change of what is found or how it is written: older descriptions are made again."""
 Node: TypeAlias = "tuple[Any, ...]"
 """A condition whose parts are numbers of earlier nodes: ("t", operator, path, operand, default), ("u",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -154,6 +154,18 @@ def possibly(condition: Condition) -> Condition:
     What follows an early return, an assertion or a raise counts as reached but for what the recipe decides.
     """
     return _bound(condition, undecided=True)
+
+
+def with_keys(condition: Condition, keys: Container[Path]) -> Condition:
+    """Return a condition where some keys are there: those that the driver itself writes."""
+    if isinstance(condition, Test) and condition.operator == "has" and condition.path in keys:
+        return TRUE
+    if isinstance(condition, Negation):
+        return negation(with_keys(condition.inner, keys))
+    if isinstance(condition, AllOf | AnyOf):
+        parts = (with_keys(part, keys) for part in condition.parts)
+        return all_of(parts) if isinstance(condition, AllOf) else any_of(parts)
+    return condition
 
 
 def _bound(condition: Condition, *, undecided: bool) -> Condition:

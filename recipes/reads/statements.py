@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from recipes.reads.calls import Calls
-from recipes.reads.read_conditions import FALSE, Undecided, both, negation, possibly
+from recipes.reads.read_conditions import FALSE, Undecided, both, negation, possibly, with_keys
 from recipes.reads.symbols import (
     ANYTHING,
     Choice,
@@ -66,7 +66,7 @@ class Statements(Calls):
 
     def _assert(self, frame: CallFrame, node: ast.Assert) -> None:
         condition = self.condition(frame, node.test)
-        frame.guard = both(frame.guard, possibly(condition))
+        frame.guard = both(frame.guard, possibly(with_keys(condition, self.stored)))
 
     def _if(self, frame: CallFrame, node: ast.If) -> None:
         condition = self.condition(frame, node.test)

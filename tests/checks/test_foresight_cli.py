@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
 def test_a_legal_recipe_exits_with_0(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, found, _ = run(capsys, "check", world.root / "recipe.yaml", "--json")
     assert (code, found["ok"], found["schema"]) == (0, True, 1)
-    assert {item["id"] for item in found["checks"]} == {f"C{number}" for number in range(1, 90)}
+    assert {item["id"] for item in found["checks"]} == {f"C{number}" for number in range(1, 93)}
 
 
 def test_a_failing_recipe_exits_with_1_and_names_lines_and_edits(

@@ -113,6 +113,15 @@ def test_branches_are_conditions_on_the_recipe(
     assert (found[1] if found else None) == certain
 
 
+@pytest.mark.parametrize(("before", "certain"), [("p['made'] = 1\n", True), ("", None)])
+def test_an_assertion_of_a_key_that_the_driver_writes_hides_nothing(
+    tmp_path: Path, before: str, certain: bool | None
+) -> None:
+    root = only_setup(tmp_path, f"p = master['policy']\n{before}assert 'made' in p\np['key']")
+    found = missing(root, {"policy": {}})
+    assert found.get("policy.key", ("", None))[1] is certain
+
+
 def test_calls_objects_and_remote_workers_are_followed(tmp_path: Path) -> None:
     root = checkout(
         tmp_path,

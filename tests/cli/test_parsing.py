@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -216,3 +217,20 @@ def test_any_word_is_a_value_or_a_usage_error(word: str, command: Subcommand) ->
     with contextlib.suppress(UsageError):
         values = [value for value in namespace(command, [word]).values() if isinstance(value, str | list)]
         assert any(word == value or word in value for value in values)
+
+
+@pytest.mark.parametrize(
+    ("word", "fix"),
+    [
+        ("4711", "`distill-tui watch 4711`"),
+        ("my.yaml", "`distill-tui edit my.yaml`"),
+        (str(Path(__file__).parent), f"`distill-tui watch {Path(__file__).parent}`"),
+        (__file__, f"`distill-tui watch {__file__}`"),
+        ("/no/such/path", "There is no such file"),
+        ("chek", "did you mean check?"),
+    ],
+)
+def test_what_a_command_takes_without_the_command(word: str, fix: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse("0", [word])
+    assert fix in str(refused.value)

@@ -40,7 +40,7 @@ def test_drafts_that_are_open_nowhere_are_rows(environment: dict[str, str], tmp_
     )  # fmt: skip
     assert first.recipe.endswith("mine\x1b[31m.yaml")
     assert (second.name, second.recipe) == ("distillation.yaml, 2 nodes", "")
-    assert second.reason == "being prepared, at batches; not submitted"
+    assert second.reason == "being prepared, at step Batches and lengths; not submitted"
     assert not any((row.is_run, row.is_job, row.live) for row in (first, second) if row.is_run)
     assert {row.key for row in (first, second)} == {first.draft, second.draft}
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from launcher.logs.events import FindingSeen, Role
+from launcher.logs.events import FindingSeen, JobState, Role
+from launcher.monitor.diagnosis import is_failed_step
 from tests.launcher.test_diagnosis import Log, state_of
 from tests.launcher.test_public_cases import has
 
@@ -58,3 +59,40 @@ def test_a_log_has_its_cause_or_none(case: dict[str, Any], healthy: bool) -> Non
         return
     assert root is not None
     assert list(problems(case, root, logs)) == []
+
+
+CANCELLED_BY_SLURM = b"""slurmstepd: error: *** JOB 31 ON n2 CANCELLED AT 2026-03-02T10:31:40 ***
+slurmstepd: error: *** STEP 31.2 ON n2 CANCELLED AT 2026-03-02T10:31:40 ***
+[2026-03-02 10:31:41,120 E 12 12] logging.cc:501: *** SIGTERM received at time=1772443901 on cpu 44 ***
+srun: error: n2: task 0: Terminated
+"""
+
+
+def test_a_cancelled_job_says_so_and_has_no_cause() -> None:
+    state = state_of(
+        ("ray-driver.log", Role.DRIVER, b"*** SIGTERM received at time=1772443901 on cpu 44 ***\n"),
+        ("slurm.out", Role.SLURM, CANCELLED_BY_SLURM),
+    )
+    assert state.diagnosis.root is None
+    assert state.state is JobState.CANCELLED
+    assert state.reason == "cancelled at 2026-03-02 10:31:40 (scancel)"
+
+
+def test_what_failed_before_the_job_was_cancelled_is_the_cause() -> None:
+    log = b'Traceback (most recent call last):\n  File "/w/run.py", line 3, in main\nValueError: x\n'
+    state = state_of(("train.log", Role.DRIVER, log), ("slurm.out", Role.SLURM, CANCELLED_BY_SLURM))
+    assert state.diagnosis.root is not None
+    assert state.diagnosis.root.text == "ValueError: x"
+
+
+@pytest.mark.parametrize(
+    ("ends", "failed"),
+    [
+        ("task 0: Exited with exit code 1", True),
+        ("tasks 2,4-5: Aborted", True),
+        ("task 0: Terminated", False),
+    ],
+)
+def test_srun_says_which_steps_failed_and_which_were_ended(ends: str, failed: bool) -> None:
+    state = state_of(("slurm.out", Role.SLURM, f"srun: error: n2: {ends}\n".encode()))
+    assert [is_failed_step(item) for item in state.findings] == [failed]

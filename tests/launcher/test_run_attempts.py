@@ -230,3 +230,11 @@ def test_an_attempt_that_saved_and_stopped_is_told_without_how_to_resume() -> No
     one.apply(job(RUNNING, "", job="10", jobs=(job(COMPLETED, "", job="9"), job(RUNNING, "", job="10"))))
     assert one.attempts[0].in_words() == "job 9: stopped at step 3 to save before its time limit"
     assert what(one) == (STARTING, "")
+
+
+def test_an_old_answer_that_a_job_waits_counts_less_than_its_log() -> None:
+    waits = job(JobState.QUEUED, "Priority", job="9", asked=100.0)
+    log = LogChanged(f"{OLD}ray-driver.log", DRIVER, 1, 1, time=130.0)
+    assert what(chain(waits, log)) == (STARTING, "")
+    assert what(chain(log, DriverEnded(0, of(OLD), 130.0), waits)) == (COMPLETED, "")
+    assert what(chain(log, DriverEnded(0, of(OLD), 130.0), replace(waits, asked=131.0)))[0] is JobState.QUEUED

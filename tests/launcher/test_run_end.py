@@ -88,7 +88,10 @@ from tests.launcher.run_events import (
         ([DriverEnded(143, at(9)), finding(name="ray-gcs", tier=2)], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(143, at(9)), finding(name="ray-register", tier=2)], (CANCELLED, BY_SIGTERM)),
         ([DriverEnded(143, at(9)), raised()], (CANCELLED, BY_SIGTERM)),
-        ([DriverEnded(137, at(9))], (FAILED, "the driver exited with 137")),
+        (
+            [DriverEnded(137, at(9))],
+            (FAILED, "the driver exited with 137 (SIGKILL: mostly the node's memory was full)"),
+        ),
     ],
 )
 def test_what_a_run_is_doing(events: list[Event], expected: tuple[JobState, str]) -> None:

@@ -19,6 +19,8 @@ from launcher.logs.events import (
 from launcher.monitor.diagnosis import UNKNOWN
 from launcher.monitor.ending import RunProgress, RunStatus
 from launcher.monitor.run_status import (
+    RECENT,
+    SILENT,
     RunEvidence,
     is_settled,
     job_status_by_log_age,
@@ -35,6 +37,7 @@ BY_SIGTERM = (
     "stopped by SIGTERM, and no log says who sent it: "
     "the time limit, scancel, a preemption, or its node may have"
 )
+SCANCEL = "slurmstepd: error: *** JOB 3 ON n2 CANCELLED AT 2026-03-02T10:31:40 ***"
 DONE = RunProgress(said_completed=True)
 ERROR = ExceptionSeen("ValueError: x", HERE, 5, own=True, wrapper=False)
 INTERRUPT = ExceptionSeen("KeyboardInterrupt", HERE, 5, own=True, wrapper=False)
@@ -56,6 +59,20 @@ def job(
         (RunEvidence(), "unknown", "no information on whether it still runs"),
         (RunEvidence(root=OOM), "failed", "GPU out of memory: CUDA out of memory"),
         (RunEvidence(root=DIED), "unknown", "no information on whether it still runs"),
+        (RunEvidence(job=job("unknown", SILENT), root=DIED), "unknown", SILENT),
+        (
+            RunEvidence(job=job("unknown", SILENT), root=DIED, step_failed=True),
+            "failed",
+            "A Ray actor died: died",
+        ),
+        (RunEvidence(job=job("unknown", SILENT), step_failed=True), "unknown", SILENT),
+        (RunEvidence(job=job("unknown"), root=DIED, step_failed=True), "unknown", "why"),
+        (RunEvidence(job=job("running", RECENT), root=DIED, step_failed=True), "starting", RECENT),
+        (
+            RunEvidence(driver_ended=ended(143), cancelled=SCANCEL),
+            "cancelled",
+            "cancelled at 2026-03-02 10:31:40 (scancel)",
+        ),
         (RunEvidence(progress=DONE, traceback=ERROR), "completed", ""),
         (RunEvidence(traceback=ERROR), "failed", "ValueError: x"),
         (RunEvidence(traceback=ERROR, root=UNRECOGNISED), "failed", "KeyError: 'x'. y"),
@@ -133,6 +150,39 @@ def test_the_end_of_an_attempt(
 ) -> None:
     evidence = RunEvidence(job=present, driver_ended=ended(code))
     status = run_status_of_attempts(evidence, links=links, ended_job=ended_job)
+    assert status == RunStatus(JobState(state), reason)
+
+
+@pytest.mark.parametrize(
+    ("number", "asked", "end", "written", "links", "state", "reason"),
+    [
+        ("9", 100.0, (0, 130.0), None, 1, "completed", ""),
+        ("9", 100.0, (1, 130.0), None, 1, "failed", "the driver exited with 1"),
+        ("9", 100.0, (143, 130.0), None, 1, "running", WAITS),  # it may be requeued
+        ("9", 140.0, (143, 130.0), 130.0, 1, "queued", "why"),  # it was
+        ("9", 140.0, (0, 130.0), 130.0, 1, "queued", "why"),
+        ("9", 100.0, None, 130.0, 1, "starting", ""),
+        ("9", 140.0, None, 130.0, 1, "queued", "why"),
+        ("10", 100.0, (0, 130.0), None, 3, "queued", "why"),  # the next link: only the last one ended
+        ("9", None, (0, 130.0), 130.0, 1, "queued", "why"),
+        ("9", 100.0, (0, None), None, 1, "queued", "why"),
+    ],
+)
+def test_a_job_that_waits_by_an_answer_older_than_its_logs_does_not_wait(
+    number: str,
+    asked: float | None,
+    end: tuple[int, float | None] | None,
+    written: float | None,
+    links: int,
+    state: str,
+    reason: str,
+) -> None:
+    evidence = RunEvidence(
+        job=replace(job("queued", number=number), asked=asked),
+        driver_ended=DriverEnded(end[0], HERE, end[1]) if end is not None else None,
+        written=written,
+    )
+    status = run_status_of_attempts(evidence, links=links, ended_job=9)
     assert status == RunStatus(JobState(state), reason)
 
 

@@ -50,3 +50,24 @@ def test_an_error_before_the_driver_s_next_phase_is_not_suspected() -> None:
     begun = b"========================= Step 4/9 =========================\n" + UNHANDLED
     assert _silent(begun).diagnosis.root is not None
     assert _silent(begun + "▶ Computing teacher logprobs...\n".encode()).diagnosis.root is None
+
+
+WAITING = b"""(autoscaler +45m) Warning: The following request cannot be scheduled right now: {'GPU': 1.0}.
+"""
+
+
+def test_a_warning_in_the_last_lines_of_a_silent_run_is_suspected() -> None:
+    root = _silent(b"Initializing workers\n" + WAITING).diagnosis.root
+    assert root is not None
+    assert (root.id, root.tier, root.confidence) == ("ray-waiting", 3, "low")
+    assert root.fix.startswith(
+        "Nothing was written after it, and no log shows an end: it may not have mattered."
+    )
+    assert _silent(WAITING + b"one\ntwo\nthree\n").diagnosis.root is None
+
+
+def test_a_silent_run_whose_step_failed_has_failed() -> None:
+    missing = b"run.sh: line 19: uv: command not found\n"
+    assert _silent(missing).state is JobState.UNKNOWN
+    assert _silent(missing + b"srun: error: n2: task 0: Exited with exit code 127\n").state is JobState.FAILED
+    assert _silent(b"srun: error: n2: task 0: Terminated\n").state is not JobState.FAILED

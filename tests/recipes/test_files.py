@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -260,6 +261,25 @@ def test_a_file_that_is_read_only(path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (error.what, error.where) == (f"{path} is read-only", link)
     assert error.fix == f"chmod u+w {path}, or save under another name."
     assert path.read_bytes() == b"old\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "uid", "fix"),
+    [
+        (os.ST_RDONLY, 0, "Its file system is mounted read-only: save elsewhere."),
+        (0, 1, "It belongs to somebody else: save under another name."),
+    ],
+)
+def test_a_file_that_no_chmod_makes_writable(
+    path: Path, monkeypatch: pytest.MonkeyPatch, flags: int, uid: int, fix: str
+) -> None:
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=flags))
+    monkeypatch.setattr(os, "geteuid", lambda: owner + uid)
+    with pytest.raises(SaveError) as raised:
+        save(path, b"x", b"old\n")
+    assert raised.value.fix == fix
 
 
 @pytest.mark.parametrize(

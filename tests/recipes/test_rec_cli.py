@@ -118,6 +118,39 @@ def test_insert_and_unset(recipe: Runner) -> None:
     assert recipe("unset", recipe.base, "nothing").code == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "key", "fix"),
+    [
+        ("get", "polcy.size", "Did you mean policy.size?"),
+        ("get", "policy.name", "A parent has it: --effective shows it."),
+        ("get", "policy.deep.size", "Did you mean policy.size?"),  # written here, under another section
+        ("get", "logger", ""),
+        ("origin", "policy.siz", "Did you mean policy.size?"),
+        ("origin", "distilation", "Did you mean distillation?"),
+        ("unset", "policy.sise", "Did you mean policy.size?"),
+        ("unset", "logger.log_dir", ""),
+    ],
+)
+def test_a_misspelt_key_is_answered_with_the_likely_one(
+    recipe: Runner, command: str, key: str, fix: str
+) -> None:
+    refused = recipe(command, recipe.child, key)
+    assert refused.code == 1
+    assert refused.err.splitlines()[2:] == ([f"  {fix}"] if fix else [])
+
+
+def test_a_misspelt_override_is_answered_with_the_likely_key(recipe: Runner) -> None:
+    refused = recipe("resolve", recipe.child, "policy.sise=3", "--json")
+    assert refused.code == 2
+    assert "Could not override 'policy.sise'" in refused.err
+    assert "Did you mean policy.size? Write KEY=VALUE" in refused.err
+
+
+def test_insert_says_what_it_wrote(recipe: Runner) -> None:
+    said = recipe("insert", recipe.base, "policy", "sise", "3").err
+    assert said.startswith(f"policy.sise: (not set) -> 3 ({recipe.base}:")
+
+
 def test_diff_and_resolve(recipe: Runner) -> None:
     found = recipe("diff", recipe.base, recipe.child, "--json").json()
     assert found["changed"] == [

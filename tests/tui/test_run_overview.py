@@ -117,9 +117,15 @@ async def test_charts_of_a_run_and_its_gpus(tmp_path: Path) -> None:
     async with shown(tmp_path, NARROW) as screen:
         await screen.see("✓ completed")
         await screen.press("m")
-        await screen.see("▸loss", "accuracy", "3 of 4 GPUs of n1 idle for", "peak 29.3 of 40.0 GiB")
+        await screen.see(
+            "▸loss", "accuracy", "3 of 4 GPUs of n1 idle for", "peak 29.3 of 40.0 GiB", "esc back"
+        )
         await screen.press("slash")
         await screen.type("power")
+        await screen.see("1 to 2 of 2", "power_w_max")
+        await screen.type("zz")
+        await screen.see("no chart has these words; esc shows all")
+        await screen.press("backspace", "backspace")
         await screen.see("1 to 2 of 2", "power_w_max")
         await screen.press("enter", "escape", "enter", "L", "s", "plus")
         await screen.see("log scale, mean of 5")
@@ -151,7 +157,7 @@ async def test_drafts_are_listed_gone_on_with_and_discarded(
         await screen.press("escape")
         await screen.see("No runs yet, 1 draft in", "seven nodes")
         await screen.press("d")
-        await screen.see("Discard this draft?", "being prepared, at job")
+        await screen.see("Discard this draft?", "being prepared, at step Nodes and time")
         await screen.press("y")
         await screen.see("No runs yet.", "distill-tui demo")
     assert RunDrafts.of().offered() == ()

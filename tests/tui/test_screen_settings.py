@@ -12,6 +12,7 @@ from launcher.request import SubmitRequest, with_profile
 from launcher.settings import SETTINGS, TEMPLATE, load_settings, set_setting, settings_path
 from launcher.sites import Machine, Profile, recognise, site_here
 from launcher.transports.local import LocalTransport
+from tui.cli import main
 from tui.screen_settings import ScreenSettings, keep_theme, load_screen_settings
 
 
@@ -70,6 +71,18 @@ def test_what_is_none_is_not_written(tmp_path: Path, key: str, value: str) -> No
     with pytest.raises(InputError, match="invalid"):
         set_setting(environment, key, [value])
     assert not settings_path(environment).exists()
+
+
+def test_the_command_writes_no_theme_with_which_the_app_would_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in home(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    assert main("0", ["settings", "screen.theme", "norf"]) == 2
+    assert "unknown theme 'norf'; did you mean nord?" in capsys.readouterr().err
+    assert not settings_path(home(tmp_path)).exists()
+    assert main("0", ["settings", "screen.theme", "nord"]) == 0
+    assert load_screen_settings(home(tmp_path)).theme == "nord"
 
 
 def test_every_setting_of_a_table_is_in_the_commented_file(tmp_path: Path) -> None:

@@ -42,7 +42,11 @@ async def test_a_key_without_a_field_becomes_an_override_and_one_with_a_field_it
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(node.root / "state"))
     async with wizard(node) as screen:
+        await to_step(screen, "models")
+        await screen.press("down")
+        await screen.see("F7 any key", "ctrl+c quit")  # a path: `/` and `q` are text there
         await to_step(screen, "batches")
+        await screen.see("/ any key", "ctrl+c quit")  # numbers have no `/`
         await screen.press("f7")
         await screen.until(lambda: isinstance(screen.app.screen_stack[1], WizardScreen), "the wizard")
         await screen.until(

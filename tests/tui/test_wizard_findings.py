@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from launcher.clusters.inventory import DetectionProblem
 from launcher.errors import TransportError
 from launcher.runs import RunStore
 from launcher.submit.submit import send
@@ -26,7 +27,7 @@ from tui.screens.wizard.findings import (
     worst,
 )
 from tui.screens.wizard.model import DraftStatus, WizardState, fields_of, steps_of
-from tui.screens.wizard.pages import check_lines, step_list, summary
+from tui.screens.wizard.pages import check_lines, cluster_facts, step_findings, step_list, summary
 from tui.screens.wizard.review import question, review
 from tui.screens.wizard.state_changes import with_fix
 
@@ -186,3 +187,22 @@ def test_a_finding_without_a_field_is_shown_on_its_step(node: LoginNode, resolve
     finding = DraftFinding("error", "something", "models", check="C1")
     shown = text_of([*check_lines(status, Assessment((finding,)), "models", 100)])
     assert "✗ C1 something" in shown
+
+
+def test_without_partitions_the_field_says_why_and_the_facts_do_not_repeat_it(
+    node: LoginNode, resolver: DraftResolver
+) -> None:
+    state = WizardState({"recipe": str(node.recipe)})
+    status = settled(resolver, state)
+    assert status.detection is not None
+    why = DetectionProblem("Slurm gave no answer to sinfo: down", "Try later.")
+    empty = replace(status.detection, partitions=(), problems=(why,))
+    status = replace(status, detection=empty, plan=None)
+    shown = text_of([*review(state, status, None)])
+    assert f"✗ Partition: {why.what}; F5 asks again (step Cluster)" in shown
+    assert why.what not in text_of([*cluster_facts(state, status, 80)])
+
+    error = TransportError("there is no Slurm here", fix="Log in.")
+    status = replace(status, detection=None, slurm_error=error)
+    lines = [*step_findings(assess(state, status), "cluster", status), *cluster_facts(state, status, 80)]
+    assert text_of([*lines]).count(error.what) == 1

@@ -57,7 +57,7 @@ def _run(version: str, arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code, whatever it raised."""
     try:
         options = parse(version, arguments)
-        with _file_call_watch(options.handler):
+        with _file_call_watch(options.handler), _wait_notice():
             return int(resolve_reference(options.handler)(options))
     except ExplainedError as error:
         _print_error(str(error))
@@ -90,6 +90,14 @@ def _file_call_watch(handler: str) -> AbstractContextManager[None]:
     from tui.headless.unanswered import FileCallWatch
 
     return FileCallWatch()
+
+
+def _wait_notice() -> AbstractContextManager[None]:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from tui.headless.wait_notice import WaitNotice
+
+    return WaitNotice()
 
 
 def parse(version: str, words: Sequence[str]) -> argparse.Namespace:
@@ -195,7 +203,23 @@ def _refuse_command(top: Parser, word: str) -> NoReturn:
     by_last_word = {command.name.rpartition(" ")[2]: command.name for command in COMMANDS}
     if by_last_word.get(word, word) != word:
         top.error(f"unknown command '{word}'; did you mean `{by_last_word[word]}`?")
+    named = _command_for(word)
+    if named:
+        raise UsageError(f"unknown command '{word}'", fix=named)
     top.error(f"unknown command '{word}'{suggestion(word, [row.name for row in top.commands])}")
+
+
+def _command_for(word: str) -> str:
+    """Return which commands take a path or a job that stands where a command is expected; "" for a word."""
+    if word.isdecimal():
+        return f"Of a job: `{PROGRAM} watch {word}`."
+    if os.path.isdir(word):
+        return f"Of a directory of logs: `{PROGRAM} watch {word}`."
+    if word.endswith((".yaml", ".yml")):
+        return f"Of a recipe: `{PROGRAM} edit {word}`, or `{PROGRAM} check {word}`."
+    if os.path.isfile(word):
+        return f"Of a log: `{PROGRAM} watch {word}`; of a recipe: `{PROGRAM} edit {word}`."
+    return f"There is no such file: '{word}'." if os.sep in word else ""
 
 
 def _print_error(text: str) -> None:

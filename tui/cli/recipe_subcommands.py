@@ -116,13 +116,16 @@ RECIPE_COMMANDS: tuple[Subcommand, ...] = (
         "recipes.",
         f"{_KEYS}:explain",
         (
+            Argument(
+                "file", "FILE", "recipe whose algorithm and checkout count, where none is given", repeat="?"
+            ),
             _KEY,
             Argument(
                 "--checkout",
                 "DIR",
                 "NeMo-RL checkout (default: $NEMO_RL_ROOT, else the one around the current directory)",
             ),
-            Argument("--algorithm", "NAME", "algorithm that the recipe is for", default="distillation"),
+            Argument("--algorithm", "NAME", "algorithm that the recipe is for (default: distillation)"),
             JSON,
         ),
         "recipe explain policy.train_micro_batch_size",

@@ -44,6 +44,6 @@ APP_COMMANDS: tuple[Command, ...] = (
     Command(
         "app.quit-now", ("ctrl+c", "ctrl+q"), "Quit at once",
         "Quit; runs continue, but the demo's run is stopped. Asks only before entries would be lost.",
-        Scope.APP, "leave_now", priority=True,
+        Scope.APP, "leave_now", footer="quit", priority=True,
     ),
 )  # fmt: skip

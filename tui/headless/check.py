@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recipes.checks import Checker, Inputs, Report, Result
-from recipes.errors import Exit
+from recipes.errors import Exit, FilePosition
 from recipes.memory import estimate
 from tui.headless.inputs import inputs_of, recipe_path
 from tui.headless.output import SCHEMA, print_json, say, show
@@ -80,7 +80,7 @@ def _print_report(report: Report, *, everything: bool) -> None:
 def _print_result(result: Result) -> None:
     show(f"{_MARKS[result.outcome]} {result.id:4} {result.message or result.title}")
     for where in result.where:
-        show(f"          {where.file}:{where.line} {where.key}".rstrip())
+        show(f"          {FilePosition(where.file, where.line)} {where.key}".rstrip())
     if result.outcome == "fail" and result.foretells:
         show(f"          would end with: {result.foretells}")
     for number, fix in enumerate(result.fixes, 1):

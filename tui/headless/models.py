@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from launcher.text import did_you_mean
 from recipes.errors import Exit, ExplainedError
 from recipes.models import Models, UnknownModel
+from recipes.models.table import TABLE
 from tui.headless.output import SCHEMA, print_json, say, show
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
         _download(models, options.id)
     facts = models.find(options.id)
     if isinstance(facts, UnknownModel):
-        raise ExplainedError(f"unknown model '{options.id}': {facts.reason}", fix=facts.fix)
+        guess = did_you_mean(options.id, TABLE)
+        raise ExplainedError(f"unknown model: {facts.reason}{guess}", fix=facts.fix)
     values = {name: getattr(facts, name) for name in _FIELDS} | {"path": facts.path or None}
     if options.json:
         print_json(SCHEMA | values)

@@ -38,11 +38,13 @@ def set(options: argparse.Namespace) -> int:  # noqa: A001 - the command's name
         document = file.document
         with document.group():
             edits = _set_values(document, options)
+        warnings = _warnings(document, [edit.change.key for edit in edits])
         file.save()
     for edit in edits:
         say(_described(document, edit))
     _report_shared(edit.change for edit in edits)
-    _advise(document, [edit.change.key for edit in edits])
+    for line in warnings:
+        say(line)
     return 0
 
 
@@ -61,10 +63,13 @@ def _set_values(document: Document, options: argparse.Namespace) -> list[Applied
     return edits
 
 
-def _advise(document: Document, keys: Sequence[str]) -> None:
-    """Warn of set keys that NeMo-RL does not know, and of values that it will refuse."""
-    for line in advice(document, keys, Resolver(), checkout_of(None, document)):
-        say(f"warning: {line}")
+def _warnings(document: Document, keys: Sequence[str]) -> list[str]:
+    """Return a line for each set key that NeMo-RL does not know, and each value that it will refuse.
+
+    Before the file is saved: keys of a stock recipe count as known, and it may be the edited file.
+    """
+    lines = advice(document, keys, Resolver(), checkout_of(None, document))
+    return [f"warning: {line}" for line in lines]
 
 
 class AppliedEdit(NamedTuple):
@@ -125,13 +130,18 @@ def _report_shared(changes: Iterable[Change]) -> None:
 def insert(options: argparse.Namespace) -> int:
     """Add a key or a list item."""
     with edited_file(options) as file:
+        document = file.document
         if options.value is None:
-            changes = []
-            _insert_at(file.document, options.parent, options.key)
+            _insert_at(document, options.parent, options.key)
+            change = Change(format_key(parse_key(options.parent)), ())
         else:
-            changes = [_inserted(file.document, options)]
+            change = _inserted(document, options)
+        warnings = _warnings(document, [change.key])
         file.save()
-    _report_shared(changes)
+    say(_described(document, AppliedEdit(change, "")))
+    _report_shared([change])
+    for line in warnings:
+        say(line)
     return 0
 
 

@@ -13,17 +13,19 @@ from recipes.chain import decode, read_bytes, refuse_unreadable
 from recipes.document import Document
 from recipes.errors import RecipeError
 from recipes.files import AttributesError
+from recipes.keys import KeyMissingError, format_key, nearest_key
 from recipes.limits import RECIPE_BYTES
 from recipes.locks import RecipeLock
 from recipes.remote_path import RemotePath, environment_at, on_machine_of, prefetch
 from recipes.schema.algorithms import holding_checkout
+from recipes.values import leaves
 from recipes.yaml.typed import writable
 from tui.headless.hosts import path_of
 from tui.headless.output import ask, say, write_document
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from recipes.files import Saved
     from recipes.inheritance import EffectiveRecipe, Resolver
@@ -105,6 +107,18 @@ class EditedFile:
         return self.document.save(lock=self.lock, accept_changes=True)
 
 
+def written_keys(document: Document) -> Iterator[str]:
+    """Yield every key with a value of a document itself, without its parents'."""
+    values = document.revision.values
+    return (format_key(path) for path, _ in leaves(values)) if values is not None else iter(())
+
+
+def similar_key_fix(key: str, keys: Iterable[str]) -> str:
+    """Return a question whether another key was meant; empty where none is similar."""
+    similar = nearest_key(key, keys)
+    return f"Did you mean {similar}?" if similar else ""
+
+
 def save_document(document: Document) -> None:
     """Save an edited document; `EditedFile.save` says what is raised."""
     EditedFile(document, None, dry_run=False, accept_changes=False).save()
@@ -129,7 +143,13 @@ def edited_file(options: argparse.Namespace) -> Iterator[EditedFile]:
         yield EditedFile(open_document(file), None, options.dry_run, accept)
         return
     with RecipeLock(path) as lock:
-        yield EditedFile(open_document(file), lock, options.dry_run, accept)
+        edited = EditedFile(open_document(file), lock, options.dry_run, accept)
+        try:
+            yield edited
+        except KeyMissingError as error:
+            key = getattr(options, "key", None)
+            error.fix = error.fix or (similar_key_fix(key, written_keys(edited.document)) if key else "")
+            raise
 
 
 def jsonable(value: object) -> Any:  # noqa: ANN401 - JSON holds anything

@@ -11,14 +11,22 @@ from recipes.editing.known_schema import KnownSchema
 from recipes.editing.stock_comments import HelpText, StockComments
 from recipes.editing.units import unit_of
 from recipes.errors import RecipeError
+from recipes.inheritance import Resolver
 from recipes.keys import KeyMissingError, format_key, parse_key
 from recipes.lint import suggestion
 from recipes.remote_path import environment_at
-from recipes.schema.algorithms import holding_checkout
+from recipes.schema.algorithms import algorithm_of, holding_checkout
 from recipes.schema.checkout_schema import Schemas
 from recipes.schema.key_info import KeyInfo, key_info, keys_below
 from tui.headless.output import SCHEMA, print_json, show
-from tui.headless.recipe_files import STANDARD_NAME, checkout_of, jsonable, open_document
+from tui.headless.recipe_files import (
+    STANDARD_NAME,
+    checkout_of,
+    jsonable,
+    open_document,
+    open_readable,
+    resolve_document,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -89,14 +97,19 @@ def _short(text: str) -> str:
 def explain(options: argparse.Namespace) -> int:
     """Print what a key takes, and what NeMo-RL's classes and recipes say of it."""
     key = format_key(parse_key(options.key))
-    checkout = _checkout(options.checkout)
+    checkout, algorithm = _checkout(options.checkout), options.algorithm
+    if options.file:
+        document = open_readable(options.file)
+        checkout = checkout or checkout_of(None, document)
+        algorithm = algorithm or algorithm_of(resolve_document(document, [], Resolver()).values)
+    algorithm = algorithm or "distillation"
     schema = KnownSchema(Schemas(), checkout)
-    description, tree = schema.description(options.algorithm), schema.key_tree(options.algorithm)
+    description, tree = schema.description(algorithm), schema.key_tree(algorithm)
     info = key_info(description, key) if description is not None and key and '"' not in key else None
     stock = StockComments(checkout)
     examples = stock.values(key) if key else []
     below = keys_below(description, key) if description is not None else []
-    if info is None and not examples and not (below or key in schema.known_texts(options.algorithm)):
+    if info is None and not examples and not (below or key in schema.known_texts(algorithm)):
         guess = suggestion(parse_key(key), tree) if tree is not None and key else ""
         fix = f"Did you mean {guess}?" if guess else "`recipe find FILE TEXT` finds keys by a part of them."
         raise KeyMissingError(f"NeMo-RL knows no key '{key}'", fix=fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recipes.compare import ABSENT, differences
-from recipes.errors import Exit
+from recipes.errors import Exit, RecipeError
 from recipes.expand import expand
 from recipes.inheritance import EffectiveRecipe, Resolver
 from recipes.keys import KeyMissingError, format_key, parse_key
@@ -21,6 +21,8 @@ from tui.headless.recipe_files import (
     open_document,
     open_readable,
     resolve_document,
+    similar_key_fix,
+    written_keys,
 )
 
 if TYPE_CHECKING:
@@ -52,17 +54,27 @@ def _written(document: Document, key: str) -> Plain:
         return document.get(key)
     except KeyMissingError as error:
         if document.has("defaults"):
-            error.fix = "A parent may have it: --effective looks there too."
+            error.fix = _whether_inherited(document, key)
+        error.fix = error.fix or similar_key_fix(key, written_keys(document))
         raise
+
+
+def _whether_inherited(document: Document, key: str) -> str:
+    """Return where a key may be that the file itself does not have; "" where its parents have none."""
+    try:
+        recipe = resolve_document(document, [], Resolver())
+    except RecipeError:
+        return "A parent may have it: --effective looks there too."
+    if recipe.locate(parse_key(key)) is not None:
+        return "A parent has it: --effective shows it."
+    return similar_key_fix(key, recipe.leaf_keys())
 
 
 def _value(recipe: EffectiveRecipe, key: str) -> Any:  # noqa: ANN401 - a recipe holds anything
     missing = object()
     value = recipe.get_public(key, missing)
     if value is missing:
-        name = parse_key(key)[-1]
-        similar = next((other for other in recipe.leaf_keys() if parse_key(other)[-1] == name), "")
-        fix = f"Did you mean {similar}?" if similar else ""
+        fix = similar_key_fix(key, recipe.leaf_keys())
         raise KeyMissingError(f"The effective recipe has no key '{key}'", where=recipe.path, fix=fix)
     return value
 

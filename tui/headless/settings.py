@@ -25,6 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if key is None:
         return _show_all(options, load_settings(os.environ), settings_path())
     setting(key)
+    _refuse_unknown_theme(options)
     if options.value:
         path = set_setting(os.environ, key, options.value)
         say(f"{key} set in {path}")
@@ -44,10 +45,19 @@ def _run_there(options: argparse.Namespace) -> int:
     if options.key is None:
         return _show_all(options, settings_on(transport, environment), transport.path(str(path)))
     setting(options.key)
+    _refuse_unknown_theme(options)
     if options.value:
         set_setting_on(transport, options.key, options.value)
         say(f"{options.key} set in {options.host}:{path}")
     return _show_one(options, settings_on(transport.beside(), environment), path)
+
+
+def _refuse_unknown_theme(options: argparse.Namespace) -> None:
+    """Refuse a theme with which the app would not start; other values are judged by `launcher.settings`."""
+    if options.key == "screen.theme" and options.value:
+        from tui.screen_settings import refuse_unknown_theme  # imports textual
+
+        refuse_unknown_theme(" ".join(options.value))
 
 
 def _show_one(options: argparse.Namespace, settings: Settings, path: Path) -> int:

@@ -91,6 +91,11 @@ def _target(options: argparse.Namespace) -> Target:
     for item in options.target:
         if kind_of(item) != "file":
             raise InputError(f"no such file: {item}", fix="Give one run, one directory, or files that exist.")
+        if role is None and Path(item).suffix in (".yaml", ".yml"):
+            raise InputError(
+                f"{item} is a recipe, not a log",
+                fix=f"`distill-tui edit {item}` opens it; --role says that it is a log.",
+            )
         logs.append((role, item))
     if not logs:
         raise InputError(

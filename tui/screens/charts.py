@@ -192,7 +192,11 @@ class ChartsScreen(ChartCommands):
         self.title_line.set_lines([Content.assemble(*parts)])
 
     def _notes(self) -> list[Content]:
-        """Return what the GPUs' tables say that deserves a look."""
+        """Return what the GPUs' tables say that deserves a look, or why there is no chart."""
+        if not self.grid.charts and not self._reading:
+            hidden = "no chart has these words; esc shows all"
+            none = "no values yet (driver's log, TensorBoard, GPU tables)"
+            return [Content.assemble((f" {hidden if self._charts else none}", "dim"))]
         if not self._gpus:
             return []
         from launcher.logs.gpu_samples import idle_spans, imbalance, peak_memory_gib

@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from launcher.text import clean, clean_lines
 from recipes.errors import ExplainedError
+from tui.widgets.dialog_text import DialogWithText
 from tui.widgets.paged_options import PagedOptions
 
 
@@ -29,7 +30,7 @@ class DialogChoice:
     value: str
 
 
-class ChoiceDialog(ModalScreen[str | None]):
+class ChoiceDialog(DialogWithText[str | None]):
     """A question with answers to choose by their keys or with the arrows; None where it is dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,8 +39,8 @@ class ChoiceDialog(ModalScreen[str | None]):
     ]
 
     def __init__(self, title: str, text: str, choices: Sequence[DialogChoice], *, chosen: int = 0) -> None:
-        super().__init__()
-        self._title, self._text = clean(title), clean_lines(text)
+        super().__init__(clean_lines(text))
+        self._title, self._has_text = clean(title), bool(text)
         self._choices, self._chosen = tuple(choices), chosen
         self._options = PagedOptions(*(Option(_answer(choice)) for choice in self._choices), compact=True)
 
@@ -47,8 +48,8 @@ class ChoiceDialog(ModalScreen[str | None]):
         """Lay out."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
-            if self._text:
-                yield Static(Content(self._text), classes="dialog-text")
+            if self._has_text:
+                yield self.dialog_text
             yield self._options
 
     def on_mount(self) -> None:

@@ -12,11 +12,11 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from launcher.text import clean, clean_lines
 from tui.background import call_on
+from tui.widgets.dialog_text import DialogWithText
 
 if TYPE_CHECKING:
     from launcher.transports.ssh.authentication import LoginPrompt
@@ -25,7 +25,7 @@ ANSWER_S = 105.0
 """Longest wait for an answer: a server closes the connection 120 s after it was made (LoginGraceTime)."""
 
 
-class LoginDialog(ModalScreen[str | None]):
+class LoginDialog(DialogWithText[str | None]):
     """Asks one question of a login; None where it is dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -35,10 +35,9 @@ class LoginDialog(ModalScreen[str | None]):
     DEFAULT_CSS = "LoginDialog Input { width: 100%; background: $panel; margin-bottom: 1; }"
 
     def __init__(self, prompt: LoginPrompt) -> None:
-        super().__init__()
-        self._title = f"Log in to {clean(prompt.host)}"
         text = "\n".join(filter(None, (clean_lines(prompt.instructions), clean(prompt.text).strip())))
-        self._text = f"{text}\n\nenter answers, esc gives up. The answer is used once and not kept."
+        super().__init__(f"{text}\n\nenter answers, esc gives up. The answer is used once and not kept.")
+        self._title = f"Log in to {clean(prompt.host)}"
         self.field = Input(password=not prompt.echo, compact=True)
         self.field.cursor_blink = False
 
@@ -46,7 +45,7 @@ class LoginDialog(ModalScreen[str | None]):
         """Lay out."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
-            yield Static(Content(self._text), classes="dialog-text")
+            yield self.dialog_text
             yield self.field
 
     def on_mount(self) -> None:

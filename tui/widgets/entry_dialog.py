@@ -113,6 +113,14 @@ class EntryDialog(ModalScreen[str | None]):
         self.set_choices(self._all)
         self._paint_hint()
         self.field.focus()
+        if not self._entry.select:
+            self.call_after_refresh(self._show_end)
+
+    def _show_end(self) -> None:
+        """Scroll to the cursor, which is behind the text: only a move of it scrolls."""
+        if self.field.cursor_position == len(self.field.value):
+            self.field.action_home()
+            self.field.action_end()
 
     def on_resize(self) -> None:
         """Stay over the cell, within the screen."""

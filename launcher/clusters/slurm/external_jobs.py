@@ -284,7 +284,7 @@ class JobProbe:
                 job=self.identity,
             )
         change = job_change(record, self._maintenance_of(record, now))
-        return replace(change, job=self.identity, lost_nodes=self._lost_nodes(change))
+        return replace(change, job=self.identity, lost_nodes=self._lost_nodes(change), asked=now)
 
     def _lost_nodes(self, change: JobChanged) -> tuple[LostNode, ...]:
         """Return the nodes that went down under a failed job; asked once."""

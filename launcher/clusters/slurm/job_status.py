@@ -17,13 +17,15 @@ A controller that does not list a job this long after its submission never got i
 queue this long ago, accounting has no record.
 """
 LEFT_WITHOUT_ACCOUNTS = "it left the queue, and this cluster keeps no accounts: its logs show how it ended"
+_NOT_RECORDED = "it left the queue; accounting has no record of its end yet"
+_NEVER_RECORDED = "it left the queue without a record in accounting, and its logs do not show an end"
 JobRecords = Sequence[tuple[Job, JobRecord | None]]
 
 
 def job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
     """Return the status of the running job, else of the pending one, else of the last that ran."""
     status = _job_status(records, snapshot)
-    return replace(status, jobs=_attempts(records, status.job))
+    return replace(status, jobs=_attempts(records, status.job), asked=snapshot.asked)
 
 
 def _job_status(records: JobRecords, snapshot: Snapshot) -> JobChanged:
@@ -111,9 +113,5 @@ def _unlisted(job: Job, snapshot: Snapshot) -> JobChanged:
         )
     if not snapshot.accounting:
         return JobChanged(JobState.UNKNOWN, LEFT_WITHOUT_ACCOUNTS, over=True, job=job.id)
-    return JobChanged(
-        JobState.UNKNOWN,
-        "it left the queue; accounting has no record of its end yet",
-        over=snapshot.asked - snapshot.missed.get(job.id, snapshot.asked) > SETTLED_S,
-        job=job.id,
-    )
+    over = snapshot.asked - snapshot.missed.get(job.id, snapshot.asked) > SETTLED_S
+    return JobChanged(JobState.UNKNOWN, _NEVER_RECORDED if over else _NOT_RECORDED, over=over, job=job.id)

@@ -2,9 +2,9 @@
 
 A table is one signature. `match` lists pairs of a literal (in every such line; the search is for literals)
 and a pattern (the literal itself where left out). Tier 1 explains a failure, tier 2 explains one where no log
-holds a tier 1, tier 3 only reports that something failed. `causes` lists its consequences; `retried`: the
-process that printed it tries again; `generic`: another signature of its tier is more specific;
-`heading`: a pattern of its lines that only announce another one of its kind.
+holds a tier 1, tier 3 only reports that something failed. `causes` lists its consequences, `raises` classes
+of exceptions among them; `retried`: the process that printed it tries again; `generic`: another signature of
+its tier is more specific; `heading`: a pattern of its lines that only announce another one of its kind.
 
 `nature` is the line's part in a failure of several processes: `own`, something went wrong in the process
 that prints it (the default of tiers 1 and 2); `seen`, it reports what it sees of another one's death;
@@ -77,6 +77,8 @@ class Signature:
     """Roles of the logs that usually hold it; all logs are searched."""
     clauses: tuple[Clause, ...]
     causes: frozenset[str]
+    raises: frozenset[str]
+    """Classes of exceptions that it leads to in what is started after it."""
     advice: Advice
     phases: Mapping[str, Advice]
     """Better advice, by the driver's activity."""
@@ -219,6 +221,7 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
             Clause(item[0], re.compile(item[1]) if len(item) > 1 else None) for item in table["match"]
         ),
         causes=frozenset(table.get("causes", ())),
+        raises=frozenset(table.get("raises", ())),
         advice=_advice(table),
         phases={item["name"]: _advice(item) for item in table.get("phase", ())},
         variables=tuple(table.get("variables", ())),

@@ -152,7 +152,7 @@ class RecipeEditorScreen(KeyEditingScreen):
         self.text_view.display = False
         self.text_panel.mount(area)
         self.SCOPES = (Scope.TEXT_MODE, Scope.APP)
-        self.key_bar.use_scopes(*self.SCOPES, hidden=("app.quit",))
+        self.key_bar.use_scopes(*self.SCOPES)
         self.action_show_pane("text")
 
     def leave_text_mode(self) -> None:

@@ -27,6 +27,7 @@ from tui.screens.wizard.model import (
     time_s,
 )
 from tui.screens.wizard.partition_table import partition_lines
+from tui.screens.wizard.validation import no_partitions
 from tui.widgets.line_wrap import wrapped
 
 if TYPE_CHECKING:
@@ -151,13 +152,17 @@ def cluster_facts(state: WizardState, status: DraftStatus, width: int) -> Lines:
         detection.cluster or "",
     ]
     lines = [fact("site", " · ".join(clean(part) for part in named if part))]
-    lines += partition_lines(detection, chosen.name if chosen is not None else "", width)
+    if detection.partitions:
+        lines += partition_lines(detection, chosen.name if chosen is not None else "", width)
     lines += [
         fact("budget", f"{clean(budget.account)}: {budget.core_h_left:,.0f} core-hours left")
         for budget in detection.budgets or ()
         if budget.core_h_left is not None
     ]
+    unanswered = no_partitions(detection)
     for problem in detection.problems:
+        if problem is unanswered:  # the field's finding
+            continue
         lines.append(line((f"! {clean(problem.what)}", "$text-warning")))
         if problem.fix:
             lines.append(line(f"  {clean(problem.fix)}"))
@@ -286,9 +291,14 @@ def titled_finding(item: DraftFinding, step: str = "") -> Content:
     return Content.assemble(shown, (f"  ({step})", "dim")) if step else shown
 
 
-def step_findings(assessment: Assessment, step: str) -> Lines:
-    """Return the findings of a step that no field of it has."""
-    return [titled_finding(item) for item in assessment.findings if item.step == step and not item.field]
+def step_findings(assessment: Assessment, step: str, status: DraftStatus) -> Lines:
+    """Return the findings of a step that no field of it has, and that its facts do not show."""
+    shown = status.slurm_error.what if status.slurm_error is not None and step == "cluster" else None
+    return [
+        titled_finding(item)
+        for item in assessment.findings
+        if item.step == step and not item.field and item.message != shown
+    ]
 
 
 def finding_line(item: DraftFinding) -> Content:

@@ -129,20 +129,20 @@ class RecipeSaving:
 
     def _choose(self, state: WizardState, offer: SaveOffer) -> None:
         base = offer.chosen.base.path
+        if offer.chosen.empty:
+            self._saved(state, clean(f"nothing to save: no value differs from {base.name}"))
+            return
         changed = plural(len(offer.chosen.differences), "value")
         once = f"{base.name} stays as it is; {changed} of this run are overrides, which the run records"
         choices = [ListChoice("use once, as overrides", changed, "", _ONCE, once)]
-        if not offer.chosen.empty:
-            detail = (
-                f"only the lines of {changed} in {base}; comments stay, and the difference is shown first"
-            )
-            choices += [
-                ListChoice(f"new recipe {path.name}", title, "", str(path), f"{path}: inherits {base.name}")
-                for path, title in offer.paths
-            ]
-            choices.append(ListChoice("new recipe elsewhere …", "", "", _ELSEWHERE, "any path can be typed"))
-            if not offer.refused:
-                choices.insert(1, ListChoice(f"save into {base.name}", changed, "", _INTO, detail))
+        detail = f"only the lines of {changed} in {base}; comments stay, and the difference is shown first"
+        choices += [
+            ListChoice(f"new recipe {path.name}", title, "", str(path), f"{path}: inherits {base.name}")
+            for path, title in offer.paths
+        ]
+        choices.append(ListChoice("new recipe elsewhere …", "", "", _ELSEWHERE, "any path can be typed"))
+        if not offer.refused:
+            choices.insert(1, ListChoice(f"save into {base.name}", changed, "", _INTO, detail))
 
         def answered(answer: str | None) -> None:
             if answer == _INTO:

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from launcher.durations import format_time_limit
 from launcher.environment import Outcome, kind_of
+from launcher.fields import STEPS
 from launcher.fields import field as field_of
 from launcher.text import clean, clean_lines
 from tui.formatting import plural
@@ -128,11 +129,17 @@ def _obstacle_section(status: DraftStatus, assessment: Assessment) -> Lines:
     lines: Lines = []
     for item in assessment.preventing:
         title = f"{field_of(item.field).title}: " if item.field else ""
-        lines.append(line((f"✗ {title}", "$text-error"), clean(item.message)))
+        where = f" (step {step_title(item.field)})" if item.field else ""
+        lines.append(line((f"✗ {title}", "$text-error"), clean(item.message), (where, "dim")))
         error = status.plan_error or (status.plan.obstacle if status.plan is not None else None)
         if error is not None and item.message == error.what:
             lines += [line(f"  {text.strip()}") for text in clean_lines(str(error)).split("\n")[1:]]
     return [heading("Cannot be submitted yet"), *lines] if lines else []
+
+
+def step_title(name: str) -> str:
+    """Return the title of the step that has a field."""
+    return next((item.title for item in STEPS if item.id == field_of(name).step), "")
 
 
 def _draft_section(state: WizardState, status: DraftStatus) -> Lines:

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen, Screen
-from textual.widgets import Input, Static
+from textual.screen import Screen
+from textual.widgets import Input
 
 from launcher.paths import expand
 from launcher.settings import KEEP
@@ -19,12 +19,13 @@ from launcher.storage.location import Offer
 from launcher.storage.size import gigabytes
 from launcher.text import clean, clean_lines
 from tui.screens.dialogs import ChoiceDialog, DialogChoice
+from tui.widgets.dialog_text import DialogWithText
 from tui.widgets.path_completion import PathInput
 
 _TYPED = "typed"
 
 
-class DirectoryDialog(ModalScreen[str | None]):
+class DirectoryDialog(DialogWithText[str | None]):
     """Asks for a directory; None where it is dismissed or left empty."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -33,15 +34,15 @@ class DirectoryDialog(ModalScreen[str | None]):
     ]
 
     def __init__(self, title: str, text: str) -> None:
-        super().__init__()
-        self._title, self._text = clean(title), clean_lines(text)
+        super().__init__(clean_lines(text))
+        self._title = clean(title)
         self._field = PathInput()
 
     def compose(self) -> ComposeResult:
         """Lay out."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
-            yield Static(Content(self._text), classes="dialog-text")
+            yield self.dialog_text
             yield self._field
 
     def on_mount(self) -> None:

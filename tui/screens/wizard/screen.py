@@ -29,6 +29,7 @@ from tui.screens.wizard.review import (
     review,
     review_of_checks,
     review_of_run,
+    step_title,
 )
 from tui.screens.wizard.review_commands import ReviewCommands
 from tui.screens.wizard.runs_root_dialog import ask_runs_root
@@ -294,7 +295,9 @@ class WizardScreen(StepScreen):
         if plan is None or plan.obstacle is not None:
             preventing = assess(self.wizard_state, self.status).preventing
             result = "\n".join(
-                f"{field_of(item.field).title}: {item.message}" for item in preventing if item.field
+                f"{field_of(item.field).title}: {item.message} (step {step_title(item.field)})"
+                for item in preventing
+                if item.field
             )
             self.app.push_screen(
                 ChoiceDialog(

@@ -300,7 +300,7 @@ class StepScreen(StepLayout):
         lines = self._field_lines(name)
         facts = facts_of(self.step.id, state, status, self.column_width)
         if not self.is_wide:
-            findings = step_findings(self.assessment, self.step.id)
+            findings = step_findings(self.assessment, self.step.id, self.status)
             lines += [*wrap_hanging(findings, self.column_width), *facts]
         self.field_box.set_lines(lines)
         return facts

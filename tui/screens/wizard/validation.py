@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from launcher.durations import DurationError, format_time_limit, parse_time_limit
 from launcher.fields import Field
 from launcher.fields.field_values import value_error
@@ -19,12 +21,17 @@ from tui.screens.wizard.model import (
     words_of,
 )
 
+if TYPE_CHECKING:
+    from launcher.clusters.inventory import Detection, DetectionProblem
+
 
 def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     """Return why a field's text cannot be part of a request; empty where it can."""
     text = text_of(item.name, state, status)
     if not text and item.name == "partition" and status.detection is None:
         return ""  # an unreachable Slurm is reported elsewhere
+    if not text and item.name == "partition" and (problem := no_partitions(status.detection)) is not None:
+        return f"{clean(problem.what)}; F5 asks again"
     if not text:
         required = not item.optional and (not item.of_recipe or item.name in state.texts)
         return "required" if required else ""
@@ -41,6 +48,13 @@ def error_in(item: Field, state: WizardState, status: DraftStatus) -> str:
     if item.name == "checkout" and status.checkout_error:
         return status.checkout_error
     return ""
+
+
+def no_partitions(detection: Detection | None) -> DetectionProblem | None:
+    """Return why no partition is known; None where some are, or Slurm lists none."""
+    if detection is None or detection.partitions:
+        return None
+    return next(iter(detection.problems), None)
 
 
 def _recipe_error(text: str, status: DraftStatus) -> str:
