@@ -35,6 +35,10 @@ class UnclearError(ConnectionLostError):
     """The connection broke while a command ran: it may have been carried out, or not."""
 
 
+class LateError(TransportError):
+    """A command on another machine did not end in time, and was terminated."""
+
+
 class UnreachableError(TransportError):
     """No answer from Slurm; the command may still have been carried out."""
 

@@ -7,7 +7,7 @@ a directory that another user can write are shown first, with its owner and the 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from launcher.errors import InputError, LaunchError
@@ -33,14 +33,25 @@ class ForeignRunError(InputError):
         return f"{self.where}: {self.reason}. Run `{self.command}` all the same?"
 
 
-def foreign_reason(transport: Transport, run: Run) -> str:
-    """Return who else decides what a run's files say; empty for the user's own."""
-    for name in ("", SPEC, JOBS, "job.sh"):
+_NAMES = ("", SPEC, JOBS, "job.sh")
+_READ_BY_JOBS = (".sh", ".sub", ".py", ".yaml", ".json", ".env")
+
+
+def foreign_reason(transport: Transport, run: Run, *, starts: bool = False) -> str:
+    """Return who else decides what a run's files say; empty for the user's own.
+
+    `starts`: a job is started, which reads and runs the other files of the directory, too.
+    """
+    names: Iterable[str] = _NAMES
+    if starts:
+        entries = transport.listdir(run.directory)
+        names = dict.fromkeys((*_NAMES, *(e.name for e in entries if e.name.endswith(_READ_BY_JOBS))))
+    for name in names:
         path = str(Path(run.directory, name))
         owner = transport.ownership(path)
         if owner is None:
             continue
-        what = name or "the run's directory"
+        what = clean(name) or "the run's directory"
         if not owner.is_own:
             return f"{what} belongs to {owner.user}"
         if owner.writable_by:
@@ -63,7 +74,9 @@ def require_owner(transport: Transport, run: Run, refusal: str, command: Sequenc
         )
 
 
-def require_own(transport: Transport, run: Run, command: Sequence[str], *, trust: bool) -> None:
+def require_own(
+    transport: Transport, run: Run, command: Sequence[str], *, trust: bool, starts: bool = False
+) -> None:
     """Refuse an order about a run that another user can write, unless the user trusts it.
 
     Args:
@@ -71,10 +84,11 @@ def require_own(transport: Transport, run: Run, command: Sequence[str], *, trust
         run: The run.
         command: The exact command that the order would run.
         trust: The user has agreed to that.
+        starts: It starts a job.
 
     Raises:
         ForeignRunError: the run is another user's, or others can write it.
     """
-    reason = "" if trust else foreign_reason(transport, run)
+    reason = "" if trust else foreign_reason(transport, run, starts=starts)
     if reason:
         raise ForeignRunError(run, reason, command)

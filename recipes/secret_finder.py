@@ -73,6 +73,11 @@ def find_secrets(
     ]
 
 
+def without_interruptions(text: str) -> str:
+    """Return a text without what may cut a secret into pieces: escape sequences, invisible characters."""
+    return _INTERRUPTION.sub("", text)
+
+
 def without_secrets(
     text: str,
     values: Sequence[tuple[str, str]] = (),

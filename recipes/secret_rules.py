@@ -6,17 +6,14 @@ The forms are in `recipes/secret_forms.py`; `recipes/secret_finder.py` applies t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 from recipes.secret_forms import FORMS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from recipes.secret_pairs import BROAD_PAIRS, PAIRS
+from recipes.secret_rule import SecretRule
 
 NAMED = (
-    r"(?:token|secret|passw(?:or)?d|passphrase|passcode|credentials?|authorization|sessionid|session[-_]id"
+    r"(?:token|secret|passw(?:or)?d|passwort|kennwort|passphrase|passcode|credentials?|authorization|sessionid|session[-_]id"
     r"|connection[-_]?string|key)"
 )
 """Names whose value is a secret, at their end."""
@@ -27,7 +24,8 @@ _SECRET_KEY = re.compile(
     re.I,
 )
 """What a key is called that is a secret: most keys are those of a mapping."""
-_QUOTE_ESCAPE = r"\\{0,3}"
+_QUOTE_ESCAPE = r"\\{0,31}"
+"""Of a quote: JSON in JSON has 1, one deeper 3, then 7 …"""
 _FREE = (
     r"(?![«<]|\*{3}|\$\{|\$[A-Z_]{2}|\.{3}|…|(?:None|null|true|false|True|False|unset|undefined|VALUE)(?!\w))"
 )
@@ -122,49 +120,14 @@ def _is_remark(match: re.Match[str]) -> bool:
     return match["name"].lower() in ("token", "secret", "key") and not any(map(str.isdigit, value))
 
 
-@dataclass(frozen=True)
-class SecretRule:
-    """Rule for one kind of secret; its last named group is the secret, without one the whole match is."""
-
-    kind: str
-    literals: tuple[str, ...]
-    """Texts in lower case of which every text with such a secret holds one; empty where none is needed."""
-    pattern: str
-    flags: int = 0
-    broad: bool = False
-    """Applies only where rather too much is removed than too little: in what is given to others."""
-    is_none: Callable[[re.Match[str]], bool] | None = None
-    """Whether a match is no secret after all."""
-    anchored: bool = False
-    """Whether a match begins with one of the literals: then it is tried only there."""
-
-    def matches(self, text: str, folded: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in a text; `folded` is the same text in lower case."""
-        if not self.anchored:
-            if not self.literals or any(literal in folded for literal in self.literals):
-                yield from self.compiled.finditer(text)
-            return
-        for literal in self.literals:
-            position = folded.find(literal)
-            while position >= 0:
-                if match := self.compiled.match(text, position):
-                    yield match
-                position = folded.find(literal, position + 1)
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when its first literal occurs."""
-        return re.compile(self.pattern, self.flags)
-
-
 def _form(kind: str, literal: str, pattern: str) -> SecretRule:
     anchored = pattern.replace("\\", "").lower().startswith(literal)
     return SecretRule(kind, (literal,), rf"(?<![A-Za-z0-9])(?:{pattern})", anchored=anchored)
 
 
 _NAMES = (
-    "token", "secret", "passw", "passphrase", "passcode", "credential", "key", "authorization", "session",
-    "connection",
+    "token", "secret", "passw", "kennwort", "passphrase", "passcode", "credential", "key", "authorization",
+    "session", "connection",
 )  # fmt: skip
 """Beginnings of the names."""
 _AWS_ID = r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,17}"
@@ -246,8 +209,8 @@ _CONTEXTS: tuple[SecretRule, ...] = (
     ),
     SecretRule(
         "secret by its name",
-        ("_key", "_pw", "pass", "_pat", "_cookie", "_cred", "_auth", "_dsn"),
-        rf"(?:_(?:KEY|PW|PWD|PAT|COOKIE|CREDS?|AUTH|DSN)|(?<!BY)PASS){_SEPARATOR}{_VALUE}",
+        ("_key", "_pw", "pass", "_pat", "_cookie", "_cred", "_auth", "_dsn", "_jwt"),
+        rf"(?:_(?:KEY|PW|PWD|PAT|COOKIE|CREDS?|AUTH|DSN|JWT)|(?<!BY)PASS){_SEPARATOR}{_VALUE}",
         is_none=_is_number,
     ),
     SecretRule(
@@ -354,4 +317,5 @@ _BROAD: tuple[SecretRule, ...] = (
 @lru_cache(maxsize=2)
 def secret_rules(*, broad: bool = False) -> tuple[SecretRule, ...]:
     """Return the rules for everything that is printed, or those for what is given to others."""
-    return (*(_form(*row) for row in FORMS), *_CONTEXTS, *(_BROAD if broad else ()))
+    narrow = (*(_form(*row) for row in FORMS), *_CONTEXTS, *PAIRS)
+    return (*narrow, *_BROAD, *BROAD_PAIRS) if broad else narrow

@@ -19,7 +19,7 @@ _SECRET_NAME = re.compile(
     r"""
       (?:.*_)?(?:TOKEN(?!S|IZ)|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY).*
     | .*(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY|PASSPHRASE)
-    | (?:.+_)?(?:PASS|PAT|AUTH|COOKIE|KEY|PW) | .+_PWD | SSHPASS | PGPASS
+    | (?:.+_)?(?:PASS|PAT|AUTH|COOKIE|KEY|PW|JWT) | .+_PWD | SSHPASS | PGPASS
     | LLM_JUDGE_(?!(?:MODEL|MODEL_NAME|BASE_URL|URL|ENDPOINT|PORT|TIMEOUT)$)\w+
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
@@ -33,9 +33,6 @@ _SHORTEST = 4
 """Characters of the shortest value that is masked wherever it occurs."""
 _SURE = 8
 """Characters from which on a value is masked inside of words, too, and in other forms."""
-_LINE = 16
-"""Characters of a line of a secret that is masked by itself."""
-_URL_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 _ORDINARY = frozenset(
     {"true", "false", "none", "null", "test", "dummy", "empty", "disabled", "offline", "online"}
 )
@@ -107,24 +104,9 @@ def secret_values(name: str, value: str) -> Iterator[tuple[str, str]]:
             continue
         yield secret, name
         if len(secret) >= _SURE:
-            yield from ((form, name) for form in _written(secret) if form != secret)
+            from recipes.secret_spellings import spellings
 
-
-def _written(secret: str) -> Iterator[str]:
-    """Yield what becomes of a secret in a URL, in JSON, in base64, and its lines where it has several."""
-    from binascii import b2a_base64
-
-    data = secret.encode("utf-8", "surrogateescape")
-    yield b2a_base64(data, newline=False).decode().rstrip("=")
-    for safe in (_URL_SAFE, _URL_SAFE | {0x2F}):
-        yield "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in data)
-    if '"' in secret or "\\" in secret or not secret.isprintable() or not secret.isascii():
-        from json import dumps
-
-        yield dumps(secret)[1:-1]
-        yield dumps(secret, ensure_ascii=False)[1:-1]
-    if "\n" in secret:
-        yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= _LINE)
+            yield from ((form, name) for form in spellings(secret))
 
 
 def _values(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:

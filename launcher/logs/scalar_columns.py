@@ -220,8 +220,7 @@ class ScalarColumns:
         if not _matches(view[start : start + stride][None, :], pattern)[0]:
             return 0
         matrix = view[start : start + rows * stride].reshape(rows, stride)
-        equal = _matches(matrix, pattern)
-        rows = rows if equal.all() else int(np.argmin(equal))
+        rows = _matching_rows(matrix, pattern)
         for item in pattern.fields:
             parts = self._parts.setdefault(item.tag, _Parts())
             parts.settle()
@@ -234,6 +233,21 @@ class ScalarColumns:
             )
         self._forget()
         return rows * stride
+
+
+def _matching_rows(matrix: Bytes, pattern: _Pattern) -> int:
+    """Return how many of the first rows have the pattern.
+
+    A few are compared at first, then more: a file whose pattern breaks often is not compared to its
+    end each time.
+    """
+    begin, size = 0, _LEAST_ROWS
+    while begin < len(matrix):
+        equal = _matches(matrix[begin : begin + size], pattern)
+        if not equal.all():
+            return begin + int(np.argmin(equal))
+        begin, size = begin + size, size * 4
+    return len(matrix)
 
 
 def _matches(matrix: Bytes, pattern: _Pattern) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from launcher.monitor.summary import state_json
 from launcher.monitor.usual import since_previous
 from launcher.monitor.watch import Watch, watch_directory
 from launcher.monitor.watch_run import watch_run
-from launcher.overview.run_series import all_series
+from launcher.overview.run_series import ALL, SeriesLimits, all_series
 from launcher.overview.series import STEP_PHASES, Series, order_of
 from launcher.runs import SPEC, Run, effective_values, load
 from launcher.text import clean
@@ -76,10 +76,8 @@ class RecipeDifference:
     values: tuple[Any, ...]
 
 
-def read_run(transport: Transport, directory: str, most_values: int | None = None) -> ComparedRun:
+def read_run(transport: Transport, directory: str, limits: SeriesLimits = ALL) -> ComparedRun:
     """Read a run, or a directory of logs, from wherever it lies; nothing but its files is needed.
-
-    `most_values`: values of event files that are kept at once; None: all.
 
     Raises:
         InputError: the directory is none, or is damaged.
@@ -90,9 +88,9 @@ def read_run(transport: Transport, directory: str, most_values: int | None = Non
         if status is None or not status.is_dir:
             raise InputError("there is no such run or directory", where=directory)
         watch = watch_directory(transport, directory)
-        return _read(transport, watch, directory, clean(Path(directory).name), None, most_values)
+        return _read(transport, watch, directory, clean(Path(directory).name), None, limits)
     run = load(transport, directory)
-    return _read(transport, watch_run(transport, run), directory, clean(run.spec.name), run, most_values)
+    return _read(transport, watch_run(transport, run), directory, clean(run.spec.name), run, limits)
 
 
 def _read(
@@ -101,11 +99,11 @@ def _read(
     directory: str,
     name: str,
     run: Run | None,
-    most_values: int | None,
+    limits: SeriesLimits,
 ) -> ComparedRun:
     watch.with_trackers = False  # all of TensorBoard's scalars are read as series
     watch.catch_up(final=True)
-    series, gpus = all_series(transport, watch, most_values)
+    series, gpus = all_series(transport, watch, limits)
     try:
         recipe = effective_values(transport, directory) if run is not None else {}
     except ExplainedError:

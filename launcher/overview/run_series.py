@@ -16,10 +16,11 @@ from launcher.logs.tensorboard import DamagedError
 from launcher.logs.trackers import event_files
 from launcher.monitor.watch import Watch
 from launcher.overview.series import Floats, Series, order_of
-from launcher.transports.base import Transport
+from launcher.transports.base import FileStat, Transport
+from launcher.transports.replies import WHOLE_FILE_BYTES
 
 _READ = 8 * 1024 * 1024
-_TABLE_BYTES = 64 * 1024 * 1024
+_LEAST_TABLE_BYTES = 24 * 1024 * 1024
 _KEPT_TABLE_BYTES = 6 * 1024 * 1024
 """Bytes of tables whose samples are all kept, 60,000 or 25 MB; of more, every second moment, or third."""
 _MOST_TAGS = 20_000
@@ -28,14 +29,32 @@ _LATEST = 1e11
 """Seconds since the epoch of no real file: the year 5138."""
 
 
+@dataclass(frozen=True, slots=True)
+class SeriesLimits:
+    """How much is read of one run."""
+
+    values: int | None = None
+    """Values of event files that are kept at once, 44 bytes each: the rest is thinned out; None: all."""
+    table_bytes: int = 128 * 1024 * 1024
+    """Bytes of tables of GPU use that are read, in 5 s: 64 nodes with four GPUs for a day. The tables of
+    further nodes are left out."""
+
+    def shared(self, runs: int) -> SeriesLimits:
+        """Return the limits of each of some runs that are read together."""
+        values = None if self.values is None else self.values // runs
+        return SeriesLimits(values, max(self.table_bytes // runs, _LEAST_TABLE_BYTES))
+
+
+ALL = SeriesLimits()
+
+
 @dataclass(slots=True)
 class RunSeries:
     """Reader of the series of a watched run; `read` is called from one thread at a time."""
 
     transport: Transport
     watch: Watch
-    most_values: int | None = None
-    """Values of event files that are kept at once, 44 bytes each: the rest is thinned out; None: all."""
+    limits: SeriesLimits = ALL
     _files: dict[str, ScalarColumns] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
     _tables: dict[str, tuple[int, NodeSamples]] = field(default_factory=dict)
@@ -66,14 +85,14 @@ class RunSeries:
 
     def _bound(self, path: str) -> None:
         """Thin out what was read, and end a file that has more tags than a run has."""
-        if self.most_values is not None:
-            self._files[path].thin(self.most_values // max(len(self._found), 1))
+        if self.limits.values is not None:
+            self._files[path].thin(self.limits.values // max(len(self._found), 1))
         if sum(file.tags for file in self._files.values()) > _MOST_TAGS:
             self._damaged.add(path)
 
     def gpus(self) -> tuple[NodeSamples, ...]:
         """Return the samples of each node's GPUs; a table that cannot be read is left out."""
-        tables = [(path, entry) for path, entry in self.watch.gpu_tables() if entry.size <= _TABLE_BYTES]
+        tables = list(self._readable_tables())
         every = max(sum(entry.size for _, entry in tables) // _KEPT_TABLE_BYTES, 1)
         for path, entry in tables:
             size, _ = self._tables.get(path, (-1, None))
@@ -87,6 +106,14 @@ class RunSeries:
             if samples is not None:
                 self._tables[path] = (entry.size, samples)
         return tuple(samples for _, samples in self._tables.values())
+
+    def _readable_tables(self) -> Iterator[tuple[str, FileStat]]:
+        """Yield the tables that are read; one that is too large, or would be with those before it, is not."""
+        left = self.limits.table_bytes
+        for path, entry in self.watch.gpu_tables():
+            if entry.size <= min(left, WHOLE_FILE_BYTES):
+                left -= entry.size
+                yield path, entry
 
     def series(self) -> tuple[Series, ...]:
         """Return all series, those that matter most first."""
@@ -164,13 +191,10 @@ def _mean(values: list[float]) -> float:
 
 
 def all_series(
-    transport: Transport, watch: Watch, most_values: int | None = None
+    transport: Transport, watch: Watch, limits: SeriesLimits = ALL
 ) -> tuple[Mapping[str, Series], tuple[NodeSamples, ...]]:
-    """Return all series of a caught-up run by name, and the samples of its GPUs.
-
-    `most_values`: values of event files that are kept at once; None: all.
-    """
-    reader = RunSeries(transport, watch, most_values)
+    """Return all series of a caught-up run by name, and the samples of its GPUs."""
+    reader = RunSeries(transport, watch, limits)
     reader.find()
     while reader.read():
         continue

@@ -108,7 +108,7 @@ def go_on(resumption: ResumePlan, store: RunStore, *, trust: bool = False) -> Ru
         RefusedError: Slurm refused; the run records that.
         UnreachableError: it is not clear whether Slurm accepted the job; watching the run resolves it.
     """
-    require_own(store.transport, resumption.run, resumption.plan.argv, trust=trust)
+    require_own(store.transport, resumption.run, resumption.plan.argv, trust=trust, starts=True)
     drop_summary(store.transport, resumption.run)
     return cluster_of(resumption.run, store.transport).submit(resumption.run, resumption.plan)
 

@@ -237,6 +237,10 @@ def one_line(value: object) -> str:
     return flow_text(writable(value))
 
 
+_MOST_COMMENTED = 2000
+"""Keys that are commented out and shown; a stock recipe has up to 100, and each is put into its section."""
+
+
 @lru_cache(maxsize=8192, typed=True)
 def _scalar_line(value: bool | float | str | None) -> str:
     """Write a scalar on one line; writing reads it back twice, and the same values come at each change."""
@@ -252,13 +256,16 @@ def _with_commented(
 ) -> list[OutlineRow]:
     """Add the rows of commented-out keys at the ends of their sections; sentences with a colon are none."""
     set_keys = {row.key for row in rows}
+    alternatives: dict[str, list[Alternative]] = {}
     for entry in entries:
         key = format_key(entry.path)
         if entry.prose and (key in set_keys or not _is_known(recipe, entry.path, key_tree)):
             continue
-        twin = next((at for at, row in enumerate(rows) if row.key == key and row.state == "commented"), None)
-        if twin is not None:
-            rows[twin] = _with_alternative(rows[twin], entry)
+        alternative = Alternative(entry.first_line, entry.value)
+        if key in alternatives:
+            alternatives[key].append(alternative)
+            continue
+        if len(alternatives) == _MOST_COMMENTED:
             continue
         at, depth = _end_of_section(rows, entry.path[:-1])
         if at is None:
@@ -270,13 +277,13 @@ def _with_commented(
             key, entry.path, format_step(entry.path[-1]), depth, kind, "commented", text, lines=lines
         )
         rows.insert(at, row)
-    return rows
-
-
-def _with_alternative(row: OutlineRow, entry: CommentedEntry) -> OutlineRow:
-    assert row.lines is not None
-    alternatives = row.alternatives or (Alternative(row.lines.first, row.written),)
-    return replace(row, alternatives=(*alternatives, Alternative(entry.first_line, entry.value)))
+        alternatives[key] = [alternative]
+    return [
+        replace(row, alternatives=tuple(alternatives[row.key]))
+        if row.state == "commented" and len(alternatives[row.key]) > 1
+        else row
+        for row in rows
+    ]
 
 
 def _is_known(recipe: EffectiveRecipe, path: KeyPath, key_tree: KeyTree | None) -> bool:

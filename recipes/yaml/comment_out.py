@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from recipes.yaml.nodes import Collection, Node
 
+_LINES_NAMED = 10
 _KEY = re.compile(r"(?:[^\W\d][\w.-]*|-?[0-9]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]|$)")
 _ITEM = re.compile(r"-(?: |$)")
 _WORDS = re.compile(r"[^\s\"'\[{|>&*!#][^#]*\s[^\s#]")
@@ -140,7 +141,8 @@ def _commented(tree: Tree, path: KeyPath, line: int | None) -> CommentedEntry:
         at = f" on line {line}" if line is not None and entries else ""
         raise NotWrittenError(f"'{format_key(path)}' is not commented out{at}", where=tree.name)
     if len(matches) > 1:
-        numbers = ", ".join(str(one.first_line) for one in matches)
+        numbers = ", ".join(str(one.first_line) for one in matches[:_LINES_NAMED])
+        numbers += f" and {len(matches) - _LINES_NAMED} more" * (len(matches) > _LINES_NAMED)
         raise EditRefusedError(
             f"'{format_key(path)}' is commented out more than once (lines {numbers})",
             where=tree.position(tree.lines.span(matches[0].first_line)[0]),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 import json
+import shlex
 import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -91,6 +95,28 @@ def test_a_value_is_masked_in_every_way_of_writing_it() -> None:
     assert masked(text, environment) == " ".join([*["«DB_PASSWORD»"] * 4, "«DB_PASSWORD»==", "«MULTI_TOKEN»"])
     assert masked("https://u:pa/ss-word@h", {"PROXY": "https://u:pa/ss-word@h"}) == "«PROXY»"
     assert masked("x pa/ss-word", {"PROXY": "https://u:pa/ss-word@h"}) == "x «PROXY»"
+
+
+VALUES = (
+    "ab\x1b[1mcdefghij", "abcd\u200befgh-ij", "abc\x07defghij", "abcd\udcffefghij", "\u202eabcdefghij", "abc\tdefghijk",
+    "abcd\u00a0efghij", "ab'cd\"efgh", "ab$HOME`x`cdef", "ab%41cdefgh", "ab&cd<ef>gh", "\u043f\u0430\u0440\u043e\u043b\u044c-x",
+    "abc\U0001f511defgh", "ab\\ncd\\efgh", "ab+cd/ef=gh", "plain1234value",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_value_is_masked_in_the_spelling_of_any_program(value: str) -> None:
+    data = value.encode("utf-8", "surrogateescape")
+    spelled = [
+        value, json.dumps(value), json.dumps(json.dumps(value)), json.dumps(value, ensure_ascii=False), repr(value), ascii(value),
+        shlex.quote(value), html.escape(value), base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode(),
+        quote(data), quote_plus(data), data.hex(), data.hex().upper(), repr(data),
+        *(base64.b64encode(user + data).decode() for user in (b"u:", b"me:", b"bob:")),
+    ]  # fmt: skip
+    for text in spelled:
+        result = masked(f"is <{text}> end", {"MY_TOKEN": value})
+        assert "«MY_TOKEN»" in result
+        assert len(result) <= len("is <«MY_TOKEN»> end") + 14  # quotes, and letters of the user's name
 
 
 def test_a_secret_in_pieces_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 from recipes import reading
 from recipes.chain import read_bytes
+from recipes.editing import EditSession, RecipeAnalyser
 from recipes.errors import Exit, RecipeError
 from recipes.inheritance import Resolver
 from recipes.limits import LIMITS, RECIPE_BYTES, SCALAR_CHARACTERS, VALUES, Limit, table
 from recipes.reading import IrregularFileError, TooLargeError, read_limited, within
+from recipes.yaml.check import EditRefusedError
 from recipes.yaml.parser_events import scanners_differ
 from tests.hostile.attempts import ROOT
 
@@ -211,3 +213,17 @@ def test_digits_that_are_no_index(run: Run, tmp_path: Path, words: tuple[str, ..
     code, _, err = run("recipe", *words)
     assert code in (1, 2)
     assert err.startswith("distill-tui: ")
+
+
+def test_any_number_of_keys_that_are_commented_out_is_an_outline_in_time(tmp_path: Path) -> None:
+    """Alternatives are gathered once: 100,000 of one key took a minute."""
+    path = tmp_path / "r.yaml"
+    path.write_text("b: 1\n" + "# a: 1\n" * 8000 + "".join(f"# k{number}: 1\n" for number in range(3000)))
+    session = EditSession.open(path)
+    before = time.process_time()
+    rows = RecipeAnalyser(path, environment={}).read(session.state).outline.rows
+    assert time.process_time() - before < 30
+    assert len(next(row for row in rows if row.key == "a").alternatives) == 8000
+    assert 1900 < sum(row.state == "commented" for row in rows) <= 2000
+    with pytest.raises(EditRefusedError, match=r"more than once \(lines 2, 3, .*, 11 and 7990 more\)"):
+        session.comment_in("a")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from recipes import reading
 from tests.hostile.mount_inputs import PLACES, MountAttempt, make_node, mount_attempts, wrong_with_mount
 from tests.hostile.silent_mount import can_mount, silent_mount
 from tui.headless.unanswered import waits_for
@@ -51,3 +54,17 @@ def test_commands_on_silent_mounts(tmp_path: Path, capsys: pytest.CaptureFixture
     with capsys.disabled():
         print(f"\nreal silent mounts: tried {count}, bad {len(bad)}")
     assert bad == [], "\n".join(bad)
+
+
+@needs_mounts
+def test_settings_without_answer_end_a_command_in_words(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within = reading.within
+    monkeypatch.setattr(reading, "within", lambda action, _, path="": within(action, 0.3, path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config").mkdir()
+    with silent_mount(tmp_path / "config"):
+        code, _, err = run("runs")
+    assert (code, err.count("\n")) == (3, 1)
+    assert re.search(r"no answer from the file system for 0\.3 s: .*/config/distill-tui/settings\.toml", err)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -241,12 +242,15 @@ def test_the_command_of_a_plan_is_not_executed(tmp_path: Path) -> None:
     assert ("sh", "-c", "touch /x") not in {argv[:3] for argv in desk.transport.asked}
 
 
-def test_a_resumption_of_an_open_directory_asks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["job.sh", "ray_bare.sub", "effective.yaml"])
+def test_a_resumption_of_an_open_directory_asks(tmp_path: Path, name: str) -> None:
     desk = Desk.at(tmp_path)
     run = ended(desk)
-    Path(run.directory, "job.sh").chmod(0o777)
+    Path(run.directory, name).chmod(0o777)
     resumption = lay_out_resume(run, desk.store)
-    with pytest.raises(ForeignRunError, match=r"job\.sh of .* can be written by everybody; .* `sbatch"):
+    with pytest.raises(
+        ForeignRunError, match=rf"{re.escape(name)} of .* can be written by everybody; .* `sbatch"
+    ):
         go_on(resumption, desk.store)
     assert go_on(resumption, desk.store, trust=True).jobs[-1].id == "4712"
 

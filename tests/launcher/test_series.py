@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from launcher.logs.gpu_samples import idle_spans, imbalance, node_samples, peak_memory_gib
 from launcher.logs.scalar_columns import ScalarColumns
 from launcher.logs.tensorboard import DamagedError, EventFile
+from launcher.monitor.watch import watch_directory
 from launcher.overview.comparison import comparison_json, figures, read_run, recipe_differences
+from launcher.overview.run_series import SeriesLimits, all_series
 from launcher.overview.series import Series, order_of, reduced, smoothed
 from launcher.transports.local import LocalTransport
 from tests.tui.replay import running
@@ -179,3 +181,33 @@ def test_a_series_knows_its_axis() -> None:
     series = Series("a", steps, np.array([np.nan, np.nan]), steps)
     assert not series.has_times
     assert series.along("time") is steps
+
+
+def test_tables_of_any_form_are_bounded(tmp_path: Path) -> None:
+    row = "2026-11-28T02:00:00+0000,3,90,20480,40960,300.5,9000\n"
+    samples = node_samples("gpu-n1.csv", (HEADING + row * 4000).encode(), every=4)
+    assert samples is not None
+    assert len(samples.samples) <= 1024 + 512  # a moment that does not end counts as several
+    assert samples.peak_gib == (20.0, 40.0)
+    quoted = '"2026-11-28T02:00:00+0000",0,"1","2","3","4","5"'
+    odd = [",," * 20_000, '"' + "x" * 200_000, quoted, "\r\r", '"']
+    samples = node_samples("gpu-n1.csv", (HEADING + "\n".join(odd) + "\n" + row).encode())
+    assert samples is not None
+    assert [sample.gpu for sample in samples.samples] == [3]
+    for text in ('"\n', "\n", "\r", "1,2\n"):
+        samples = node_samples("gpu-n1.csv", (HEADING + text * 400_000).encode())
+        assert samples is not None
+        assert samples.samples == ()
+    assert node_samples("gpu-n1.csv", b"," * 100_000) is not None
+
+
+def test_tables_beyond_the_limit_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text("x\n")
+    for node in "abc":
+        (tmp_path / f"gpu-{node}.csv").write_text(table((0,)))
+    size = (tmp_path / "gpu-a.csv").stat().st_size
+    watch = watch_directory(LocalTransport(), str(tmp_path))
+    watch.catch_up(final=True)
+    _, gpus = all_series(LocalTransport(), watch, SeriesLimits(table_bytes=2 * size))
+    assert [node.node for node in gpus] == ["a", "b"]
+    assert SeriesLimits(values=100).shared(4).values == 25

@@ -146,10 +146,12 @@ def _usual_host() -> str | None:
 
     Raises:
         InputError: the settings cannot be read.
+        TimeoutError: their file system does not answer.
     """
     from launcher.base_directories import config_root
+    from recipes.reading import kind_of
 
-    if not (config_root() / "settings.toml").is_file():  # the settings' own module takes 20 ms
+    if kind_of(config_root() / "settings.toml") != "file":  # the settings' own module takes 20 ms
         return None
     from launcher.settings import load_settings
 

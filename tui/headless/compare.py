@@ -13,13 +13,14 @@ from launcher.overview.comparison import (
     recipe_differences,
 )
 from launcher.overview.figure_text import texts_of, value_text
+from launcher.overview.run_series import SeriesLimits
 from tui.headless.output import SCHEMA, print_json, show
 from tui.headless.stores import run_store
 
 if TYPE_CHECKING:
     import argparse
 
-_MOST_VALUES = 2_000_000
+_LIMITS = SeriesLimits(values=2_000_000)
 """Values of event files of all runs together, 90 MB; of more, every second one, or fourth …"""
 
 
@@ -32,8 +33,8 @@ def run(options: argparse.Namespace) -> int:
     if len(options.runs) < 2:
         raise InputError("two runs or more are needed", fix="distill-tui compare RUN RUN")
     store = run_store()
-    most = _MOST_VALUES // len(options.runs)
-    runs = [read_run(store.transport, _directory(store, reference), most) for reference in options.runs]
+    limits = _LIMITS.shared(len(options.runs))
+    runs = [read_run(store.transport, _directory(store, reference), limits) for reference in options.runs]
     if options.json:
         print_json(SCHEMA | comparison_json(runs))
     else:

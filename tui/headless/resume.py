@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     store = run_store(options.host)
     resumption = lay_out_resume(store.find(options.run), store, time_s=options.time)
     _describe(resumption)
-    reason = foreign_reason(store.transport, resumption.run)
+    reason = foreign_reason(store.transport, resumption.run, starts=True)
     if reason:
         say(f"not only yours: {reason}")
     job = None if options.dry_run else _submit(resumption, store, trust=options.trust)

@@ -15,6 +15,7 @@ from launcher.errors import ConnectionLostError, TransportError
 from launcher.text import clean
 from launcher.transports.ssh.authentication import LoginError, Prompter, log_in
 from launcher.transports.ssh.host_keys import HostKeyError, KnownKeys, check_host_key, known_keys
+from launcher.transports.ssh.silent_paths import SilentPaths
 from launcher.transports.ssh.ssh_config import similar_host
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class SshConnection:
         self._refusal: TransportError | None = None
         self.generation = 0
         """Number of connections made so far."""
+        self.silent_paths = SilentPaths()
+        """Paths of the host that gave no answer."""
 
     def transport(self) -> paramiko.Transport:
         """Return a transport that is connected and logged in.

@@ -11,13 +11,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from shlex import quote
 
+from launcher.errors import LateError
 from launcher.transports.ssh.host_access import HostMachine
 from launcher.transports.ssh.remote_shell import run_script
 from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT, refusal
+from launcher.transports.ssh.silent_entries import names_in
+from launcher.transports.ssh.silent_paths import no_answer
 
 _LISTING_BYTES = 4 << 20
 """Longest listing that is taken whole, some 40,000 names; of a longer one, what is missing is asked for."""
 _LIST_TIMEOUT_S = 60.0
+_ANSWER_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,25 @@ class HostListings:
 
     def _list(self, directory: str) -> None:
         new = self._unlisted((directory,))
-        self._run_listing(new, [*(listing_script(path) for path in new), links_script(directory)])
+        try:
+            self._run_listing(
+                new, [*(listing_script(path) for path in new), links_script(directory)], _ANSWER_S
+            )
+        except LateError:
+            self._list_names(new)
+
+    def _list_names(self, directories: Iterable[str]) -> None:
+        """List names alone, where something in a directory gives no answer; each is asked for by itself."""
+        for directory in directories:
+            try:
+                names = names_in(self._machine.connection, directory)
+            except LateError:
+                self._machine.connection.silent_paths.note(directory)
+                self._listings[directory] = no_answer(directory)
+            except OSError as error:
+                self._listings[directory] = error
+            else:
+                self._listings[directory] = HostListing(dict.fromkeys(names))
 
     def _unlisted(self, directories: Iterable[str]) -> list[str]:
         """Return the directories, and those above them, that have not been listed."""
@@ -173,11 +195,11 @@ class HostListings:
         for tree in new:
             self._listings[f"{tree}/"] = HostListing({})
 
-    def _run_listing(self, directories: Iterable[str], lines: Iterable[str]) -> None:
+    def _run_listing(
+        self, directories: Iterable[str], lines: Iterable[str], timeout_s: float = _LIST_TIMEOUT_S
+    ) -> None:
         body = "\n".join(["printf 'N %s\\0' \"$(date +%s)\"", *lines, "exit 0"])
-        done = run_script(
-            self._machine.connection, body, "find", env=PLAIN_ENVIRONMENT, timeout_s=_LIST_TIMEOUT_S
-        )
+        done = run_script(self._machine.connection, body, "find", env=PLAIN_ENVIRONMENT, timeout_s=timeout_s)
         records = done.stdout.decode("utf-8", errors="surrogateescape").split("\0")
         for record, following in pairwise(records):  # the last one is empty, or cut
             if not following.startswith("= 1 "):  # else it was cut in the middle

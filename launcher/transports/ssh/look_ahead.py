@@ -6,6 +6,7 @@ or has been read before and has the same size and time since, is not asked for a
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import secrets
 import threading
@@ -16,16 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from shlex import quote
 
+from launcher.errors import LateError
 from launcher.transports.base import FileStat, ReadRange
 from launcher.transports.ssh.connection import SshConnection
 from launcher.transports.ssh.remote_shell import run_script
 from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT
+from launcher.transports.ssh.silent_entries import entries_of, listings_below
 
 FRESH_S = 1.9
 """Age of a listing that is used again: a screen that polls each second lists every other time."""
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 15.0
 _KEPT_BYTES = 16 << 20
 _RECORD = "%y %s %T@ %i %p\\0"
+_NO_DIRECTORY = FileStat("", 0, 0.0, 0, is_dir=False)
 _UNREADABLE = "\\( -type d ! -readable -printf 'U 0 0 0 %p\\0' \\)"
 """Names a directory whose entries `find` cannot tell."""
 
@@ -106,7 +110,7 @@ class LookAhead:
             f" -type d ! -path '*/' ! -name {quote(pattern)} -prune 2>/dev/null"
             for directory in directories
         ]
-        with self._looking(directories, lines, frozenset()):
+        with self._looking(directories, lines, frozenset(), (depth, pattern)):
             yield
 
     @contextmanager
@@ -123,23 +127,28 @@ class LookAhead:
             f" -printf '{_RECORD}' 2>/dev/null"
             for directory in directories
         ]
-        with self._looking(directories, lines, frozenset(names)) as look:
+        with self._looking(directories, lines, frozenset(names), (1, "")) as look:
             entries = [
                 (posixpath.join(parent, name), entry)
                 for parent, inner in look.partly.items()
                 for name, entry in inner.items()
+                if not entry.is_silent
             ]
             self.read([ReadRange(path, 0, entry.size) for path, entry in entries])
             yield
 
     @contextmanager
     def _looking(
-        self, directories: Sequence[str], lines: Sequence[str], names: frozenset[str]
+        self,
+        directories: Sequence[str],
+        lines: Sequence[str],
+        names: frozenset[str],
+        search: tuple[int, str],
     ) -> Iterator[_TreeLook]:
         key = (*directories, "", *sorted(names))
         look = self._last.get(key)
         if look is None or self._monotonic() - look.at > FRESH_S:
-            look = self._last[key] = self._ask(directories, lines, names)
+            look = self._last[key] = self._look(directories, lines, names, search)
         with self._lock:
             self._looks.append(look)
         try:
@@ -149,6 +158,45 @@ class LookAhead:
                 if look in self._looks:
                     self._looks.remove(look)
             look.ranges.clear()
+
+    def _look(
+        self,
+        directories: Sequence[str],
+        lines: Sequence[str],
+        names: frozenset[str],
+        search: tuple[int, str],
+    ) -> _TreeLook:
+        """Look at directories by `find`; where that hangs, at each entry by itself."""
+        silent = self._connection.silent_paths
+        if not any(silent.are_below(directory) for directory in directories):
+            with contextlib.suppress(LateError):
+                return self._ask(directories, lines, names)
+        return self._look_at_each(directories, names, *search)
+
+    def _look_at_each(
+        self, directories: Sequence[str], names: frozenset[str], depth: int, pattern: str
+    ) -> _TreeLook:
+        """Look at the same as `_ask` does, with entries that give no answer as silent ones."""
+        look = _TreeLook(self._monotonic(), names=names)
+        tops = [posixpath.normpath(directory) for directory in directories]
+        look.tops = entries_of(self._connection, tops)
+        for top in tops:
+            if not look.tops.get(top, _NO_DIRECTORY).is_dir:
+                continue
+            for path, entries in listings_below(self._connection, top, depth, pattern).items():
+                look.listed[path] = {entry.name: entry for entry in entries}
+        inner = [
+            posixpath.join(parent, name)
+            for parent, entries in look.listed.items()
+            for name, entry in entries.items()
+            if names and entry.is_dir
+        ]
+        files = entries_of(self._connection, (posixpath.join(path, name) for path in inner for name in names))
+        for path in inner:
+            look.partly[path] = {
+                name: files[file] for name in names if (file := posixpath.join(path, name)) in files
+            }
+        return look
 
     def _ask(self, directories: Sequence[str], lines: Sequence[str], names: frozenset[str]) -> _TreeLook:
         body = "\n".join([*lines, "exit 0"])
@@ -193,15 +241,28 @@ class LookAhead:
             look = self._looks[-1] if self._looks else None
         if look is None:
             return
-        new = [part for part in ranges if part.size > 0 and self._whole(look, part) is None]
+        silent = self._connection.silent_paths
+        new = [
+            part
+            for part in ranges
+            if part.size > 0 and self._whole(look, part) is None and not silent.is_silent(part.path)
+        ]
         if not new:
             return
         mark = f"end-{secrets.token_hex(8)}"
         lines = [f"{_reading(part, look.stat(part.path))}; echo {mark}" for part in new]
         body = "\n".join([*lines, "exit 0"])
-        done = run_script(
-            self._connection, body, "tail", env=PLAIN_ENVIRONMENT, timeout_s=_TIMEOUT_S, while_it_comes=True
-        )
+        try:
+            done = run_script(
+                self._connection,
+                body,
+                "tail",
+                env=PLAIN_ENVIRONMENT,
+                timeout_s=_TIMEOUT_S,
+                while_it_comes=True,
+            )
+        except LateError:  # each is read by itself, and one says that it gives no answer
+            return
         pieces = done.stdout.split(f"{mark}\n".encode())
         for part, data in zip(new, pieces, strict=False):
             entry = look.stat(part.path)
@@ -244,7 +305,7 @@ class LookAhead:
             if begin <= offset < begin + len(data) and size >= 0:
                 return data[offset - begin : offset - begin + size]
             entry = look.stat(path)
-            if isinstance(entry, FileStat) and offset >= entry.size:
+            if isinstance(entry, FileStat) and offset >= entry.size and not entry.is_silent:
                 return b""
             if isinstance(entry, FileStat):
                 kept = self._whole(look, ReadRange(path, offset, entry.size if size < 0 else size))

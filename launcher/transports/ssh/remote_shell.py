@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.errors import ConnectionLostError, TransportError, UnclearError
+from launcher.errors import ConnectionLostError, LateError, TransportError, UnclearError
 from launcher.text import clean
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
 from launcher.transports.ssh.channels import open_channel
@@ -316,7 +316,7 @@ def _late(
     begun = order.answer(out)
     if begun is not None:
         _end(connection, begun[0])
-        return TransportError(f"'{clean(order.name)}' did not end in time on {connection.host.alias}")
+        return LateError(f"'{clean(order.name)}' did not end in time on {connection.host.alias}")
     # A machine that is slow to start a shell is no broken line: a new login might ask for a code.
     if not _answers(channel):
         connection.broken("no answer in time", channel.get_transport())

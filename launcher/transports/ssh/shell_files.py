@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import posixpath
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from launcher.errors import LateError
 from launcher.text import clean
 from launcher.transports.base import FileStat, NewFile
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
 from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.connection import SshConnection
 from launcher.transports.ssh.remote_shell import RawResult, run_script
+from launcher.transports.ssh.silent_entries import listing_of
+from launcher.transports.ssh.silent_paths import no_answer
 
 PLAIN_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 """Environment of the commands, so that their messages are those of `_CODES`."""
@@ -47,6 +51,19 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
+        path = posixpath.normpath(path)
+        silent = self._connection.silent_paths
+        silent.refuse(path)
+        if not silent.are_below(path):
+            with contextlib.suppress(LateError):
+                return self._listdir(path)
+        try:
+            return listing_of(self._connection, path)
+        except LateError:
+            silent.note(path)
+            raise no_answer(path) from None
+
+    def _listdir(self, path: str) -> list[FileStat]:
         # A link in a circle makes an error of `find`, and hides no other entry.
         body = (
             f"cd -- {quote(path)} && [ -r . ] || {{ ls -- {quote(path)}/. >/dev/null; exit 1; }}\n"
@@ -67,7 +84,8 @@ class ShellFiles:
             OSError: the refusal.
             TransportError: no connection, or no answer in time.
         """
-        done = self._sh(f"stat -L -c '%s %.9Y %i %F' -- {quote(path)}")
+        with self._answering(path):
+            done = self._sh(f"stat -L -c '%s %.9Y %i %F' -- {quote(path)}")
         size, mtime, inode, kind = done.stdout.decode().strip().split(" ", 3)
         return FileStat(posixpath.basename(path), int(size), float(mtime), int(inode), kind == "directory")
 
@@ -80,7 +98,8 @@ class ShellFiles:
         """
         most = size if size >= 0 else WHOLE_FILE_BYTES + 1
         body = f"exec 3<{quote(path)} || exit 1\ntail -c +{offset + 1} <&3 | head -c {most}"
-        data = self._sh(body, limit=most).stdout
+        with self._answering(path):
+            data = self._sh(body, limit=most).stdout
         if size < 0 and len(data) > WHOLE_FILE_BYTES:
             raise too_large_error(path)
         return data
@@ -121,6 +140,22 @@ class ShellFiles:
             TransportError: no connection, or no answer in time.
         """
         self._sh(f"rm -- {quote(path)}")
+
+    @contextlib.contextmanager
+    def _answering(self, path: str) -> Iterator[None]:
+        """Ask a path that is not silent; note that it is where no answer comes.
+
+        Raises:
+            TimeoutError: it gives no answer, or gave none a short time ago.
+        """
+        silent = self._connection.silent_paths
+        silent.refuse(path)
+        try:
+            yield
+        except LateError:
+            silent.note(path)
+            raise no_answer(path) from None
+        silent.forget(path)
 
     def _sh(self, body: str, limit: int = MAX_OUTPUT_BYTES) -> RawResult:
         done = run_script(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from launcher.errors import TransportError, UnclearError
 from launcher.text import clean
+from launcher.transports.access_lists import far_writers_script
 from launcher.transports.base import (
     Completed,
     FileStat,
@@ -33,6 +34,7 @@ from launcher.transports.ssh.locked_change import LockedChange
 from launcher.transports.ssh.look_ahead import LookAhead
 from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, run_remote, run_script
 from launcher.transports.ssh.shell_files import ShellFiles
+from launcher.transports.ssh.silent_paths import no_answer as no_file_answer
 from launcher.transports.ssh.ssh_config import SshHost
 from recipes.cache_root import cache_root
 from recipes.remote_path import RemotePath, remote_path_type
@@ -190,6 +192,8 @@ class SshTransport:
         """
         answer = self._ahead.stat(path)
         if not isinstance(answer, bool):
+            if answer is not None and answer.is_silent:
+                raise access_error(no_file_answer(path), "cannot stat", path)
             return answer
         try:
             return self.with_files(lambda files: files.stat(path))
@@ -207,9 +211,7 @@ class SshTransport:
         body = (
             f"stat -L -c '%u %U %G %a' -- {quote(path)} || exit 1\nid -u\n"
             f'echo "$(getent group "$(stat -L -c %G -- {quote(path)})" | cut -d: -f4)"\n'
-            # Whom an access list lets write, as `user:NAME:rwx`, or with what the mask leaves behind it.
-            f"getfacl -c -p -- {quote(path)} 2>/dev/null"
-            " | grep -E '^(user|group):[^:]+:.w.($|.*effective:.w)' | head -n 1; exit 0"
+            f"{far_writers_script(path)}; exit 0"
         )
         done = run_script(self.connection, body, "stat", env={"LC_ALL": "C"}, timeout_s=self._deadline_s)
         if done.code != 0:
