@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +123,11 @@ def wrong_with_start(planted: PlantedDirectory, directory: Path) -> Iterator[str
         yield f"the key is a file of {key.st_uid} with mode {key.st_mode:o}"
     elif PLANTED in (logs / ".ray-token").read_text():
         yield "the key is the planted one"
-    log = (logs / "launcher.log").lstat()
+    written = logs / "launcher.log"  # by a process beside the script, which has ended already
+    for _ in range(200):
+        if os.path.lexists(written):
+            break
+        time.sleep(0.05)
+    log = written.lstat()
     if not stat.S_ISREG(log.st_mode) or log.st_uid != USER:
         yield f"the log is a file of {log.st_uid} with mode {log.st_mode:o}"

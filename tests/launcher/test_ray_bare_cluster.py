@@ -78,12 +78,13 @@ class Launch:
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                seen = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
+                command = (path / "cmdline").read_bytes()
+                seen = (path / "environ").read_bytes() + command
                 alive = (path / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
             except OSError:
                 continue
             if alive and self.job.encode() in seen:
-                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+                found.append(command.replace(b"\0", b" ").decode()[:200])
         return found
 
     def assert_nothing_left(self, within: float = 0) -> None:
