@@ -16,7 +16,6 @@ import shutil
 import signal
 import socket
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -32,13 +31,12 @@ from launcher.transports.access_lists import listed_writers
 from launcher.transports.base import Completed, FileStat, NewFile, Ownership, ProcessId, ReadRange
 from launcher.transports.bounded_command import OutputTooLargeError, run_bounded
 from launcher.transports.directory_scan import DirectoryScan, entry_of
+from launcher.transports.local_files import make_directory, read_part, write_whole
 from launcher.transports.replies import (
-    WHOLE_FILE_BYTES,
     CommandTimes,
     access_error,
     is_private_group,
     output_text,
-    too_large_error,
 )
 from recipes.file_calls import FileThread, absolute, no_answer, patience
 from recipes.locks import RecipeLock
@@ -236,7 +234,7 @@ class LocalTransport:
         Raises:
             TransportError: the file cannot be read, or is too large to be read whole.
         """
-        return self._access(lambda: _read(path, offset, size), "cannot read", path)
+        return self._access(lambda: read_part(path, offset, size), "cannot read", path)
 
     def looking_at(
         self, directories: Sequence[str], depth: int, pattern: str
@@ -261,7 +259,7 @@ class LocalTransport:
         Raises:
             TransportError: the file cannot be written.
         """
-        self._access(lambda: _write(Path(path), data, mode), "cannot write", path)
+        self._access(lambda: write_whole(Path(path), data, mode), "cannot write", path)
 
     def write_files(self, files: Sequence[NewFile]) -> None:
         """Write files in their order, each completely or not at all; missing directories are made.
@@ -304,7 +302,7 @@ class LocalTransport:
         Raises:
             TransportError: it cannot be made.
         """
-        self._access(lambda: _make_directory(Path(path)), "cannot make", path)
+        self._access(lambda: make_directory(Path(path)), "cannot make", path)
 
     def remove(self, path: str) -> None:
         """Remove a file.
@@ -406,45 +404,6 @@ class LocalTransport:
             return self._caller.call(action, failure, path, self._deadline_s)
         except OSError as error:
             raise access_error(error, failure, path) from error
-
-
-def _read(path: str, offset: int, size: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        length = size if size >= 0 else max(os.fstat(descriptor).st_size - offset, 0)
-        if size < 0 and length > WHOLE_FILE_BYTES:
-            raise too_large_error(path)
-        return os.pread(descriptor, length, offset)
-    finally:
-        os.close(descriptor)
-
-
-def _make_directory(path: Path) -> None:
-    """Make a directory and its parents, writable by the user alone whatever the umask."""
-    if path.is_dir():
-        return
-    if path.parent != path:
-        _make_directory(path.parent)
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o755)
-        return
-    if not path.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    _make_directory(path.parent)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _user_name(uid: int) -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.errors import TransportError
+from launcher.transports.local import LocalTransport
 from recipes.attributes import Attributes
 from recipes.document import Document
 from recipes.errors import Exit
@@ -99,6 +101,21 @@ def test_a_held_lock_says_who_holds_it(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.yaml"]
     with RecipeLock(path, wait_s=0):
         pass
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_or_device_is_never_replaced_by_a_file(tmp_path: Path, linked: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    path = pipe
+    if linked:
+        path = tmp_path / "link"
+        path.symlink_to(pipe)
+    with pytest.raises(TransportError, match="not a regular file"):
+        LocalTransport().write_atomic(str(path), b"x", 0o600)
+    assert pipe.is_fifo()
+    assert path.is_symlink() == linked
+    assert sorted(item.name for item in tmp_path.iterdir()) == (["link", "pipe"] if linked else ["pipe"])
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
