@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from launcher.durations import in_words
-from recipes.errors import Exit
 from tui.headless.output import print_json, say, show
 
 if TYPE_CHECKING:
@@ -17,11 +16,9 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """List the partitions with their GPUs and limits, and your accounts."""
     detection = detect_on(options.host, refresh=options.refresh)
-    unanswered = bool(detection.problems) and not detection.partitions
-    code = int(Exit.OUTSIDE if unanswered else Exit.OK)
     if options.json:
         print_json(_as_json(detection))
-        return code
+        return 0
     for partition in detection.partitions:
         show(_line(detection, partition))
     for account in detection.accounts or ():
@@ -31,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         show(f"budget  {budget.account:16} of project {budget.project}{_left(budget)}")
     for problem in detection.problems:
         say(f"{problem.what}\n  {problem.fix}".rstrip())
-    return code
+    return 0
 
 
 def detect_on(host: str | None, *, refresh: bool = False) -> Detection:
