@@ -5,6 +5,7 @@ Parsing them takes as long as painting the list.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ class ScreenStyles:
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
-        self._text = FURTHER.read_text(encoding="utf-8")
+        self._text = _further_rules()
 
     def add(self) -> None:
         """Add them, unless it is done."""
@@ -28,3 +29,8 @@ class ScreenStyles:
             self._app.stylesheet.add_source(self._text, read_from=(str(FURTHER), ""))
             self._app.stylesheet.parse()
             self._text = ""
+
+
+@cache
+def _further_rules() -> str:
+    return FURTHER.read_text(encoding="utf-8")

@@ -95,6 +95,11 @@ class WizardScreen(StepScreen):
             self._reported_slurm_error = str(error)
             self._show_slurm_error(error)
 
+    def action_refresh_cluster(self) -> None:
+        """Ask Slurm again; where it is still missing, that is said again."""
+        self._reported_slurm_error = ""
+        super().action_refresh_cluster()
+
     def review_lines(self, width: int) -> list[Content]:
         """Return the review; on a wide screen without what stands beside it."""
         if not self._is_current:
