@@ -255,9 +255,7 @@ class RunState:
         return tuple(
             item
             for item in self._evidence_of_logs.exceptions()
-            if not item.own
-            and item.source.line > self._lines_of(item.source.log) - _LAST_LINES
-            and not self._went_on(item.source)
+            if not item.own and self._is_last(item.source, _LAST_LINES)
         )
 
     def _last_words(self) -> tuple[ExceptionSeen | FindingSeen, ...]:
@@ -265,11 +263,13 @@ class RunState:
         warnings = (
             item
             for item in self._evidence_of_logs.findings()
-            if item.source.line > self._lines_of(item.source.log) - _LAST_WORDS
-            and is_latent(item)
-            and not self._went_on(item.source)
+            if is_latent(item) and self._is_last(item.source, _LAST_WORDS)
         )
         return (*self.last_errors, *warnings)
+
+    def _is_last(self, source: Source, lines: int) -> bool:
+        """Return True for one of the last lines of a log, after which nothing shows the run going on."""
+        return source.line > self._lines_of(source.log) - lines and not self._went_on(source)
 
     def _went_on(self, source: Source) -> bool:
         """Return True if the driver began another phase after a line of its log."""

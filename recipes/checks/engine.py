@@ -254,9 +254,11 @@ def apply(recipe: EffectiveRecipe, inputs: Inputs) -> list[Result]:
     if not context.driver.is_on_policy:
         return [result for rule in RULES if rule.id in _OF_ANY_DRIVER for result in rule.results(context)]
     left_out = _OF_TWO_POOLS if driver_rules.has_three_pools(context) else frozenset()
-    if any(rule.results(context)[0].outcome == "fail" for rule in number_rules.RULES):
+    numbers = {rule.id: rule.results(context) for rule in number_rules.RULES}
+    if any(results[0].outcome == "fail" for results in numbers.values()):
         left_out |= number_rules.OF_SIZES
-    return _once([result for rule in RULES if rule.id not in left_out for result in rule.results(context)])
+    rules = [rule for rule in RULES if rule.id not in left_out]
+    return _once([result for rule in rules for result in numbers.get(rule.id) or rule.results(context)])
 
 
 def _once(results: list[Result]) -> list[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 from recipes.checks.core import Context, Finding, Rule, fail, undecided
@@ -53,7 +54,7 @@ def _engines(context: Context) -> Iterator[Finding]:
 
 
 def _sizes(context: Context, key: str, present: int, gpus: int, step: int = 1) -> list[Fix]:
-    """Return fixes to smaller sizes that divide a number of GPUs."""
+    """Return fixes to smaller sizes that divide a number, as of GPUs."""
     legal = [size for size in divisors(gpus) if size < present and size % step == 0]
     return [context.fix(key, size) for size in reversed(legal[-2:])]
 
@@ -113,8 +114,7 @@ def _facts_of_experts(
         return fail(message, key, side.key("model_name"), fixes=fixes, foretells=text)
     if facts.experts % expert:
         message = f"{side.name}: {facts.id} has {facts.experts} experts, no multiple of EP {expert}"
-        legal = [size for size in divisors(facts.experts) if size < expert and side.gpus % size == 0]
-        fixes = [context.fix(key, size) for size in reversed(legal[-2:])]
+        fixes = _sizes(context, key, expert, gcd(facts.experts, side.gpus))
         text = "AssertionError: num_moe_experts % expert_model_parallel_size"
         return fail(message, key, side.key("model_name"), fixes=fixes, foretells=text)
     return facts

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
-from launcher.logs.signatures import Nature, SuggestedEdit
+from launcher.logs.signatures import Nature, SuggestedEdit, advice_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +40,20 @@ class ExceptionKind:
 def exception_kinds() -> dict[str, ExceptionKind]:
     """Return the kinds by id, in the order in which they are tried."""
     tables = tomllib.loads((files(__name__) / "kinds.toml").read_text(encoding="utf-8"))
-    return {
-        identity: ExceptionKind(
-            identity,
-            table["title"],
-            tuple(re.compile(pattern) for pattern in table["match"]),
-            table["fix"],
-            tuple(
-                SuggestedEdit(item["key"], item.get("to"), item.get("how", ""))
-                for item in table.get("edits", ())
-            ),
-            Nature(table.get("nature", "own")),
-            tuple(table["source"]),
-        )
-        for identity, table in tables.items()
-    }
+    return {identity: _kind(identity, table) for identity, table in tables.items()}
+
+
+def _kind(identity: str, table: Mapping[str, Any]) -> ExceptionKind:
+    advice = advice_of(table)
+    return ExceptionKind(
+        identity,
+        table["title"],
+        tuple(re.compile(pattern) for pattern in table["match"]),
+        advice.fix,
+        advice.edits,
+        Nature(table.get("nature", "own")),
+        tuple(table["source"]),
+    )
 
 
 @lru_cache(1024)

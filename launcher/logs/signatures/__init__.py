@@ -222,8 +222,8 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
         ),
         causes=frozenset(table.get("causes", ())),
         raises=frozenset(table.get("raises", ())),
-        advice=_advice(table),
-        phases={item["name"]: _advice(item) for item in table.get("phase", ())},
+        advice=advice_of(table),
+        phases={item["name"]: advice_of(item) for item in table.get("phase", ())},
         variables=tuple(table.get("variables", ())),
         set_variables=tuple(table.get("set_variables", {}).items()),
         source=tuple(table["source"]),
@@ -237,7 +237,8 @@ def _signature(identity: str, table: Mapping[str, Any]) -> Signature:
     )
 
 
-def _advice(table: Mapping[str, Any]) -> Advice:
+def advice_of(table: Mapping[str, Any]) -> Advice:
+    """Return the advice in a table."""
     edits = (
         SuggestedEdit(item["key"], item.get("to"), item.get("how", "")) for item in table.get("edits", ())
     )

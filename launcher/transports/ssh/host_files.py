@@ -22,8 +22,7 @@ from pathlib import Path
 from launcher.errors import ConnectionLostError, TransportError
 from launcher.transports.ssh.host_access import HostMachine
 from launcher.transports.ssh.host_listings import HostEntry, HostListings
-from launcher.transports.ssh.remote_shell import run_script
-from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, run_script
 from recipes.files import ChangedOnDiskError, unified_diff
 
 _TREES = ("nemo_rl", "examples")

@@ -13,8 +13,8 @@ from shlex import quote
 
 from launcher.errors import LateError
 from launcher.transports.ssh.host_access import HostMachine
-from launcher.transports.ssh.remote_shell import run_script
-from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT, refusal
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, run_script
+from launcher.transports.ssh.shell_files import refusal
 from launcher.transports.ssh.silent_entries import names_in
 from launcher.transports.ssh.silent_paths import no_answer
 

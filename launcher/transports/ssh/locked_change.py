@@ -21,8 +21,8 @@ from launcher.errors import ConnectionLostError, InputError, TransportError, Unc
 from launcher.text import clean
 from launcher.transports.replies import output_text
 from launcher.transports.ssh.connection import SshConnection
-from launcher.transports.ssh.remote_shell import PROCESS_IDENTITY, RawResult, run_script
-from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT, writing_lines
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, PROCESS_IDENTITY, RawResult, run_script
+from launcher.transports.ssh.shell_files import writing_lines
 from recipes.locks import LOCK_SUFFIX, STALE_S, WAIT_S, Holder, LockedError
 
 Change = Callable[[bytes | None], bytes]

@@ -20,8 +20,7 @@ from shlex import quote
 from launcher.errors import LateError
 from launcher.transports.base import FileStat, ReadRange
 from launcher.transports.ssh.connection import SshConnection
-from launcher.transports.ssh.remote_shell import run_script
-from launcher.transports.ssh.shell_files import PLAIN_ENVIRONMENT
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, run_script
 from launcher.transports.ssh.silent_entries import entries_of, listings_below
 
 FRESH_S = 1.9

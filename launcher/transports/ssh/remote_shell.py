@@ -36,6 +36,8 @@ PROCESS_IDENTITY = (
 
 Fields of /proc/PID/stat behind the command's name, which may hold anything (proc(5)): state 1, start 20.
 """
+PLAIN_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+"""Environment of commands whose messages are read: those of `shell_files` in the words of the C locale."""
 _KEPT = "PATH|PWD|OLDPWD|_|SHELLOPTS|BASHOPTS|UID|EUID|PPID"
 """Variables that stay: what finds the commands, and what a shell keeps for itself."""
 

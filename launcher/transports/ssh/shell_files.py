@@ -16,12 +16,10 @@ from launcher.transports.base import FileStat, NewFile
 from launcher.transports.bounded_command import MAX_OUTPUT_BYTES
 from launcher.transports.replies import WHOLE_FILE_BYTES, too_large_error
 from launcher.transports.ssh.connection import SshConnection
-from launcher.transports.ssh.remote_shell import RawResult, run_script
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, RawResult, run_script
 from launcher.transports.ssh.silent_entries import listing_of
 from launcher.transports.ssh.silent_paths import no_answer
 
-PLAIN_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
-"""Environment of the commands, so that their messages are those of `_CODES`."""
 _PART_BYTES = 16 << 10
 _MESSAGE_BYTES = 1 << 20
 _LITERAL = frozenset(b'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .,:;_+=/@{}[]()<>\n"#')

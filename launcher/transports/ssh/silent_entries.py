@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from launcher.errors import LateError
 from launcher.transports.base import FileStat
-from launcher.transports.ssh.remote_shell import run_script
+from launcher.transports.ssh.remote_shell import PLAIN_ENVIRONMENT, run_script
 
 if TYPE_CHECKING:
     from launcher.transports.ssh.connection import SshConnection
 
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 _ANSWER_S = 3
 """Time for entries that are looked at together: each takes a millisecond."""
 _TIMEOUT_S = 20.0
@@ -44,7 +43,9 @@ def names_in(connection: SshConnection, directory: str) -> list[str]:
         f"ls -a -- {quote(inner)}. >/dev/null 2>&1 || {{ [ -d {quote(inner)} ] && exit 13; exit 2; }}\n"
         f"cd -- {quote(inner)} && for name in * .[!.]* ..?*; do printf '%s\\0' \"$name\"; done"
     )
-    done = run_script(connection, body, "ls", env=_ENVIRONMENT, timeout_s=_ANSWER_S * 2, while_it_comes=True)
+    done = run_script(
+        connection, body, "ls", env=PLAIN_ENVIRONMENT, timeout_s=_ANSWER_S * 2, while_it_comes=True
+    )
     if done.code:
         raise (
             PermissionError(errno.EACCES, "Permission denied", directory)
@@ -150,7 +151,7 @@ def _ask(
             ["(", *lines, f") </dev/null 2>/dev/null | timeout -s KILL {_ANSWER_S} cat", "exit 0"]
         )
         done = run_script(
-            connection, body, "stat", env=_ENVIRONMENT, timeout_s=_TIMEOUT_S, while_it_comes=True
+            connection, body, "stat", env=PLAIN_ENVIRONMENT, timeout_s=_TIMEOUT_S, while_it_comes=True
         )
         for record in done.stdout.decode("utf-8", errors="surrogateescape").split("\0")[:-1]:
             kind, _, rest = record.partition(" ")
