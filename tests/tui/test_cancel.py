@@ -20,6 +20,7 @@ from launcher.transports.local import LocalTransport
 from tests.tui.pilot import shown
 from tests.tui.replay import Replay, make_run
 from tui.demo_run import DemoStart
+from tui.widgets.paged_options import PagedOptions
 
 CALM = "trap 'sleep 0.5; exit 143' TERM; while :; do sleep 0.05; done"
 """A job that takes its time to stop, as the launcher does."""
@@ -103,7 +104,9 @@ async def test_cancel_from_the_list(tmp_path: Path, jobs: Jobs) -> None:
         await screen.see("● running")
         await screen.press("c", "escape")
         assert await jobs.still_alive()
-        await screen.press("c", "up", "enter")
+        await screen.press("c")
+        await screen.until(lambda: isinstance(screen.app.focused, PagedOptions), "the answers have the focus")
+        await screen.press("up", "enter")
         await screen.see("⊘ cancelled", "cancelled by you")
         assert not await jobs.still_alive()
 
